@@ -1,0 +1,58 @@
+"""A case: the releases one trial is about, as their authors wrote them. What rules read beside the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from seatrial.resource import Body, Place, Ref
+
+
+class Resource(Struct, frozen=True):
+    """One object of a release, and where each part of it was written."""
+
+    ref: Ref
+    body: Body
+    file: str
+    """The template or manifest it came from, as the user would type it."""
+    locate: Callable[[tuple[str | int, ...]], Place]
+
+    def place(self, *path: str | int) -> Place:
+        """Where the value at `path` was written; the nearest parent that was, where it was not."""
+        return self.locate(path)
+
+
+class Release(Struct, frozen=True):
+    """One revision of one app, rendered: what a source says should be in the cluster."""
+
+    name: str
+    namespace: str
+    source: str
+    """How the user named it: `./v2`."""
+    resources: tuple[Resource, ...]
+    crds: tuple[Resource, ...] = ()
+    """Objects of a chart's crds/ folder: installed once, never upgraded."""
+    missing_dependencies: tuple[str, ...] = ()
+
+    def find(self, ref: Ref) -> Resource | None:
+        return next((r for r in (*self.resources, *self.crds) if r.ref == ref), None)
+
+
+class Case(Struct, frozen=True):
+    """The releases of a trial, one for each step that has a source, under one set of values."""
+
+    name: str
+    """The values file that makes the case (`ci/ha-values.yaml`), or empty for the plain one."""
+    releases: tuple[Release | None, ...]
+    """By step."""
+
+    def written(self, step: int, ref: Ref) -> Resource | None:
+        """What the release of this step, or the newest one before it, wrote under this name."""
+        for release in reversed(self.releases[: step + 1]):
+            if release is not None and (found := release.find(ref)):
+                return found
+        return None
+
+    def all_resources(self) -> Iterator[Resource]:
+        return (r for release in self.releases if release for r in (*release.resources, *release.crds))

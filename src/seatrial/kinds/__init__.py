@@ -1,0 +1,124 @@
+"""TRUTH: what is so in Kubernetes about each kind, whoever deploys it. Knows no engine and no cluster implementation.
+
+One file per kind (or per family that is one idea, such as RBAC) exports `KINDS`. It says what an object needs and when the lack bites (`needs`), what it makes and
+does (`behave`), and which fields may not change (`frozen`). `world` is all of the cluster that a kind may see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from seatrial.resource import Body, Ref
+
+Stage = Literal["admit", "schedule", "start", "ready", "serve", "delete"]
+
+
+class Need(Struct, frozen=True):
+    """This field names that object; `stage` says when its lack bites."""
+
+    object: Ref
+    stage: Stage
+    field: tuple[str | int, ...]
+    optional: bool = False
+    key: str = ""
+    """A key that must be in the object's data, where one is named."""
+    guess: bool = False
+    """Read from text (a Service's DNS name in an env value), not from a field that Kubernetes resolves."""
+
+
+class World(Protocol):
+    """The cluster as a controller sees it. Every look is remembered: what was seen wakes the looker when it changes."""
+
+    def get(self, ref: Ref) -> Body | None: ...
+
+    def owned(self, owner: Body, kind: str, group: str = "") -> list[Body]:
+        """Objects whose controller is `owner`, by name."""
+        ...
+
+    def select(self, kind: str, namespace: str, labels: dict[str, str], group: str = "") -> list[Body]:
+        """Objects that carry all of `labels` (which are not empty), by name."""
+        ...
+
+    def all(self, kind: str, namespace: str = "", group: str = "") -> list[Body]:
+        """Every object of a kind, in one namespace or in all of them, by namespace and name."""
+        ...
+
+    def served(self, kind: str, group: str) -> bool: ...
+
+
+class Create(Struct, frozen=True):
+    """Make an object. With `owner`, it is made on that object's behalf and garbage-collected with it."""
+
+    body: Body
+    owner: Body | None = None
+
+
+class Status(Struct, frozen=True):
+    """Set the whole status of an object; nothing happens where it is already so."""
+
+    body: Body
+    status: Body
+
+
+class Change(Struct, frozen=True):
+    """Put this body in place of the object of the same name; nothing happens where it is already so."""
+
+    body: Body
+
+
+class Delete(Struct, frozen=True):
+    body: Body
+    why: str = ""
+
+
+class Say(Struct, frozen=True):
+    """What a kubelet, a scheduler or a controller would say about an object, in its own words; once until it changes."""
+
+    body: Body
+    reason: str
+    message: str
+    warning: bool = True
+
+
+Act = Create | Status | Change | Delete | Say
+
+
+def _needs_nothing(body: Body) -> Iterator[Need]:
+    return iter(())
+
+
+def _stays(body: Body, world: World) -> Iterator[Act]:
+    return iter(())
+
+
+class Kind(Struct, frozen=True):
+    """What is true of one kind."""
+
+    kind: str
+    group: str = ""
+    actor: str = ""
+    """The controller that behaves for it, as the timeline names it: `deployment-controller`."""
+    needs: Callable[[Body], Iterator[Need]] = _needs_nothing
+    behave: Callable[[Body, World], Iterator[Act]] = _stays
+    frozen: Callable[[Body, Body], Iterator[str]] | None = None
+    """(old, new) -> the API server's words for each field that may not change, as `field: Invalid value: ...`."""
+    default: Callable[[Body], Body] | None = None
+    """The body with what the API server fills in, where that decides an outcome. Must not change its argument."""
+    ready: Callable[[Body], bool] | None = None
+    """Truly ready, not what an engine believes; absent where being there is enough."""
+
+
+@cache
+def known() -> dict[tuple[str, str], Kind]:
+    """Every kind of this folder, by (group, kind)."""
+    found = {}
+    for module in sorted(iter_modules(__path__), key=lambda m: m.name):
+        for kind in getattr(import_module(f"{__name__}.{module.name}"), "KINDS", ()):
+            found[kind.group, kind.kind] = kind
+    return found

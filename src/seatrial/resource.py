@@ -1,0 +1,92 @@
+"""Kubernetes objects as they are passed around, and the names they go by. Knows nothing of files or clusters."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Body = dict[str, Any]
+"""A Kubernetes object. Bodies are never changed in place once another part of the program has seen them."""
+
+Sure = Literal["exact", "near", "file"]
+
+
+class Ref(Struct, frozen=True, order=True):
+    """Who an object is, across versions of its API. `namespace` is empty for cluster-scoped objects."""
+
+    kind: str
+    namespace: str
+    name: str
+    group: str = ""
+
+    def __str__(self) -> str:
+        if self.namespace:
+            return f"{self.kind}/{self.namespace}/{self.name}"
+        return f"{self.kind}/{self.name}"
+
+
+class Place(Struct, frozen=True, order=True):
+    """A place in a file of the user's, and how sure we are that it is the one."""
+
+    file: str
+    line: int
+    sure: Sure = "exact"
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def group_of(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def version_of(api_version: str) -> str:
+    return api_version.rpartition("/")[2]
+
+
+def metadata(body: Body) -> Body:
+    """The metadata mapping, or an empty one where the author wrote none."""
+    found = body.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def name_of(body: Body) -> str:
+    return str(metadata(body).get("name") or "")
+
+
+def labels_of(body: Body) -> dict[str, str]:
+    return metadata(body).get("labels") or {}
+
+
+def annotations_of(body: Body) -> dict[str, str]:
+    return metadata(body).get("annotations") or {}
+
+
+def uid_of(body: Body) -> str:
+    return str(metadata(body).get("uid") or "")
+
+
+def ref_of(body: Body, *, namespaced: bool = True, namespace: str = "") -> Ref:
+    """The name of `body`; `namespace` is used where a namespaced object names none."""
+    own = str(metadata(body).get("namespace") or namespace) if namespaced else ""
+    return Ref(str(body.get("kind") or ""), own, name_of(body), group_of(str(body.get("apiVersion") or "")))
+
+
+def dig(body: Any, *path: str | int) -> Any:
+    """The value at `path`, or None where any part of the way is missing."""
+    for key in path:
+        match key:
+            case str() if isinstance(body, dict):
+                body = body.get(key)
+            case int() if isinstance(body, list) and -len(body) <= key < len(body):
+                body = body[key]
+            case _:
+                return None
+    return body
+
+
+def listed(body: Any, *path: str | int) -> list[Any]:
+    """The list at `path`, or an empty one."""
+    found = dig(body, *path)
+    return found if isinstance(found, list) else []

@@ -1,0 +1,70 @@
+"""What happened: events, steps and rehearsals. Pure data; knows neither the cluster nor the engine that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial.resource import Body, Ref
+
+Schedule = Literal["eager", "lazy", "seeded"]
+Outcome = Literal["ok", "failed", "hung"]
+
+# What an event did to its object. `deleting` is an object that got a deletionTimestamp and stays for its finalizers.
+Effect = Literal["created", "changed", "unchanged", "deleting", "deleted", "refused", "said", "read", "waiting"]
+
+
+class Event(Struct, frozen=True):
+    """One request that a client made, or one move that a controller made."""
+
+    index: int
+    step: int
+    """Place of the step in the trial, from 0; -1 for what was assumed before the first."""
+    actor: str
+    """Who: an engine (`helm`), a controller (`deployment-controller`, `kubelet`), or `someone`."""
+    verb: str
+    """create, update, patch, apply, delete, get, wait; for controllers also `say`."""
+    object: Ref
+    effect: Effect
+    message: str = ""
+    """The API server's exact words where it refused; a controller's words where it spoke."""
+    cause: int | None = None
+    """The event that led to this one: the request a controller reacted to, the deletion that cascaded."""
+    before: Body | None = None
+    after: Body | None = None
+
+
+class StepResult(Struct, frozen=True):
+    """How one step of a trial ended, and what it did to the objects that people wrote."""
+
+    action: str
+    release: str
+    namespace: str
+    source: str
+    outcome: Outcome
+    error: str = ""
+    """The engine's own words, exactly; for a hang, what it waits for and what is missing."""
+    created: tuple[Ref, ...] = ()
+    deleted: tuple[Ref, ...] = ()
+    recreated: tuple[Ref, ...] = ()
+    missing: tuple[Ref, ...] = ()
+    """Objects that the release says it has and that are not there when the step ends."""
+    orphans: tuple[Ref, ...] = ()
+    """Objects of the release that stay behind after it is gone."""
+    warnings: tuple[str, ...] = ()
+
+
+class Rehearsal(Struct, frozen=True):
+    """One trial played by one engine under one schedule."""
+
+    engine: str
+    """With its version: `helm@4.2.3`."""
+    schedule: Schedule
+    steps: tuple[StepResult, ...]
+    timeline: tuple[Event, ...]
+    not_modelled: tuple[str, ...] = ()
+
+    def of_step(self, step: int) -> Iterator[Event]:
+        return (event for event in self.timeline if event.step == step)
