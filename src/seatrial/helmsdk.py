@@ -1,0 +1,76 @@
+"""The real Helm, in this process. The one place that knows the option names of its C library; decides nothing.
+
+The library takes more options than the wheel's Python wrapper passes on (see docs/adr/0002), so calls go to
+`_native` directly. `tests/conformance/test_helm_sdk.py` fails when a new version of the wheel changes any of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, cast
+
+from seatrial.resource import Body
+
+# Helm's discovery cache would outlive us and, being keyed by port, answer for another cluster. The Go runtime reads
+# the environment when the library is loaded, so this must stand before the import. The folder can never be made
+# (its parent is no folder), and Helm then works without a cache.
+os.environ["KUBECACHEDIR"] = os.path.join(os.devnull, "cache")  # noqa: PTH118
+
+from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError  # noqa: E402
+from helm_python import _native as native  # noqa: E402
+
+__all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
+
+VERSION = native.helm_sdk_version().removeprefix("v")
+
+
+def render(chart: Chart, values: Body, **options: Any) -> dict[str, str]:
+    """Rendered text by template path (`demo/templates/cm.yaml`), NOTES.txt and blank files included.
+
+    Options: name, namespace, revision, is_install, is_upgrade, kube_version, api_versions.
+    """
+    text = native.call_string("helm_render", chart._raw(), json.dumps(values), _options(options))
+    return cast(dict[str, str], json.loads(text))
+
+
+def install(config: Config, context: HelmContext, chart: Chart, name: str, values: Body, **options: Any) -> Body:
+    """Options, beside the wrapper's: disable_hooks, skip_crds, take_ownership, server_side_apply, force_conflicts."""
+    return _release("helm_install", config, context, chart, name, values, options)
+
+
+def upgrade(config: Config, context: HelmContext, chart: Chart, name: str, values: Body, **options: Any) -> Body:
+    return _release("helm_upgrade", config, context, chart, name, values, options)
+
+
+def rollback(config: Config, name: str, **options: Any) -> None:
+    native.call_status("helm_rollback", config._raw(), name, _options(options))
+
+
+def uninstall(config: Config, name: str, **options: Any) -> Body:
+    text = native.call_string("helm_uninstall", config._raw(), name, _options(options))
+    return cast(Body, json.loads(text))
+
+
+def run_tests(config: Config, name: str, **options: Any) -> Body:
+    text = native.call_string("helm_test_run", config._raw(), name, _options(options))
+    return cast(Body, json.loads(text))
+
+
+def parse_set(flavour: str, expression: str) -> Body:
+    """Helm's own reading of `--set` (flavour ""), `--set-string`, `--set-json`, `--set-literal` and `--set-file`."""
+    function = f"helm_strvals_parse_{flavour}" if flavour else "helm_strvals_parse"
+    return cast(Body, json.loads(native.call_string(function, expression)))
+
+
+def _release(
+    function: str, config: Config, context: HelmContext, chart: Chart, name: str, values: Body, options: Body
+) -> Body:
+    handles = (config._raw(), context._raw(), chart._raw(), None)
+    text = native.call_string(function, *handles, name, json.dumps(values), _options(options))
+    return cast(Body, json.loads(text))
+
+
+def _options(options: Body) -> str | None:
+    given = {key: value for key, value in options.items() if value is not None}
+    return json.dumps(given) if given else None
