@@ -6,7 +6,7 @@ does (`behave`), and which fields may not change (`frozen`). `world` is all of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -49,11 +49,24 @@ class World(Protocol):
         """Every object of a kind, in one namespace or in all of them, by namespace and name."""
         ...
 
+    def content(self, namespace: str) -> list[Body]:
+        """Every object in a namespace."""
+        ...
+
     def served(self, kind: str, group: str) -> bool: ...
+
+    @property
+    def unlucky(self) -> bool:
+        """Whether what Kubernetes leaves open (which node, which of two first) falls badly: so in the lazy schedule."""
+        ...
 
 
 class Create(Struct, frozen=True):
-    """Make an object. With `owner`, it is made on that object's behalf and garbage-collected with it."""
+    """Make an object. With `owner`, it is made on that object's behalf and garbage-collected with it.
+
+    The API server may refuse: its words are sent back into the generator (None where it was done), and whatever it
+    looked at to decide (a ServiceAccount, a quota, a webhook's backend) wakes the controller when it changes.
+    """
 
     body: Body
     owner: Body | None = None
@@ -73,8 +86,11 @@ class Change(Struct, frozen=True):
 
 
 class Delete(Struct, frozen=True):
+    """Ask for deletion as a client would; `now` removes an object whose grace is over (the kubelet's last word)."""
+
     body: Body
     why: str = ""
+    now: bool = False
 
 
 class Say(Struct, frozen=True):
@@ -87,14 +103,16 @@ class Say(Struct, frozen=True):
 
 
 Act = Create | Status | Change | Delete | Say
+Acts = Generator[Act, str | None, None]
+"""What a controller does in one go: acts out, the API server's refusal (or None) in. Called again after any change."""
 
 
 def _needs_nothing(body: Body) -> Iterator[Need]:
     return iter(())
 
 
-def _stays(body: Body, world: World) -> Iterator[Act]:
-    return iter(())
+def _stays(body: Body, world: World) -> Acts:
+    yield from ()
 
 
 class Kind(Struct, frozen=True):
@@ -105,7 +123,7 @@ class Kind(Struct, frozen=True):
     actor: str = ""
     """The controller that behaves for it, as the timeline names it: `deployment-controller`."""
     needs: Callable[[Body], Iterator[Need]] = _needs_nothing
-    behave: Callable[[Body, World], Iterator[Act]] = _stays
+    behave: Callable[[Body, World], Acts] = _stays
     frozen: Callable[[Body, Body], Iterator[str]] | None = None
     """(old, new) -> the API server's words for each field that may not change, as `field: Invalid value: ...`."""
     default: Callable[[Body], Body] | None = None
