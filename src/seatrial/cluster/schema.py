@@ -88,10 +88,15 @@ def _by_kind(kube_version: str) -> dict[tuple[str, str, str], str]:
     return found
 
 
+def definition_name(kube_version: str, group: str, version: str, kind: str) -> str | None:
+    """What the definition of a built-in kind is called: `io.k8s.api.apps.v1.Deployment`."""
+    return _by_kind(kube_version).get((group, version, kind))
+
+
 @cache
 def builtin_schema(kube_version: str, group: str, version: str, kind: str) -> Schema | None:
     """The schema of a kind that Kubernetes itself serves."""
-    name = _by_kind(kube_version).get((group, version, kind))
+    name = definition_name(kube_version, group, version, kind)
     if name is None:
         return None
     defs = definitions(kube_version)

@@ -1,0 +1,106 @@
+"""What the API tells of its operations and of the shape of its kinds."""
+
+import json
+from typing import Any
+
+from seatrial.cluster.discovery import Discovery
+from seatrial.cluster.openapi import OpenAPI
+from seatrial.kinds.catalogue import ServedKind
+from seatrial.resource import Body
+
+WIDGET = ServedKind("example.com", "v1", "Widget", "widgets", "widget", True, list_kind="WidgetList")
+
+
+def no_custom(kind: ServedKind) -> Body | None:
+    return None
+
+
+def document(openapi: OpenAPI, path: str) -> Any:
+    found = openapi.document(path)
+    assert found is not None
+    return json.loads(found)
+
+
+def test_the_index_names_every_group_version_with_its_hash() -> None:
+    discovery = Discovery("1.34")
+    paths = document(OpenAPI(discovery, no_custom), "/openapi/v3")["paths"]
+    served = [f"apis/{group}/{version}" if group else f"api/{version}" for group, version in discovery.group_versions()]
+    assert list(paths) == served
+    start, _, content_hash = paths["apis/apps/v1"]["serverRelativeURL"].partition("?hash=")
+    assert start == "/openapi/v3/apis/apps/v1"
+    assert len(content_hash) == 32
+
+
+def test_a_patch_says_for_which_kind_it_is_and_that_fields_are_validated() -> None:
+    paths = document(OpenAPI(Discovery("1.34"), no_custom), "/openapi/v3/apis/apps/v1")["paths"]
+    patch = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
+    assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
+    assert [(p["name"], p["in"]) for p in patch["parameters"]] == [
+        ("dryRun", "query"),
+        ("fieldManager", "query"),
+        ("fieldValidation", "query"),
+        ("force", "query"),
+    ]
+
+
+def test_reviews_can_only_be_created() -> None:
+    paths = document(OpenAPI(Discovery("1.34"), no_custom), "/openapi/v3/apis/authentication.k8s.io/v1")["paths"]
+    assert {path: sorted(operations) for path, operations in paths.items()} == {
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews": ["parameters", "post"],
+        "/apis/authentication.k8s.io/v1/tokenreviews": ["parameters", "post"],
+    }
+
+
+def test_schemas_hold_all_that_is_referred_to_and_nothing_else() -> None:
+    schemas = document(OpenAPI(Discovery("1.34"), no_custom), "/openapi/v3/apis/apps/v1")["components"]["schemas"]
+    text = json.dumps(schemas)
+    assert "$defs" not in text
+    assert all(f"#/components/schemas/{name}" in text for name in schemas if ".apps.v1." not in name)
+    assert schemas["io.k8s.api.apps.v1.Deployment"]["properties"]["spec"]["allOf"] == [
+        {"$ref": "#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec"}
+    ]
+    assert schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["replicas"]["type"] == "integer"
+    assert "io.k8s.api.batch.v1.Job" not in schemas
+
+
+def test_a_property_that_is_called_ref_is_not_taken_for_a_reference() -> None:
+    found = document(OpenAPI(Discovery("1.34"), no_custom), "/openapi/v3/apis/apiextensions.k8s.io/v1")
+    props = found["components"]["schemas"]["io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"]
+    assert props["properties"]["$ref"] == {"type": "string"}
+
+
+def test_a_custom_kind_comes_with_its_schema_and_changes_with_it() -> None:
+    schema: Body = {"type": "object", "properties": {"spec": {"type": "object"}}}
+    discovery = Discovery("1.34")
+    discovery.add([WIDGET])
+    openapi = OpenAPI(discovery, lambda kind: schema if kind == WIDGET else None)
+    first = document(openapi, "/openapi/v3/apis/example.com/v1")
+    assert first["components"]["schemas"]["com.example.v1.Widget"] == {
+        "type": "object",
+        "properties": {
+            "spec": {"type": "object"},
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]},
+        },
+        "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Widget"}],
+    }
+    index = openapi.index()
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "description": "New."}}}
+    second = document(openapi, "/openapi/v3/apis/example.com/v1")
+    assert second["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"]["description"] == "New."
+    assert openapi.index() != index
+
+
+def test_without_schemas_the_paths_are_the_same() -> None:
+    discovery = Discovery("1.34")
+    full, lean = (OpenAPI(discovery, no_custom, with_schemas=wanted) for wanted in (True, False))
+    found = document(lean, "/openapi/v3/api/v1")
+    assert found["paths"] == document(full, "/openapi/v3/api/v1")["paths"]
+    assert found["components"] == {"schemas": {}}
+
+
+def test_nothing_is_told_of_a_group_that_is_not_served() -> None:
+    openapi = OpenAPI(Discovery("1.34"), no_custom)
+    assert openapi.document("/openapi/v3/apis/batch/v1beta1") is None
+    assert openapi.document("/openapi/v3/apis") is None
