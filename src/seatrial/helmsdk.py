@@ -17,8 +17,8 @@ from seatrial.resource import Body
 # (its parent is no folder), and Helm then works without a cache.
 os.environ["KUBECACHEDIR"] = os.path.join(os.devnull, "cache")  # noqa: PTH118
 
-from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError  # noqa: E402
-from helm_python import _native as native  # noqa: E402
+from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError
+from helm_python import _native as native
 
 __all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
 

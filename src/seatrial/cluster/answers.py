@@ -1,0 +1,64 @@
+"""Everything a GET of the API may be answered with beside objects: discovery, OpenAPI, health, tables. No sockets."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from seatrial.cluster import routes
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.discovery import AGGREGATED
+from seatrial.cluster.refusal import unknown_resource
+from seatrial.cluster.routes import Query
+
+JSON = "application/json"
+HEALTH = ("/healthz", "/livez", "/readyz")
+
+
+class Answer(Struct, frozen=True):
+    code: int
+    body: bytes
+    content_type: str = JSON
+    warnings: tuple[str, ...] = ()
+
+
+def answer(
+    cluster: Cluster,
+    method: str,
+    path: str,
+    query: Query,
+    content_type: str,
+    accept: str,
+    data: bytes,
+    actor: str,
+    agent: str,
+) -> Answer:
+    """The reply to one request that is no watch."""
+    if method in ("GET", "HEAD") and (beside := _beside(cluster, path, accept)) is not None:
+        return beside
+    request = routes.to_request(method, path, query, content_type, data, actor)
+    if request.subresource == "log":
+        return Answer(200, b"", "text/plain")
+    if not request.field_manager and request.patch_type != "apply":
+        request = msgspec.structs.replace(request, field_manager=agent)
+    reply = cluster.request(request)
+    return Answer(reply.code, msgspec.json.encode(reply.body), warnings=reply.warnings)
+
+
+def _beside(cluster: Cluster, path: str, accept: str) -> Answer | None:
+    """What is no object: None where the path is one of a resource."""
+    if path.startswith(HEALTH):
+        return Answer(200, b"ok", "text/plain")
+    if path.startswith("/openapi/"):
+        document = cluster.openapi.document(path)
+        if document is None:
+            raise unknown_resource()
+        return Answer(200, document)
+    if path.count("/") > 3:
+        return None
+    aggregated = "as=APIGroupDiscoveryList" in accept
+    document = cluster.discovery.document(path, aggregated=aggregated)
+    if document is None:
+        return None
+    shown = AGGREGATED if aggregated and path.rstrip("/") in ("/api", "/apis") else JSON
+    return Answer(200, document, shown)

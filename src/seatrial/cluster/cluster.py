@@ -1,0 +1,217 @@
+"""One Kubernetes in memory: takes requests, moves its controllers as its schedule says, remembers everything."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterable
+
+from seatrial import kinds
+from seatrial.cluster import definitions, deletion, reads, writes
+from seatrial.cluster.controllers import Controllers, View
+from seatrial.cluster.discovery import Discovery
+from seatrial.cluster.openapi import OpenAPI
+from seatrial.cluster.record import Recorder
+from seatrial.cluster.refusal import Refused, method_not_allowed, unknown_resource
+from seatrial.cluster.request import Reply, Request
+from seatrial.cluster.schema import Schema, builtin_schema
+from seatrial.cluster.store import Store
+from seatrial.cluster.watch import Watch, Watches
+from seatrial.kinds import Act, Change, Create, Delete, Say, Status
+from seatrial.kinds.catalogue import ServedKind
+from seatrial.resource import Body, Ref, group_of, ref_of, uid_of, version_of
+from seatrial.timeline import Event, Schedule
+
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+NODES = ("node-a", "node-b")
+
+WRITES = {
+    "create": writes.create,
+    "update": writes.update,
+    "patch": writes.patch,
+    "delete": deletion.delete,
+    "deletecollection": deletion.delete_collection,
+}
+
+
+class Cluster:
+    """The API server and all that lives behind it."""
+
+    def __init__(
+        self, kube_version: str = "1.34", schedule: Schedule = "eager", seed: int = 0, *, explains: bool = False
+    ) -> None:
+        """`explains`: its OpenAPI documents hold whole schemas, for `kubectl explain`; Helm needs but their paths."""
+        self.kube_version = kube_version
+        self.schedule = schedule
+        self.store = Store()
+        self.discovery = Discovery(kube_version)
+        self.openapi = OpenAPI(self.discovery, self._custom_schema, with_schemas=explains)
+        self.recorder = Recorder()
+        self.watches = Watches(self.store)
+        self.lock = threading.RLock()
+        self.controllers = Controllers(self.store, kinds.known(), self.view, self._do, self._collect)
+        self._dice = random.Random(seed)
+        self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
+        self._said: dict[tuple[Ref, str], str] = {}
+        self._start()
+
+    def view(self) -> View:
+        """A fresh look at the cluster, whose looks are remembered."""
+        return View(self.store, self._serves, unlucky=self.schedule == "lazy")
+
+    def request(self, request: Request) -> Reply:
+        """Answer one request; a write also moves the cluster as far as the schedule lets it."""
+        with self.lock:
+            try:
+                kind = self._kind_for(request)
+                if request.verb not in WRITES:
+                    return reads.answer(self, kind, request)
+                return self._write(kind, request)
+            except Refused as refused:
+                return Reply(refused.code, refused.status())
+
+    def watch(self, request: Request, *, initial_events: bool, bookmarks: bool) -> Watch:
+        """Open a watch; raises `Refused` where the version asked for is gone."""
+        with self.lock:
+            kind = self._kind_for(request)
+            return self.watches.open(kind, request, initial_events=initial_events, bookmarks=bookmarks)
+
+    def awaits(self, actor: str, targets: Iterable[Ref]) -> None:
+        """Someone waits for these objects: the lazy cluster moves for them, and for nothing else."""
+        with self.lock:
+            if self.schedule == "eager":
+                return
+            self.recorder.fence()
+            self.controllers.run_for(targets)
+
+    def settle(self) -> None:
+        """Let everything that can happen happen."""
+        with self.lock:
+            self.recorder.fence()
+            self.controllers.run()
+
+    def timeline(self) -> tuple[Event, ...]:
+        return self.recorder.timeline()
+
+    def changed(self, ref: Ref, before: Body | None, after: Body | None, cause: int | None) -> None:
+        """An object was put or removed: tell watchers, controllers and discovery."""
+        self.watches.changed()
+        if ref.kind == "CustomResourceDefinition":
+            self._definition_changed(before, after, cause)
+        self.controllers.changed(ref, before, after, cause)
+        if after is None and before is not None:
+            self._removed(before, cause)
+
+    def owned_by_nobody(self, body: Body) -> Iterable[str]:
+        """Owners that an object names and that do not exist."""
+        owners = body["metadata"].get("ownerReferences") or ()
+        return (uid for owner in owners if self.store.by_uid(uid := str(owner.get("uid", ""))) is None)
+
+    def _start(self) -> None:
+        for name in SYSTEM_NAMESPACES:
+            self._put_assumed({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for name in NODES:
+            ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+            node: Body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {}}
+            self._put_assumed({**node, "status": {"conditions": [ready]}})
+        self.controllers.run()
+
+    def _put_assumed(self, body: Body) -> None:
+        kind = self.discovery.of_kind("", body["kind"])
+        assert kind is not None
+        writes.create_object(self, kind, body, actor="kubernetes", cause=None, view=self.view())
+
+    def _kind_for(self, request: Request) -> ServedKind:
+        kind = self.discovery.find(request.group, request.version, request.plural)
+        if kind is None:
+            raise unknown_resource()
+        if request.verb not in kind.verbs and not request.subresource:
+            raise method_not_allowed()
+        return kind
+
+    def _write(self, kind: ServedKind, request: Request) -> Reply:
+        reply = WRITES[request.verb](self, kind, request)
+        if self.schedule == "eager":
+            self.controllers.run()
+        elif self.schedule == "seeded":
+            self.controllers.run_some(self._dice)
+        return reply
+
+    def _serves(self, kind: str, group: str) -> bool:
+        return self.discovery.of_kind(group, kind) is not None
+
+    def _do(self, act: Act, actor: str, cause: int | None, view: View) -> str | None:
+        """Do what a controller wants done; the API server may refuse."""
+        try:
+            match act:
+                case Create(body, owner):
+                    writes.create_for(self, body, owner, actor, cause, view)
+                case Status(body, status):
+                    writes.put_status(self, body, status, actor, cause)
+                case Change(body):
+                    writes.replace(self, body, actor, cause, view)
+                case Delete(body, why, now):
+                    deletion.delete_for(self, body, actor, cause, now=now, why=why)
+                case Say(body, reason, message):
+                    self._say(body, reason, message, actor, cause)
+        except Refused as refused:
+            return refused.message
+        return None
+
+    def _say(self, body: Body, reason: str, message: str, actor: str, cause: int | None) -> None:
+        ref = self.ref_of(body)
+        if self._said.get((ref, reason)) == message:
+            return
+        self._said[ref, reason] = message
+        self.recorder.note(actor, "say", ref, "said", message, cause, after=body)
+
+    def finish_deletion(self, ref: Ref, body: Body, actor: str, cause: int | None) -> None:
+        deletion.finish(self, ref, body, actor, cause)
+
+    def kind_of(self, body: Body) -> ServedKind:
+        """The kind of an object that a controller writes."""
+        api_version = str(body.get("apiVersion", ""))
+        kind = self.discovery.of_kind(group_of(api_version), body["kind"], version_of(api_version))
+        if kind is None:
+            raise unknown_resource()
+        return kind
+
+    def is_custom(self, kind: ServedKind) -> bool:
+        return (kind.group, kind.version, kind.kind) in self._custom_schemas
+
+    def schema_of(self, kind: ServedKind) -> Schema | None:
+        custom = self._custom_schemas.get((kind.group, kind.version, kind.kind))
+        return custom if custom is not None else self.builtin_schema_of(kind)
+
+    def builtin_schema_of(self, kind: ServedKind) -> Schema | None:
+        return builtin_schema(self.kube_version, kind.group, kind.version, kind.kind)
+
+    def _custom_schema(self, kind: ServedKind) -> Body | None:
+        schema = self._custom_schemas.get((kind.group, kind.version, kind.kind))
+        return None if schema is None else schema.node
+
+    def ref_of(self, body: Body) -> Ref:
+        kind = self.discovery.of_kind(str(body.get("apiVersion", "")).rpartition("/")[0], body["kind"])
+        return ref_of(body, namespaced=kind is None or kind.namespaced)
+
+    def _collect(self, uid: str, cause: int | None) -> None:
+        deletion.collect(self, uid, cause)
+
+    def _removed(self, before: Body, cause: int | None) -> None:
+        uid = uid_of(before)
+        if self.store.dependents(uid):
+            self.controllers.orphaned(uid, cause)
+        for owner in before["metadata"].get("ownerReferences") or ():
+            self.controllers.orphaned(str(owner.get("uid", "")), cause)
+
+    def _definition_changed(self, before: Body | None, after: Body | None, cause: int | None) -> None:
+        """A kind is served once its definition is Established, and no longer when that is gone."""
+        old, new = definitions.served_kinds(before), definitions.served_kinds(after)
+        self._custom_schemas.update(definitions.schemas(after))
+        if old == new:
+            return
+        for kind in old:
+            self.discovery.remove(kind.group, kind.plural)
+        self.discovery.add(new)
+        for group, name in sorted({(kind.group, kind.kind) for kind in (*old, *new)}):
+            self.controllers.served_changed(group, name, cause)

@@ -1,0 +1,244 @@
+"""The reconcile machine: who looks at what, who wakes when it changes, who moves next. Knows no kind by name."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from seatrial.cluster.store import Store
+from seatrial.kinds import Act, Kind
+from seatrial.resource import Body, Ref, uid_of
+
+MOVES_MAX = 500_000
+"""Reconciles in one run of a cluster. Two controllers that undo each other would go on for ever."""
+
+GARBAGE = "(garbage)"
+"""Stands in the queue for the dependents of one owner; no object has such a kind."""
+
+Look = tuple[str, ...] | tuple[str, Ref]
+
+
+class Hands(Protocol):
+    """Does what a controller wants done; its answer is the API server's refusal, or None."""
+
+    def __call__(self, act: Act, actor: str, cause: int | None, view: View) -> str | None: ...
+
+
+class View:
+    """The cluster as one controller sees it (`kinds.World`); remembers every look."""
+
+    def __init__(self, store: Store, served: Callable[[str, str], bool], *, unlucky: bool) -> None:
+        self._store = store
+        self._served = served
+        self._unlucky = unlucky
+        self.looks: set[Look] = set()
+
+    def get(self, ref: Ref) -> Body | None:
+        self.looks.add(("get", ref))
+        return self._store.get(ref)
+
+    def owned(self, owner: Body, kind: str, group: str = "") -> list[Body]:
+        uid = uid_of(owner)
+        self.looks.add(("owned", uid, group, kind))
+        return [
+            body
+            for ref, body in self._store.dependents(uid)
+            if ref.kind == kind and ref.group == group and _controller_uid(body) == uid
+        ]
+
+    def select(self, kind: str, namespace: str, labels: dict[str, str], group: str = "") -> list[Body]:
+        label, value = min(labels.items())
+        self.looks.add(("label", group, kind, namespace, label, value))
+        found = self._store.labelled((group, kind), namespace, label, value)
+        wanted = labels.items()
+        return [body for _, body in found if wanted <= (body["metadata"].get("labels") or {}).items()]
+
+    def all(self, kind: str, namespace: str = "", group: str = "") -> list[Body]:
+        self.looks.add(("all", group, kind, namespace))
+        return self._store.of_kind((group, kind), namespace)
+
+    def content(self, namespace: str) -> list[Body]:
+        self.looks.add(("content", namespace))
+        return [body for _, body in self._store.content(namespace)]
+
+    def served(self, kind: str, group: str) -> bool:
+        self.looks.add(("served", group, kind))
+        return self._served(kind, group)
+
+    @property
+    def unlucky(self) -> bool:
+        return self._unlucky
+
+
+class Controllers:
+    """Every controller of the cluster, waiting for something to do."""
+
+    def __init__(
+        self,
+        store: Store,
+        kinds: dict[tuple[str, str], Kind],
+        view: Callable[[], View],
+        hands: Hands,
+        collect: Callable[[str, int | None], None],
+    ) -> None:
+        self._collect = collect
+        self._store = store
+        self._kinds = kinds
+        self._view = view
+        self._hands = hands
+        self._queue: dict[Ref, int | None] = {}
+        self._lookers: dict[Look, set[Ref]] = {}
+        self._looks: dict[Ref, set[Look]] = {}
+        self.moves = 0
+        self.gave_up = False
+
+    def changed(self, ref: Ref, before: Body | None, after: Body | None, cause: int | None) -> None:
+        """An object was made, changed or removed: whoever looked at it has something to do."""
+        if (ref.group, ref.kind) in self._kinds and after is not None:
+            self._queue.setdefault(ref, cause)
+        for look in _seen_by(ref, before, after):
+            for looker in sorted(self._lookers.get(look, ())):
+                self._queue.setdefault(looker, cause)
+
+    def orphaned(self, uid: str, cause: int | None) -> None:
+        """The owner with this uid is gone or going: its dependents are garbage, or will be."""
+        self._queue.setdefault(Ref(GARBAGE, "", uid), cause)
+
+    def served_changed(self, group: str, kind: str, cause: int | None) -> None:
+        for looker in sorted(self._lookers.get(("served", group, kind), ())):
+            self._queue.setdefault(looker, cause)
+
+    @property
+    def at_rest(self) -> bool:
+        return not self._queue
+
+    def run(self) -> None:
+        """Move until nobody has anything to do."""
+        while self._queue and self._may_move():
+            self._move(next(iter(self._queue)))
+
+    def run_some(self, dice: random.Random) -> None:
+        """Let chance decide who moves, and when it is enough."""
+        while self._queue and dice.random() < 0.7 and self._may_move():
+            self._move(dice.choice(list(self._queue)))
+
+    def run_for(self, targets: Iterable[Ref]) -> None:
+        """Move only what `targets` are, own and need, until none of it has anything to do."""
+        wanted = Wanted(self._store, self._looks)
+        for target in targets:
+            wanted.add(target)
+        while (ref := wanted.first_of(self._queue)) is not None and self._may_move():
+            self._move(ref)
+            wanted.grow(ref)
+
+    def lacks(self, ref: Ref) -> set[Ref]:
+        """What was looked for on behalf of `ref` and is not there."""
+        wanted = Wanted(self._store, self._looks)
+        wanted.add(ref)
+        return {other for other in wanted.refs if self._store.get(other) is None}
+
+    def _may_move(self) -> bool:
+        self.moves += 1
+        self.gave_up = self.gave_up or self.moves > MOVES_MAX
+        return not self.gave_up
+
+    def _move(self, ref: Ref) -> None:
+        cause = self._queue.pop(ref)
+        if ref.kind == GARBAGE:
+            self._collect(ref.name, cause)
+            return
+        body = self._store.get(ref)
+        kind = self._kinds.get((ref.group, ref.kind))
+        view = self._view()
+        if body is not None and kind is not None:
+            acts = kind.behave(body, view)
+            answer: str | None = None
+            try:
+                while True:
+                    answer = self._hands(acts.send(answer), kind.actor or "controller", cause, view)
+            except StopIteration:
+                pass
+        self._remember(ref, view.looks)
+
+    def _remember(self, ref: Ref, looks: set[Look]) -> None:
+        for look in self._looks.pop(ref, set()) - looks:
+            self._lookers[look].discard(ref)
+        if looks:
+            self._looks[ref] = looks
+        for look in looks:
+            self._lookers.setdefault(look, set()).add(ref)
+
+
+class Wanted:
+    """The objects that some waiting is about: what is waited for, what that owns, and what those need."""
+
+    def __init__(self, store: Store, looks: dict[Ref, set[Look]]) -> None:
+        self._store = store
+        self._looks = looks
+        self.refs: set[Ref] = set()
+
+    def add(self, ref: Ref) -> None:
+        pending = deque([ref])
+        while pending:
+            current = pending.popleft()
+            if current in self.refs:
+                continue
+            self.refs.add(current)
+            pending.extend(self._next(current))
+
+    def grow(self, ref: Ref) -> None:
+        """`ref` has moved: it may own and need more now."""
+        for other in list(self._next(ref)):
+            self.add(other)
+
+    def first_of(self, queue: dict[Ref, int | None]) -> Ref | None:
+        return next((ref for ref in queue if ref in self.refs or self._owned_by_wanted(ref)), None)
+
+    def _owned_by_wanted(self, ref: Ref) -> bool:
+        if ref.kind == GARBAGE:
+            return self._store.by_uid(ref.name) in self.refs
+        body = self._store.get(ref)
+        owner = self._store.by_uid(_controller_uid(body)) if body else None
+        if owner not in self.refs:
+            return False
+        self.add(ref)
+        return True
+
+    def _next(self, ref: Ref) -> Iterable[Ref]:
+        for look in self._looks.get(ref, ()):
+            match look:
+                case ("get", Ref() as other):
+                    yield other
+                case ("owned", uid, group, kind):
+                    yield from (r for r, _ in self._store.dependents(str(uid)) if (r.group, r.kind) == (group, kind))
+                case ("label", group, kind, namespace, label, value):
+                    found = self._store.labelled((group, kind), namespace, label, value)
+                    yield from (r for r, _ in found)
+                case ("content", namespace):
+                    yield from (r for r, _ in self._store.content(str(namespace)))
+
+
+def _controller_uid(body: Body) -> str:
+    owners = body["metadata"].get("ownerReferences") or ()
+    return next((owner.get("uid", "") for owner in owners if owner.get("controller")), "")
+
+
+def _seen_by(ref: Ref, before: Body | None, after: Body | None) -> set[Look]:
+    """Every way in which someone may have looked at this object, or would see it now."""
+    looks: set[Look] = {
+        ("get", ref),
+        ("all", ref.group, ref.kind, ref.namespace),
+        ("all", ref.group, ref.kind, ""),
+        ("content", ref.namespace),
+    }
+    for body in (before, after):
+        if body is None:
+            continue
+        meta = body["metadata"]
+        for owner in meta.get("ownerReferences") or ():
+            looks.add(("owned", owner.get("uid", ""), ref.group, ref.kind))
+        for label, value in (meta.get("labels") or {}).items():
+            looks.add(("label", ref.group, ref.kind, ref.namespace, label, value))
+    return looks

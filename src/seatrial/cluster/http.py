@@ -1,0 +1,314 @@
+"""The embedded API on loopback HTTP. The only part of the cluster that touches a socket or the wall clock."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import httptools
+import msgspec
+
+from seatrial.cluster import routes, watch
+from seatrial.cluster.answers import Answer, answer
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.refusal import Refused
+from seatrial.cluster.routes import Query
+from seatrial.cluster.watch import Watch
+from seatrial.resource import Ref
+
+LOOPBACK = "127.0.0.1"
+HEADERS_MAX = 64 * 1024
+REASONS = {200: b"OK", 201: b"Created"}
+
+
+class Server:
+    """One cluster on one port of loopback, until it is closed."""
+
+    def __init__(self, cluster: Cluster, *, port: int = 0, actor: str = "") -> None:
+        self.cluster = cluster
+        self.actor = actor
+        """Who speaks, where the caller knows better than the client's user agent."""
+        self.requests = 0
+        self.last_heard = time.monotonic()
+        self.connections: set[Connection] = set()
+        self._polled: tuple[str, int, int] = ("", 0, 0)
+        self._socket = socket.create_server((LOOPBACK, port), backlog=512)
+        self.port = self._socket.getsockname()[1]
+        self._listening: asyncio.Server = _on_loop(self._listen())
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
+
+    def close(self) -> None:
+        """Stop listening and cut every connection."""
+        _on_loop(self._stop())
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def kubeconfig(self, namespace: str = "default") -> str:
+        """What any client needs to reach this cluster."""
+        return msgspec.yaml.encode(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "seatrial", "cluster": {"server": self.url}}],
+                "users": [{"name": "seatrial", "user": {}}],
+                "contexts": [
+                    {"name": "seatrial", "context": {"cluster": "seatrial", "user": "seatrial", "namespace": namespace}}
+                ],
+                "current-context": "seatrial",
+            }
+        ).decode()
+
+    def quiet_seconds(self) -> float:
+        """How long no client has asked for anything and none was told anything."""
+        return time.monotonic() - self.last_heard
+
+    def waited_for(self) -> list[Ref]:
+        """What clients wait for: the objects of their open watches, or what one keeps asking for."""
+        with self.cluster.lock:
+            found = {
+                ref: None
+                for opened in self.cluster.watches.waiting()
+                for ref in watch.targets(opened, self.cluster.store)
+            }
+        return sorted(found)
+
+    def heard(self, path: str) -> bool:
+        """Count a request; whether the client asks the same again though nothing has changed: it polls."""
+        self.requests += 1
+        self.last_heard = time.monotonic()
+        version = self.cluster.store.version
+        last, at, times = self._polled
+        same = last == path and at == version
+        self._polled = (path, version, times + 1 if same else 0)
+        return same
+
+    async def _listen(self) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(lambda: Connection(self), sock=self._socket)
+
+    async def _stop(self) -> None:
+        self._listening.close()
+        for connection in tuple(self.connections):
+            connection.cut()
+        await asyncio.sleep(0)
+
+
+class Connection(asyncio.Protocol):
+    """One connection of one client: requests in, replies or a stream of watch events out."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.transport: asyncio.Transport | None = None
+        self.opened: Watch | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self._parser = httptools.HttpRequestParser(self)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self._size = self._header_size = 0
+
+    # asyncio calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.server.connections.add(self)
+        # A reply that waits for the client's delayed acknowledgement would take 40 ms.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._refuse(Refused(400, "BadRequest", "Upgrade request required or not understood"))
+        except httptools.HttpParserError as wrong:
+            self._refuse(Refused(400, "BadRequest", f"the request is no HTTP that is understood here: {wrong}"))
+        except _TooLarge as refused:
+            self._refuse(refused.refused)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.server.connections.discard(self)
+        self._close_watch()
+
+    # httptools calls these.
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+        self._limit_headers(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._limit_headers(len(name) + len(value))
+        self._headers[name.lower()] = value
+
+    def on_headers_complete(self) -> None:
+        if self._headers.get(b"expect", b"").lower() == b"100-continue" and self.transport:
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._size += len(body)
+        if self._size > routes.BODY_MAX:
+            raise _TooLarge(routes.too_large_body())
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        method = self._parser.get_method().decode()
+        url, headers, body = self._url.decode("latin-1"), self._headers, b"".join(self._body)
+        keep = self._parser.should_keep_alive()
+        self._begin()
+        if self.opened is None:
+            self._respond(method, url, headers, body, keep=keep)
+
+    # What we do.
+
+    def cut(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _limit_headers(self, size: int) -> None:
+        self._header_size += size
+        if self._header_size > HEADERS_MAX:
+            raise _TooLarge(Refused(431, "BadRequest", "Request header fields too large"))
+
+    def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
+        path, _, query_text = url.partition("?")
+        query = Query(query_text)
+        agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
+        actor = self.server.actor or agent or "someone"
+        polls = self.server.heard(url) and method == "GET"
+        content_type = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip()
+        accept = headers.get(b"accept", b"").decode("latin-1")
+        cluster = self.server.cluster
+        try:
+            if method == "GET" and query.flag("watch"):
+                request = routes.to_request(method, path, query, content_type, body, actor)
+                self._stream(request, query)
+                return
+            if polls and path.count("/") > 3:
+                _poll(cluster, path, query, actor)
+            reply = answer(cluster, method, path, query, content_type, accept, body, actor, agent)
+        except Refused as refused:
+            reply = Answer(refused.code, msgspec.json.encode(refused.status()))
+        self._send(reply, keep=keep, head=method == "HEAD")
+        self.server.last_heard = time.monotonic()
+
+    def _send(self, reply: Answer, *, keep: bool, head: bool = False) -> None:
+        if self.transport is None:
+            return
+        reason = REASONS.get(reply.code, b"Refused")
+        lines = [
+            b"HTTP/1.1 %d %s" % (reply.code, reason),
+            b"Content-Type: " + reply.content_type.encode(),
+            b"Content-Length: %d" % len(reply.body),
+        ]
+        lines += [b'Warning: 299 - "%s"' % _quoted(text) for text in reply.warnings]
+        if not keep:
+            lines.append(b"Connection: close")
+        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head else reply.body))
+        if not keep:
+            self.transport.close()
+
+    def _refuse(self, refused: Refused) -> None:
+        self._send(Answer(refused.code, msgspec.json.encode(refused.status())), keep=False)
+
+    def _stream(self, request: Any, query: Query) -> None:
+        """Answer a watch: what is there, then whatever comes, until the client leaves or its time is up."""
+        cluster = self.server.cluster
+        opened = cluster.watch(
+            request, initial_events=query.flag("sendInitialEvents"), bookmarks=query.flag("allowWatchBookmarks")
+        )
+        self.opened = opened
+        assert self.transport is not None
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        self.transport.write(head)
+        loop = asyncio.get_running_loop()
+        opened.wake = lambda: _soon(loop, self._flush)
+        seconds = query.number("timeoutSeconds")
+        if seconds:
+            self.timer = loop.call_later(seconds, self._end_watch)
+        self._flush()
+        cluster.awaits(request.actor, watch.targets(opened, cluster.store))
+        self._flush()
+
+    def _flush(self) -> None:
+        if self.opened is None or self.transport is None or not self.opened.events:
+            return
+        chunks = []
+        while self.opened.events:
+            line = watch.encoded(self.opened.events.popleft())
+            chunks.append(b"%x\r\n%s\r\n" % (len(line), line))
+        self.server.last_heard = time.monotonic()
+        self.transport.write(b"".join(chunks))
+
+    def _end_watch(self) -> None:
+        self._flush()
+        self._close_watch()
+        if self.transport is not None:
+            self.transport.write(b"0\r\n\r\n")
+
+    def _close_watch(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        if self.opened is not None:
+            with self.server.cluster.lock:
+                self.server.cluster.watches.close(self.opened)
+            self.opened = None
+
+
+class _TooLarge(Exception):
+    """Carries a refusal out of the parser's callbacks."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.message)
+        self.refused = refused
+
+
+def _poll(cluster: Cluster, path: str, query: Query, actor: str) -> None:
+    """A client asks again and again: the lazy cluster moves for what it asks about."""
+    request = routes.to_request("GET", path, query, "", b"", actor)
+    kind = cluster.discovery.find(request.group, request.version, request.plural)
+    if kind is None:
+        return
+    if request.name:
+        targets = [Ref(kind.kind, request.namespace if kind.namespaced else "", request.name, kind.group)]
+    else:
+        targets = watch.targets(Watch(kind, request), cluster.store)
+    cluster.awaits(actor, targets)
+
+
+def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+    loop.call_soon_threadsafe(work)
+
+
+def _quoted(text: str) -> bytes:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").encode()
+
+
+_loop: asyncio.AbstractEventLoop | None = None
+_loop_lock = threading.Lock()
+
+
+def _on_loop(work: Any) -> Any:
+    """Run a coroutine on the one thread that serves every cluster of this process."""
+    global _loop  # noqa: PLW0603
+    with _loop_lock:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="seatrial-http", daemon=True).start()
+    future: Future[Any] = asyncio.run_coroutine_threadsafe(work, _loop)
+    return future.result()

@@ -1,0 +1,76 @@
+"""The cluster's memory of a run: who did what to which object, and why. Makes events; reads none."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from seatrial.resource import Body, Ref
+from seatrial.timeline import Effect, Event
+
+BEFORE_THE_TRIAL = -1
+
+
+class Recorder:
+    """Collects events while a trial is played."""
+
+    def __init__(self) -> None:
+        self.step = BEFORE_THE_TRIAL
+        self._events: list[Event] = []
+        self._unordered: set[tuple[int, str, str]] = set()
+        self._fences: set[int] = set()
+
+    def begin(self, step: int, actor: str = "", unordered: tuple[str, ...] = ()) -> None:
+        """Start a step. `unordered` are verbs that `actor` sends at once for all objects of a kind."""
+        self.step = step
+        self._unordered.update((step, actor, verb) for verb in unordered)
+
+    def fence(self) -> None:
+        """What follows belongs to no request: the cluster moves by itself."""
+        self._fences.add(len(self._events))
+
+    def note(
+        self,
+        actor: str,
+        verb: str,
+        ref: Ref,
+        effect: Effect,
+        message: str = "",
+        cause: int | None = None,
+        before: Body | None = None,
+        after: Body | None = None,
+    ) -> int:
+        index = len(self._events)
+        self._events.append(Event(index, self.step, actor, verb, ref, effect, message, cause, before, after))
+        return index
+
+    def timeline(self) -> tuple[Event, ...]:
+        """The events so far. What was sent at once stands in order of names, so that the same run reads the same."""
+        blocks = self._blocks()
+        events = [
+            event for _, run in groupby(blocks, self._batch) for block in self._sorted(list(run)) for event in block
+        ]
+        place = {event.index: index for index, event in enumerate(events)}
+        return tuple(
+            replace(event, index=index, cause=None if event.cause is None else place[event.cause])
+            for index, event in enumerate(events)
+        )
+
+    def _blocks(self) -> list[list[Event]]:
+        """Each request with the moves that controllers made before the next one."""
+        blocks: list[list[Event]] = []
+        for event in self._events:
+            if event.cause is None or event.index in self._fences or not blocks:
+                blocks.append([])
+            blocks[-1].append(event)
+        return blocks
+
+    def _batch(self, block: list[Event]) -> object:
+        first = block[0]
+        if first.cause is None and (first.step, first.actor, first.verb) in self._unordered:
+            return first.step, first.actor, first.verb, first.object.kind, first.object.group
+        return first.index
+
+    def _sorted(self, blocks: list[list[Event]]) -> list[list[Event]]:
+        return blocks if len(blocks) == 1 else sorted(blocks, key=lambda block: block[0].object)

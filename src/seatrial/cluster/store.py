@@ -1,0 +1,140 @@
+"""Objects by kind, their versions, and a log of what changed. Knows neither what kinds mean nor who writes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial.resource import Body, Ref
+
+LOG_MAX = 20_000
+"""Changes that a watch may still ask for; older ones are `410 Gone`, as after etcd's compaction."""
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+"""Where the cluster's own clock starts. It moves by one millisecond a write, never by waiting."""
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+KindKey = tuple[str, str]
+"""(group, kind)"""
+
+
+class Change(Struct, frozen=True):
+    version: int
+    type: ChangeType
+    kind: KindKey
+    body: Body
+    before: Body | None
+
+
+class Store:
+    """The etcd of the house: put, remove, look up, and remember in which order."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        self.log: deque[Change] = deque(maxlen=LOG_MAX)
+        self._kinds: dict[KindKey, dict[tuple[str, str], Body]] = {}
+        self._namespaces: dict[str, dict[Ref, Body]] = {}
+        self._dependents: dict[str, dict[Ref, Body]] = {}
+        self._labelled: dict[tuple[KindKey, str, str, str], dict[Ref, Body]] = {}
+        self._uids: dict[str, Ref] = {}
+        self._lives: dict[Ref, int] = {}
+
+    def now(self) -> str:
+        return (EPOCH + timedelta(milliseconds=self.version)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def get(self, ref: Ref) -> Body | None:
+        return self._kinds.get((ref.group, ref.kind), {}).get((ref.namespace, ref.name))
+
+    def of_kind(self, kind: KindKey, namespace: str = "") -> list[Body]:
+        """Every object of a kind, in etcd's order: by namespace, then name."""
+        found = self._kinds.get(kind, {})
+        if namespace:
+            return [found[key] for key in sorted(found) if key[0] == namespace]
+        return [found[key] for key in sorted(found)]
+
+    def count(self, kind: KindKey) -> int:
+        return len(self._kinds.get(kind, ()))
+
+    def content(self, namespace: str) -> list[tuple[Ref, Body]]:
+        return sorted(self._namespaces.get(namespace, {}).items(), key=lambda pair: pair[0])
+
+    def dependents(self, uid: str) -> list[tuple[Ref, Body]]:
+        """Objects that name this uid among their owners."""
+        return sorted(self._dependents.get(uid, {}).items(), key=lambda pair: pair[0])
+
+    def labelled(self, kind: KindKey, namespace: str, label: str, value: str) -> list[tuple[Ref, Body]]:
+        found = self._labelled.get((kind, namespace, label, value), {})
+        return sorted(found.items(), key=lambda pair: pair[0])
+
+    def by_uid(self, uid: str) -> Ref | None:
+        return self._uids.get(uid)
+
+    def __iter__(self) -> Iterator[tuple[Ref, Body]]:
+        for (group, kind), found in sorted(self._kinds.items()):
+            for namespace, name in sorted(found):
+                yield Ref(kind, namespace, name, group), found[namespace, name]
+
+    def lived(self, ref: Ref) -> bool:
+        """Whether an object of this name was ever here."""
+        return ref in self._lives
+
+    def new_uid(self, ref: Ref) -> str:
+        """A uid that depends on the name and the life of the object alone, not on who came first."""
+        life = self._lives[ref] = self._lives.get(ref, 0) + 1
+        seed = f"{ref.group}/{ref.kind}/{ref.namespace}/{ref.name}#{life}"
+        text = hashlib.md5(seed.encode(), usedforsecurity=False).hexdigest()
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"
+
+    def put(self, ref: Ref, body: Body) -> Body:
+        """Store `body` under a new version; its metadata is replaced, not changed."""
+        self.version += 1
+        stored = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
+        before = self.get(ref)
+        if before is not None:
+            self._forget(ref, before)
+        kind = (ref.group, ref.kind)
+        self._kinds.setdefault(kind, {})[ref.namespace, ref.name] = stored
+        self._index(ref, stored)
+        self.log.append(Change(self.version, "ADDED" if before is None else "MODIFIED", kind, stored, before))
+        return stored
+
+    def remove(self, ref: Ref) -> Body:
+        """Take an object out; what is returned carries the version of its removal, as watchers see it."""
+        self.version += 1
+        kind = (ref.group, ref.kind)
+        before = self._kinds[kind].pop((ref.namespace, ref.name))
+        self._forget(ref, before)
+        last = {**before, "metadata": {**before["metadata"], "resourceVersion": str(self.version)}}
+        self.log.append(Change(self.version, "DELETED", kind, last, before))
+        return last
+
+    def since(self, version: int) -> Iterator[Change] | None:
+        """What changed after `version`, or None where the log no longer reaches back so far."""
+        if self.log and version < self.log[0].version - 1:
+            return None
+        return (change for change in self.log if change.version > version)
+
+    def _index(self, ref: Ref, body: Body) -> None:
+        meta = body["metadata"]
+        self._uids[meta["uid"]] = ref
+        if ref.namespace:
+            self._namespaces.setdefault(ref.namespace, {})[ref] = body
+        for owner in meta.get("ownerReferences") or ():
+            self._dependents.setdefault(owner.get("uid", ""), {})[ref] = body
+        for label in (meta.get("labels") or {}).items():
+            self._labelled.setdefault(((ref.group, ref.kind), ref.namespace, *label), {})[ref] = body
+
+    def _forget(self, ref: Ref, body: Body) -> None:
+        meta = body["metadata"]
+        self._uids.pop(meta["uid"], None)
+        if ref.namespace:
+            self._namespaces[ref.namespace].pop(ref, None)
+        for owner in meta.get("ownerReferences") or ():
+            self._dependents[owner.get("uid", "")].pop(ref, None)
+        for label in (meta.get("labels") or {}).items():
+            self._labelled[((ref.group, ref.kind), ref.namespace, *label)].pop(ref, None)

@@ -1,0 +1,141 @@
+"""Watches: what a client has asked to be told. Knows nothing of sockets; whoever carries the events sets `wake`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from seatrial.cluster import selector
+from seatrial.cluster.refusal import gone
+from seatrial.cluster.request import Request
+from seatrial.cluster.store import Change, KindKey, Store
+from seatrial.kinds.catalogue import ServedKind
+from seatrial.resource import Body, Ref
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class Watch:
+    """One open watch and the events that its client has not read yet."""
+
+    def __init__(self, kind: ServedKind, request: Request) -> None:
+        self.kind = kind
+        self.request = request
+        self.events: deque[Body] = deque()
+        self.wake: Callable[[], None] = _nobody
+        self._labels = selector.label_test(request.label_selector)
+        self._fields = selector.field_test(request.field_selector)
+        self._name = request.name or selector.named(request.field_selector)
+
+    def fits(self, body: Body) -> bool:
+        meta = body["metadata"]
+        if self.request.namespace and meta.get("namespace") != self.request.namespace:
+            return False
+        if self._name and meta.get("name") != self._name:
+            return False
+        return self._labels(body) and self._fields(body)
+
+    def tell(self, type_: str, body: Body) -> None:
+        self.events.append({"type": type_, "object": in_version(body, self.kind)})
+
+    def tell_change(self, change: Change) -> None:
+        """A change as this client sees it: leaving the selection is a deletion, entering it an addition."""
+        now = change.type != "DELETED" and self.fits(change.body)
+        before = change.before is not None and self.fits(change.before)
+        if now:
+            self.tell("MODIFIED" if before else "ADDED", change.body)
+        elif before:
+            self.tell("DELETED", change.body)
+
+    def bookmark(self, version: int, *, initial_end: bool = False) -> None:
+        meta: Body = {"resourceVersion": str(version), "creationTimestamp": None}
+        if initial_end:
+            meta["annotations"] = {INITIAL_EVENTS_END: "true"}
+        body = {"kind": self.kind.kind, "apiVersion": self.kind.api_version, "metadata": meta}
+        self.events.append({"type": "BOOKMARK", "object": body})
+
+
+class Watches:
+    """Every open watch, by the kind it is about."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._open: dict[KindKey, set[Watch]] = {}
+        self._told = store.version
+
+    def open(self, kind: ServedKind, request: Request, *, initial_events: bool, bookmarks: bool) -> Watch:
+        watch = Watch(kind, request)
+        key = (kind.group, kind.kind)
+        version = request.resource_version
+        if version in ("", "0") or initial_events:
+            self._tell_all(watch, key)
+            if initial_events and bookmarks:
+                watch.bookmark(self._store.version, initial_end=True)
+        else:
+            self._replay(watch, key, version)
+        self._open.setdefault(key, set()).add(watch)
+        return watch
+
+    def close(self, watch: Watch) -> None:
+        self._open.get((watch.kind.group, watch.kind.kind), set()).discard(watch)
+
+    def waiting(self) -> Iterable[Watch]:
+        return (watch for found in self._open.values() for watch in found)
+
+    def changed(self) -> None:
+        """Pass on what the store has logged since the last time."""
+        log = self._store.log
+        fresh = [log[-1]] if log and log[-1].version == self._told + 1 else self._since_told()
+        self._told = self._store.version
+        for change in fresh:
+            for watch in tuple(self._open.get(change.kind, ())):
+                before = len(watch.events)
+                watch.tell_change(change)
+                if len(watch.events) != before:
+                    watch.wake()
+
+    def _since_told(self) -> list[Change]:
+        return list(self._store.since(self._told) or ())
+
+    def _tell_all(self, watch: Watch, key: KindKey) -> None:
+        for body in self._store.of_kind(key, watch.request.namespace):
+            if watch.fits(body):
+                watch.tell("ADDED", body)
+
+    def _replay(self, watch: Watch, key: KindKey, version: str) -> None:
+        changes = self._store.since(int(version)) if version.isdigit() else None
+        if changes is None:
+            raise gone(f"too old resource version: {version} ({self._store.version})")
+        for change in changes:
+            if change.kind == key:
+                watch.tell_change(change)
+
+
+def targets(watch: Watch, store: Store) -> list[Ref]:
+    """The objects that a client which opened this watch may be waiting for."""
+    kind = watch.kind
+    name = watch.request.name or selector.named(watch.request.field_selector)
+    if name:
+        return [Ref(kind.kind, watch.request.namespace, name, kind.group)]
+    found = store.of_kind((kind.group, kind.kind), watch.request.namespace)
+    return [
+        Ref(kind.kind, body["metadata"].get("namespace", ""), body["metadata"]["name"], kind.group)
+        for body in found
+        if watch.fits(body)
+    ]
+
+
+def in_version(body: Body, kind: ServedKind) -> Body:
+    """The object as this version of its API shows it."""
+    wanted = kind.api_version
+    return body if body.get("apiVersion") == wanted else {**body, "apiVersion": wanted}
+
+
+def encoded(event: Body) -> bytes:
+    return msgspec.json.encode(event) + b"\n"
+
+
+def _nobody() -> None:
+    """No one carries the events yet."""

@@ -1,0 +1,438 @@
+"""Create, update, patch: from what a client sent to what is stored. Knows no kind by name but through `kinds`."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from seatrial import kinds
+from seatrial.cluster import admission, reads
+from seatrial.cluster.managed import server_side_apply, track_update
+from seatrial.cluster.patch import json_patch, merge_patch, strategic_patch
+from seatrial.cluster.refusal import (
+    Refused,
+    already_exists,
+    bad_request,
+    being_deleted,
+    conflict,
+    invalid,
+    modified,
+    not_found,
+)
+from seatrial.cluster.request import Reply, Request
+from seatrial.cluster.watch import in_version
+from seatrial.kinds import World
+from seatrial.kinds.catalogue import ServedKind
+from seatrial.resource import Body, Ref, metadata, name_of
+
+if TYPE_CHECKING:
+    from seatrial.cluster.cluster import Cluster
+
+NAME_MAX = 63 - 5
+"""Of a generated name, what is left for the prefix."""
+SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+# Built-in kinds whose strategy counts generations; custom resources always do. From `PrepareForCreate` under
+# pkg/registry of Kubernetes 1.34.
+GENERATIONS = frozenset(
+    (
+        "CronJob",
+        "CustomResourceDefinition",
+        "DaemonSet",
+        "Deployment",
+        "EndpointSlice",
+        "FlowSchema",
+        "Ingress",
+        "IngressClass",
+        "Job",
+        "MutatingWebhookConfiguration",
+        "NetworkPolicy",
+        "Pod",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "PriorityLevelConfiguration",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+    )
+)
+
+KEPT = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+"""Metadata that only the server writes."""
+
+
+def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
+    """Answer a POST."""
+    ref = Ref(kind.kind, request.namespace if kind.namespaced else "", "", kind.group)
+    try:
+        body = _object(kind, request)
+        ref = Ref(ref.kind, ref.namespace, name_of(body) or metadata(body).get("generateName", ""), ref.group)
+        manager = request.field_manager
+        stored = create_object(
+            cluster,
+            kind,
+            body,
+            actor=request.actor,
+            cause=None,
+            view=cluster.view(),
+            manager=manager,
+            dry=request.dry_run,
+        )
+    except Refused as refused:
+        cluster.recorder.note(request.actor, "create", ref, "refused", refused.message)
+        raise
+    return Reply(201, in_version(stored, kind))
+
+
+def create_object(
+    cluster: Cluster,
+    kind: ServedKind,
+    body: Body,
+    *,
+    actor: str,
+    cause: int | None,
+    view: World,
+    manager: str = "",
+    verb: str = "create",
+    dry: bool = False,
+) -> Body:
+    """Name, default, admit and store a new object."""
+    meta = metadata(body)
+    if meta.get("resourceVersion"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    body = _named(cluster, kind, body)
+    ref = _ref(kind, body)
+    body = _defaulted(cluster, kind, body)
+    admission.admit_creation(kind, body, view)
+    existing = cluster.store.get(ref)
+    if existing is not None:
+        refuse = being_deleted if metadata(existing).get("deletionTimestamp") else already_exists
+        raise refuse(kind.plural, kind.group, ref.name)
+    fresh = {**metadata(body), "uid": cluster.store.new_uid(ref), "creationTimestamp": cluster.store.now()}
+    for unwanted in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
+        fresh.pop(unwanted, None)
+    if _counts_generations(cluster, kind):
+        fresh["generation"] = 1
+    body = {**body, "metadata": fresh}
+    if verb != "apply":
+        schema = cluster.schema_of(kind)
+        body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
+    if dry:
+        return body
+    stored = cluster.store.put(ref, body)
+    index = cluster.recorder.note(actor, verb, ref, "created", cause=cause, after=stored)
+    cluster.changed(ref, None, stored, index)
+    for uid in cluster.owned_by_nobody(stored):
+        cluster.controllers.orphaned(uid, index)
+    return stored
+
+
+def create_for(cluster: Cluster, body: Body, owner: Body | None, actor: str, cause: int | None, view: World) -> None:
+    """Create what a controller wants, on behalf of `owner`."""
+    kind = cluster.kind_of(body)
+    if owner is not None:
+        meta = {**metadata(body), "ownerReferences": [_owner_reference(owner)]}
+        if kind.namespaced and metadata(owner).get("namespace"):
+            meta.setdefault("namespace", metadata(owner)["namespace"])
+        body = {**body, "metadata": meta}
+    create_object(cluster, kind, body, actor=actor, cause=cause, view=view)
+
+
+def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
+    """Answer a PUT."""
+    ref = reads.ref_for(kind, request)
+    try:
+        live = _live(cluster, kind, ref)
+        body = _object(kind, request)
+        if request.subresource == "scale":
+            body = _scaled(live, body)
+        stored = _change(cluster, kind, ref, live, body, request, "update")
+    except Refused as refused:
+        cluster.recorder.note(request.actor, "update", ref, "refused", refused.message)
+        raise
+    return Reply(200, reads.scale_of(stored) if request.subresource == "scale" else in_version(stored, kind))
+
+
+def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
+    """Answer a PATCH of any of the four kinds."""
+    verb = "apply" if request.patch_type == "apply" else "patch"
+    ref = reads.ref_for(kind, request)
+    try:
+        if verb == "apply":
+            return _apply(cluster, kind, ref, request)
+        live = _live(cluster, kind, ref)
+        base = reads.scale_of(live) if request.subresource == "scale" else in_version(live, kind)
+        body = _patched(cluster, kind, base, request)
+        if request.subresource == "scale":
+            body = _scaled(live, body)
+        stored = _change(cluster, kind, ref, live, body, request, verb)
+    except Refused as refused:
+        cluster.recorder.note(request.actor, verb, ref, "refused", refused.message)
+        raise
+    return Reply(200, reads.scale_of(stored) if request.subresource == "scale" else in_version(stored, kind))
+
+
+def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: World) -> None:
+    """Put a controller's version of an object in place of the one that is there."""
+    kind = cluster.kind_of(body)
+    ref = _ref(kind, body)
+    live = cluster.store.get(ref)
+    if live is not None and live != body:
+        _store(cluster, kind, ref, live, _with_kept(live, body), actor, "update", cause)
+
+
+def put_status(cluster: Cluster, body: Body, status: Body, actor: str, cause: int | None) -> None:
+    """Set the status of an object, where it is not so already."""
+    ref = cluster.ref_of(body)
+    live = cluster.store.get(ref)
+    if live is None or live.get("status") == status:
+        return
+    stored = cluster.store.put(ref, {**live, "status": status})
+    index = cluster.recorder.note(actor, "status", ref, "changed", cause=cause, before=live, after=stored)
+    cluster.changed(ref, live, stored, index)
+
+
+def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Reply:
+    """Server-side apply: creates where nothing is, merges by ownership where something is."""
+    if not request.field_manager:
+        raise bad_request(
+            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'
+        )
+    applied = _object(kind, request)
+    live = cluster.store.get(ref)
+    shown = None if live is None else in_version(live, kind)
+    merged = server_side_apply(
+        shown,
+        applied,
+        manager=request.field_manager,
+        force=request.force,
+        schema=cluster.schema_of(kind),
+        time=cluster.store.now(),
+        subresource=request.subresource,
+    )
+    if live is None:
+        created = create_object(
+            cluster,
+            kind,
+            merged,
+            actor=request.actor,
+            cause=None,
+            view=cluster.view(),
+            verb="apply",
+            dry=request.dry_run,
+        )
+        return Reply(201, in_version(created, kind))
+    stored = _change(cluster, kind, ref, live, merged, request, "apply")
+    return Reply(200, in_version(stored, kind))
+
+
+def _object(kind: ServedKind, request: Request) -> Body:
+    """The object in a request, its names filled in from the path, or refused where they disagree."""
+    body = request.body
+    if not isinstance(body, dict):
+        raise bad_request(f"couldn't get version/kind; json parse error: the body is no object: {type(body).__name__}")
+    if request.subresource == "scale":
+        return body
+    given = body.get("apiVersion") or kind.api_version, body.get("kind") or kind.kind
+    if given != (kind.api_version, kind.kind):
+        raise bad_request(
+            f'{given[1]} in version "{str(given[0]).rpartition("/")[2]}" cannot be handled as a {kind.kind}: '
+            f'no kind "{given[1]}" is registered for version "{given[0]}"'
+        )
+    meta = body.get("metadata")
+    meta = dict(meta) if isinstance(meta, dict) else {}
+    if kind.namespaced:
+        if meta.get("namespace") not in (None, "", request.namespace):
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        meta["namespace"] = request.namespace
+    else:
+        meta.pop("namespace", None)
+    if request.name:
+        if meta.get("name") not in (None, "", request.name):
+            raise bad_request(
+                f"the name of the object ({meta['name']}) does not match the name on the URL ({request.name})"
+            )
+        meta["name"] = request.name
+    return {**body, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
+
+
+def _named(cluster: Cluster, kind: ServedKind, body: Body) -> Body:
+    meta = metadata(body)
+    if meta.get("name"):
+        return body
+    prefix = meta.get("generateName")
+    if not prefix:
+        words = "metadata.name: Required value: name or generateName is required"
+        raise invalid(kind.kind, kind.group, "", [words])
+    namespace = meta.get("namespace", "") if kind.namespaced else ""
+    name = _generated(cluster, kind, namespace, str(prefix))
+    return {**body, "metadata": {**meta, "name": name}}
+
+
+def _generated(cluster: Cluster, kind: ServedKind, namespace: str, prefix: str) -> str:
+    """The first free name; the letters depend on the prefix and on how often it was used, so runs repeat."""
+    for count in range(1_000_000):
+        digest = hashlib.md5(f"{namespace}/{prefix}{count}".encode(), usedforsecurity=False).digest()
+        suffix = "".join(SUFFIX_LETTERS[byte % len(SUFFIX_LETTERS)] for byte in digest[:5])
+        ref = Ref(kind.kind, namespace, prefix[:NAME_MAX] + suffix, kind.group)
+        if not cluster.store.lived(ref):
+            return ref.name
+    raise already_exists(kind.plural, kind.group, prefix)
+
+
+def _defaulted(cluster: Cluster, kind: ServedKind, body: Body) -> Body:
+    known = kinds.known().get((kind.group, kind.kind))
+    if "status" in kind.subresources and "status" in body:
+        body = {key: value for key, value in body.items() if key != "status"}
+    return known.default(body) if known is not None and known.default is not None else body
+
+
+def _live(cluster: Cluster, kind: ServedKind, ref: Ref) -> Body:
+    live = cluster.store.get(ref)
+    if live is None:
+        raise not_found(kind.plural, kind.group, ref.name)
+    return live
+
+
+def _patched(cluster: Cluster, kind: ServedKind, live: Body, request: Request) -> Body:
+    match request.patch_type:
+        case "json":
+            return json_patch(live, request.body)
+        case "merge":
+            return merge_patch(live, request.body)
+        case _:
+            return strategic_patch(live, request.body, cluster.builtin_schema_of(kind))
+
+
+def _change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, request: Request, verb: str) -> Body:
+    """Check a changed object against the one that is there, and store it where it differs."""
+    asked = metadata(body).get("resourceVersion")
+    if asked and str(asked) != live["metadata"]["resourceVersion"]:
+        raise modified(kind.plural, kind.group, ref.name)
+    if metadata(body).get("uid") not in (None, "", live["metadata"]["uid"]):
+        wanted, there = metadata(body)["uid"], live["metadata"]["uid"]
+        why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {there}"
+        raise conflict(kind.plural, kind.group, ref.name, why)
+    body = _with_kept(live, {**body, "apiVersion": live["apiVersion"]})
+    body = _only_what_may_change(kind, live, body, request.subresource)
+    body = _defaulted_change(kind, live, body)
+    _refuse_frozen(kind, ref, live, body)
+    if verb != "apply":
+        body = track_update(
+            live,
+            body,
+            manager=request.field_manager or request.actor,
+            schema=cluster.schema_of(kind),
+            time=cluster.store.now(),
+            subresource=request.subresource,
+        )
+    if request.dry_run:
+        return body
+    return _store(cluster, kind, ref, live, body, request.actor, verb, None)
+
+
+def _store(
+    cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, actor: str, verb: str, cause: int | None
+) -> Body:
+    """Store a changed object, count its generation, and finish a deletion that waited for this change."""
+    if _same(live, body):
+        cluster.recorder.note(actor, verb, ref, "unchanged", cause=cause, before=live, after=live)
+        return live
+    if "generation" in live["metadata"] and _spec_of(live) != _spec_of(body):
+        meta = {**body["metadata"], "generation": live["metadata"]["generation"] + 1}
+        body = {**body, "metadata": meta}
+    stored = cluster.store.put(ref, body)
+    index = cluster.recorder.note(actor, verb, ref, "changed", cause=cause, before=live, after=stored)
+    cluster.changed(ref, live, stored, index)
+    cluster.finish_deletion(ref, stored, actor, index)
+    return stored
+
+
+def _refuse_frozen(kind: ServedKind, ref: Ref, live: Body, body: Body) -> None:
+    known = kinds.known().get((kind.group, kind.kind))
+    if known is None or known.frozen is None:
+        return
+    causes = list(known.frozen(live, body))
+    if causes:
+        raise invalid(kind.kind, kind.group, ref.name, causes)
+
+
+def _with_kept(live: Body, body: Body) -> Body:
+    meta = {**metadata(body)}
+    for key in KEPT:
+        if key in live["metadata"]:
+            meta[key] = live["metadata"][key]
+        else:
+            meta.pop(key, None)
+    meta["resourceVersion"] = live["metadata"]["resourceVersion"]
+    return {**body, "metadata": meta}
+
+
+def _only_what_may_change(kind: ServedKind, live: Body, body: Body, subresource: str) -> Body:
+    """The status is written through its subresource alone, and that writes nothing else."""
+    if subresource == "status":
+        meta = {**live["metadata"]}
+        if "managedFields" in body["metadata"]:
+            meta["managedFields"] = body["metadata"]["managedFields"]
+        return {**live, "metadata": meta, "status": body.get("status", {})}
+    if "status" not in kind.subresources or subresource:
+        return body
+    rest = {key: value for key, value in body.items() if key != "status"}
+    return {**rest, "status": live["status"]} if "status" in live else rest
+
+
+def _defaulted_change(kind: ServedKind, live: Body, body: Body) -> Body:
+    known = kinds.known().get((kind.group, kind.kind))
+    return known.default(body) if known is not None and known.default is not None else body
+
+
+def _scaled(live: Body, scale: Body) -> Body:
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    meta = {**live["metadata"]}
+    asked = metadata(scale).get("resourceVersion")
+    if asked:
+        meta["resourceVersion"] = asked
+    return {**live, "metadata": meta, "spec": {**live.get("spec", {}), "replicas": replicas}}
+
+
+def _same(live: Body, body: Body) -> bool:
+    """Whether nothing changed but the time that a field manager was last seen."""
+    if live == body:
+        return True
+    if any(live.get(key) != body.get(key) for key in {*live, *body} if key != "metadata"):
+        return False
+    return _meta_without_times(live) == _meta_without_times(body)
+
+
+def _meta_without_times(body: Body) -> Body:
+    meta = body["metadata"]
+    entries = [
+        {key: value for key, value in entry.items() if key != "time"} for entry in meta.get("managedFields") or ()
+    ]
+    return {**meta, "managedFields": entries}
+
+
+def _spec_of(body: Body) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key not in ("metadata", "status")}
+
+
+def _counts_generations(cluster: Cluster, kind: ServedKind) -> bool:
+    return kind.kind in GENERATIONS or cluster.is_custom(kind)
+
+
+def _owner_reference(owner: Body) -> Body:
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _ref(kind: ServedKind, body: Body) -> Ref:
+    return Ref(kind.kind, metadata(body).get("namespace", "") if kind.namespaced else "", name_of(body), kind.group)
