@@ -1,7 +1,8 @@
 """TRUTH: what is so in Kubernetes about each kind, whoever deploys it. Knows no engine and no cluster implementation.
 
-One file per kind (or per family that is one idea, such as RBAC) exports `KINDS`. It says what an object needs and when the lack bites (`needs`), what it makes and
-does (`behave`), and which fields may not change (`frozen`). `world` is all of the cluster that a kind may see.
+One file per kind (or per family that is one idea, such as RBAC) exports `KINDS`. It says what an object needs and when
+the lack bites (`needs`), what it makes and does (`behave`), and which fields may not change (`frozen`). `world` is all
+of the cluster that a kind may see.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Delete(Struct, frozen=True):
 
 
 class Say(Struct, frozen=True):
-    """What a kubelet, a scheduler or a controller would say about an object, in its own words; once until it changes."""
+    """What a kubelet, a scheduler or a controller would say of an object, in its own words; once until it changes."""
 
     body: Body
     reason: str
@@ -115,6 +116,12 @@ def _stays(body: Body, world: World) -> Acts:
     yield from ()
 
 
+class Frozen(Protocol):
+    """The words of Kubernetes 1.`minor` for each field that may not change, as `field: Invalid value: ...`."""
+
+    def __call__(self, old: Body, new: Body, minor: int = ..., /) -> Iterator[str]: ...
+
+
 class Kind(Struct, frozen=True):
     """What is true of one kind."""
 
@@ -124,10 +131,14 @@ class Kind(Struct, frozen=True):
     """The controller that behaves for it, as the timeline names it: `deployment-controller`."""
     needs: Callable[[Body], Iterator[Need]] = _needs_nothing
     behave: Callable[[Body, World], Acts] = _stays
-    frozen: Callable[[Body, Body], Iterator[str]] | None = None
-    """(old, new) -> the API server's words for each field that may not change, as `field: Invalid value: ...`."""
+    frozen: Frozen | None = None
     default: Callable[[Body], Body] | None = None
     """The body with what the API server fills in, where that decides an outcome. Must not change its argument."""
+    prepare: Callable[[Body, Body | None], Body] | None = None
+    """(new, old) -> what is stored, after defaults: what is made up at creation (old is None, the uid is there already:
+    a clusterIP, a Job's selector, protection finalizers) or kept over an update. Upstream: PrepareForCreate/Update."""
+    deleting: Callable[[Body], Body] | None = None
+    """The body once its deletion was asked for, with what the API server itself adds: a CRD's cleanup finalizer."""
     ready: Callable[[Body], bool] | None = None
     """Truly ready, not what an engine believes; absent where being there is enough."""
 
