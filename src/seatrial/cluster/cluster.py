@@ -42,6 +42,7 @@ class Cluster:
     ) -> None:
         """`explains`: its OpenAPI documents hold whole schemas, for `kubectl explain`; Helm needs but their paths."""
         self.kube_version = kube_version
+        self.minor = int(kube_version.partition(".")[2])
         self.schedule = schedule
         self.store = Store()
         self.discovery = Discovery(kube_version)
@@ -178,6 +179,9 @@ class Cluster:
 
     def is_custom(self, kind: ServedKind) -> bool:
         return (kind.group, kind.version, kind.kind) in self._custom_schemas
+
+    def is_custom_kind(self, group: str, kind: str) -> bool:
+        return any(key[0] == group and key[2] == kind for key in self._custom_schemas)
 
     def schema_of(self, kind: ServedKind) -> Schema | None:
         custom = self._custom_schemas.get((kind.group, kind.version, kind.kind))

@@ -139,6 +139,18 @@ class Controllers:
         wanted.add(ref)
         return {other for other in wanted.refs if self._store.get(other) is None}
 
+    def family(self, ref: Ref) -> set[Ref]:
+        """An object, what it owns, and what that owns."""
+        found = {ref}
+        pending = [ref]
+        while pending:
+            body = self._store.get(pending.pop())
+            for other, _ in self._store.dependents(uid_of(body)) if body else ():
+                if other not in found:
+                    found.add(other)
+                    pending.append(other)
+        return found
+
     def _may_move(self) -> bool:
         self.moves += 1
         self.gave_up = self.gave_up or self.moves > MOVES_MAX

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from seatrial import kinds
 from seatrial.cluster import garbage, reads
 from seatrial.cluster.refusal import conflict, not_found
 from seatrial.cluster.request import Reply, Request
@@ -77,6 +78,9 @@ def mark(
     why: str = "",
 ) -> Body | None:
     """Begin a deletion. Returns what is left of the object, or None where nothing holds it."""
+    known = kinds.known().get((ref.group, ref.kind))
+    if known is not None and known.deleting is not None:
+        live = known.deleting(live)
     finalizers = garbage.finalizers_for(live, propagation)
     grace = _grace(ref, live, grace_seconds)
     if not finalizers and not grace and not _namespace_content(ref, live):

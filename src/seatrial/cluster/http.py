@@ -33,6 +33,8 @@ class Server:
         self.cluster = cluster
         self.actor = actor
         """Who speaks, where the caller knows better than the client's user agent."""
+        self.refusing = False
+        """Whether lists and watches are refused, so that a client which waits for ever gives up."""
         self.requests = 0
         self.last_heard = time.monotonic()
         self.connections: set[Connection] = set()
@@ -84,6 +86,11 @@ class Server:
             }
         return sorted(found)
 
+    def refuse_waits(self) -> None:
+        """End every wait: cut what is watched, and refuse to have it watched again."""
+        self.refusing = True
+        _on_loop(self._cut_watches())
+
     def heard(self, path: str) -> bool:
         """Count a request; whether the client asks the same again though nothing has changed: it polls."""
         self.requests += 1
@@ -97,6 +104,11 @@ class Server:
     async def _listen(self) -> asyncio.Server:
         loop = asyncio.get_running_loop()
         return await loop.create_server(lambda: Connection(self), sock=self._socket)
+
+    async def _cut_watches(self) -> None:
+        for connection in tuple(self.connections):
+            if connection.opened is not None:
+                connection.cut()
 
     async def _stop(self) -> None:
         self._listening.close()
@@ -195,6 +207,8 @@ class Connection(asyncio.Protocol):
         cluster = self.server.cluster
         try:
             if method == "GET" and query.flag("watch"):
+                if self.server.refusing:
+                    raise Refused(403, "Forbidden", "forbidden: the rehearsal has ended this wait")
                 request = routes.to_request(method, path, query, content_type, body, actor)
                 self._stream(request, query)
                 return

@@ -45,6 +45,10 @@ class Recorder:
         self._events.append(Event(index, self.step, actor, verb, ref, effect, message, cause, before, after))
         return index
 
+    def said(self) -> list[Event]:
+        """What controllers and kubelets have said so far, in order."""
+        return [event for event in self._events if event.effect == "said"]
+
     def timeline(self) -> tuple[Event, ...]:
         """The events so far. What was sent at once stands in order of names, so that the same run reads the same."""
         blocks = self._blocks()

@@ -105,7 +105,9 @@ def create_object(
         raise bad_request("resourceVersion should not be set on objects to be created")
     body = _named(cluster, kind, body)
     ref = _ref(kind, body)
-    body = _defaulted(cluster, kind, body)
+    if "status" in kind.subresources and actor != "kubernetes":
+        body = {key: value for key, value in body.items() if key != "status"}
+    body = _defaulted(kind, body)
     admission.admit_creation(kind, body, view)
     existing = cluster.store.get(ref)
     if existing is not None:
@@ -116,7 +118,7 @@ def create_object(
         fresh.pop(unwanted, None)
     if _counts_generations(cluster, kind):
         fresh["generation"] = 1
-    body = {**body, "metadata": fresh}
+    body = _prepared(kind, {**body, "metadata": fresh}, None)
     if verb != "apply":
         schema = cluster.schema_of(kind)
         body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
@@ -283,11 +285,14 @@ def _generated(cluster: Cluster, kind: ServedKind, namespace: str, prefix: str) 
     raise already_exists(kind.plural, kind.group, prefix)
 
 
-def _defaulted(cluster: Cluster, kind: ServedKind, body: Body) -> Body:
+def _defaulted(kind: ServedKind, body: Body) -> Body:
     known = kinds.known().get((kind.group, kind.kind))
-    if "status" in kind.subresources and "status" in body:
-        body = {key: value for key, value in body.items() if key != "status"}
     return known.default(body) if known is not None and known.default is not None else body
+
+
+def _prepared(kind: ServedKind, body: Body, old: Body | None) -> Body:
+    known = kinds.known().get((kind.group, kind.kind))
+    return known.prepare(body, old) if known is not None and known.prepare is not None else body
 
 
 def _live(cluster: Cluster, kind: ServedKind, ref: Ref) -> Body:
@@ -318,8 +323,8 @@ def _change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body
         raise conflict(kind.plural, kind.group, ref.name, why)
     body = _with_kept(live, {**body, "apiVersion": live["apiVersion"]})
     body = _only_what_may_change(kind, live, body, request.subresource)
-    body = _defaulted_change(kind, live, body)
-    _refuse_frozen(kind, ref, live, body)
+    body = _prepared(kind, _defaulted(kind, body), live)
+    _refuse_frozen(cluster, kind, ref, live, body)
     if verb != "apply":
         body = track_update(
             live,
@@ -351,11 +356,11 @@ def _store(
     return stored
 
 
-def _refuse_frozen(kind: ServedKind, ref: Ref, live: Body, body: Body) -> None:
+def _refuse_frozen(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body) -> None:
     known = kinds.known().get((kind.group, kind.kind))
     if known is None or known.frozen is None:
         return
-    causes = list(known.frozen(live, body))
+    causes = list(known.frozen(live, body, cluster.minor))
     if causes:
         raise invalid(kind.kind, kind.group, ref.name, causes)
 
@@ -382,11 +387,6 @@ def _only_what_may_change(kind: ServedKind, live: Body, body: Body, subresource:
         return body
     rest = {key: value for key, value in body.items() if key != "status"}
     return {**rest, "status": live["status"]} if "status" in live else rest
-
-
-def _defaulted_change(kind: ServedKind, live: Body, body: Body) -> Body:
-    known = kinds.known().get((kind.group, kind.kind))
-    return known.default(body) if known is not None and known.default is not None else body
 
 
 def _scaled(live: Body, scale: Body) -> Body:

@@ -1,0 +1,42 @@
+"""Why a client waits for ever: the cluster rests, and what is waited for lacks something. Reads, never moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from seatrial.resource import Body, Ref
+
+if TYPE_CHECKING:
+    from seatrial.cluster.cluster import Cluster
+
+REASONS_MAX = 3
+
+
+def why_stuck(cluster: Cluster, targets: Iterable[Ref], content: Callable[[Body], bool], *, certain: bool) -> str:
+    """One sentence, or nothing where the wait may still end. `content` is when the client stops waiting.
+
+    `certain`: the client has been silent so long that it waits even if it should be content.
+    """
+    with cluster.lock:
+        waited = sorted(targets)
+        cluster.awaits("", waited)
+        unhappy = [ref for ref in waited if (body := cluster.store.get(ref)) is None or not content(body)]
+        if not unhappy and not (certain and waited):
+            return ""
+        return "; ".join(_sentence(cluster, ref) for ref in (unhappy or waited))
+
+
+def _sentence(cluster: Cluster, ref: Ref) -> str:
+    lacks = sorted(cluster.controllers.lacks(ref) - {ref})
+    words = _last_words(cluster, ref)
+    said = f": {words}" if words else ""
+    missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is not there)" if lacks and not words else ""
+    return f"waits for {ref}{said}{missing}"
+
+
+def _last_words(cluster: Cluster, ref: Ref) -> str:
+    """What a controller or kubelet last said of the object, or of what it owns."""
+    family = cluster.controllers.family(ref)
+    said = [event for event in cluster.recorder.said() if event.object in family]
+    return said[-1].message if said else ""

@@ -1,0 +1,40 @@
+"""BELIEF: what each deploy engine does. An engine does not know whether the cluster is real.
+
+Helm is the real one (`helm.py`). Engines that cannot be embedded are scripts: generators that say commands and are
+sent replies, which one driver plays against the embedded cluster or a live one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from seatrial.resource import Body
+from seatrial.timeline import Outcome
+
+
+class Api(Protocol):
+    """The cluster as a client that speaks HTTP finds it."""
+
+    def kubeconfig(self, namespace: str = "default") -> str: ...
+
+    def stuck(self, content: Callable[[Body], bool]) -> str:
+        """Why a client that waits will wait for ever, in one sentence; empty while that cannot be said.
+
+        `content` is the client's belief: when it stops waiting for an object.
+        """
+        ...
+
+    def hang_up(self) -> None:
+        """Refuse whatever is waited for, so that a client which takes no cancellation ends by itself."""
+        ...
+
+
+class Ended(Struct, frozen=True):
+    """How one act of an engine ended, in its own words."""
+
+    outcome: Outcome
+    error: str = ""
+    warnings: tuple[str, ...] = ()

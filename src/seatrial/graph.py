@@ -1,0 +1,33 @@
+"""Who needs whom: the needs of every object of a release, as edges. Reads releases and kinds, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from seatrial import kinds
+from seatrial.case import Release, Resource
+from seatrial.kinds import Need
+from seatrial.resource import Ref
+
+
+class Edge(Struct, frozen=True):
+    """`user` needs what `need` names."""
+
+    user: Resource
+    need: Need
+
+
+def needs_of(resource: Resource) -> Iterator[Need]:
+    known = kinds.known().get((resource.ref.group, resource.ref.kind))
+    return known.needs(resource.body) if known is not None else iter(())
+
+
+def edges(resources: Iterable[Resource]) -> Iterator[Edge]:
+    return (Edge(resource, need) for resource in resources for need in needs_of(resource))
+
+
+def users_of(release: Release, ref: Ref) -> list[Edge]:
+    """The objects of a release that need `ref`, guesses left out."""
+    return [edge for edge in edges(release.resources) if edge.need.object == ref and not edge.need.guess]

@@ -1,0 +1,1 @@
+"""BELIEF: when each engine is content with an object. What is truly so stands in `kinds/`."""

@@ -1,0 +1,222 @@
+"""Play one trial with one engine under one schedule, and keep what happened. Decides nothing about hazards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from seatrial import helmsdk
+from seatrial.case import Case, Release
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.http import Server
+from seatrial.cluster.request import PatchType, Request, Verb
+from seatrial.cluster.stuck import why_stuck
+from seatrial.engines import Ended, helm, kubectl
+from seatrial.engines.script import Answer, Command, play
+from seatrial.resource import Body, Ref, group_of, metadata, uid_of, version_of
+from seatrial.timeline import Rehearsal, Schedule, StepResult
+from seatrial.trial import Step
+
+SOMEONE = "someone"
+PATCHES: dict[str, tuple[Verb, PatchType]] = {
+    "apply": ("patch", "apply"),
+    "strategic": ("patch", "strategic"),
+    "merge": ("patch", "merge"),
+}
+RELEASE_RECORD = "helm.sh/release.v1"
+MADE_BY_THE_CLUSTER = frozenset(
+    ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
+)
+CALM_SECONDS = 0.25
+"""How long a client must be silent before its waiting is looked at."""
+DOUBT_SECONDS = 10.0
+"""How long, where it has all that it should be content with."""
+
+
+class Played(Struct, frozen=True):
+    """One step with everything an engine needs to play it."""
+
+    step: Step
+    release_name: str
+    namespace: str
+    chart: helmsdk.Chart | None = None
+    values: Body = {}
+    objects: tuple[Body, ...] = ()
+    """What `apply` applies and `delete` deletes."""
+
+
+class Plan(Struct, frozen=True):
+    """One case of a trial, ready to be played as often as wanted."""
+
+    steps: tuple[Played, ...]
+    case: Case
+    kube_version: str = "1.34"
+    assumed: tuple[Body, ...] = ()
+    """Objects that are in the cluster before the first step."""
+
+
+def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> Rehearsal:
+    """Play `plan` on a cluster of its own."""
+    cluster = Cluster(plan.kube_version, schedule, seed)
+    _assume(cluster, plan.assumed)
+    with Server(cluster, actor=engine) as server:
+        results = []
+        for index, played in enumerate(plan.steps):
+            results.append(_play(cluster, server, plan, index, played, engine))
+    version = f"{engine}@{helm.VERSION}" if engine == helm.NAME else f"{engine}@{kubectl.VERSION}"
+    return Rehearsal(version, schedule, tuple(results), cluster.timeline(), tuple(_not_modelled(cluster)))
+
+
+def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Played, engine: str) -> StepResult:
+    step = played.step
+    cluster.recorder.begin(index, engine, helm.UNORDERED.get(step.action, ()))
+    before = _people_wrote(cluster)
+    ended = _act(cluster, server, played, engine)
+    if step.settle:
+        cluster.settle()
+    after = _people_wrote(cluster)
+    gone = {ref for ref in before if ref not in after}
+    return StepResult(
+        action=step.action,
+        release=played.release_name,
+        namespace=played.namespace,
+        source=step.source,
+        outcome=ended.outcome,
+        error=ended.error,
+        created=tuple(sorted(ref for ref in after if ref not in before)),
+        deleted=tuple(sorted(gone)),
+        recreated=tuple(sorted(ref for ref, uid in after.items() if before.get(ref, uid) != uid)),
+        missing=tuple(sorted(_missing(plan, index, ended, after))),
+        orphans=tuple(sorted(_orphans(cluster, step, after))),
+        warnings=ended.warnings,
+    )
+
+
+def _act(cluster: Cluster, server: Server, played: Played, engine: str) -> Ended:
+    step = played.step
+    if engine == helm.NAME and step.action in helm.EVENTS_OF:
+        api = _Embedded(cluster, server)
+        try:
+            return helm.act(
+                step,
+                api,
+                release=played.release_name,
+                namespace=played.namespace,
+                chart=played.chart,
+                values=played.values,
+            )
+        finally:
+            server.refusing = False
+    script = kubectl.apply if step.action == "apply" else kubectl.delete
+    actor = kubectl.NAME if engine == kubectl.NAME else SOMEONE
+    return play(script(played.objects, played.namespace), _InProcess(cluster, actor))
+
+
+class _InProcess:
+    """The embedded cluster as `engines.script.Client`: no socket between."""
+
+    def __init__(self, cluster: Cluster, actor: str) -> None:
+        self._cluster = cluster
+        self._actor = actor
+
+    def do(self, command: Command) -> Answer:
+        kind = self._cluster.discovery.of_kind(
+            group_of(command.api_version), command.kind, version_of(command.api_version)
+        )
+        if kind is None:
+            return Answer(404, served=False)
+        verb, patch_type = PATCHES.get(command.verb, (command.verb, None))
+        request = Request(
+            verb=verb,
+            group=kind.group,
+            version=kind.version,
+            plural=kind.plural,
+            namespace=command.namespace if kind.namespaced else "",
+            name="" if verb == "create" else command.name,
+            body=command.body,
+            patch_type=patch_type,
+            field_manager=command.field_manager,
+            force=command.force,
+            dry_run=command.dry_run,
+            propagation=command.propagation,
+            actor=self._actor,
+        )
+        reply = self._cluster.request(request)
+        refused = reply.code >= 400
+        return Answer(reply.code, {} if refused else reply.body, reply.body["message"] if refused else "")
+
+
+class _Embedded:
+    """The embedded cluster as `engines.Api`."""
+
+    def __init__(self, cluster: Cluster, server: Server) -> None:
+        self._cluster = cluster
+        self._server = server
+
+    def kubeconfig(self, namespace: str = "default") -> str:
+        return self._server.kubeconfig(namespace)
+
+    def stuck(self, content: Callable[[Body], bool]) -> str:
+        quiet = self._server.quiet_seconds()
+        if quiet < CALM_SECONDS:
+            return ""
+        return why_stuck(self._cluster, self._server.waited_for(), content, certain=quiet > DOUBT_SECONDS)
+
+    def hang_up(self) -> None:
+        self._server.refuse_waits()
+
+
+def _assume(cluster: Cluster, objects: Iterable[Body]) -> None:
+    for body in objects:
+        kind = cluster.kind_of(body)
+        namespace = str(metadata(body).get("namespace") or "default") if kind.namespaced else ""
+        create = Request("create", kind.group, kind.version, kind.plural, namespace, body=body, actor="kubernetes")
+        cluster.request(create)
+        cluster.settle()
+
+
+def _people_wrote(cluster: Cluster) -> dict[Ref, str]:
+    """Objects that someone wrote, with their uids: no pods of controllers, no records of Helm's."""
+    return {ref: uid_of(body) for ref, body in cluster.store if _is_written(ref, body)}
+
+
+def _is_written(ref: Ref, body: Body) -> bool:
+    if ref.kind in MADE_BY_THE_CLUSTER or body.get("type") == RELEASE_RECORD:
+        return False
+    if (ref.kind, ref.name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")):
+        return False
+    return not any(owner.get("controller") for owner in metadata(body).get("ownerReferences") or ())
+
+
+def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Iterable[Ref]:
+    """What the release says it has and what is not there; nothing is expected of an act that did not succeed."""
+    played = plan.steps[index]
+    release = _deployed(plan, index)
+    if ended.outcome != "ok" or release is None or played.step.action in ("uninstall", "delete"):
+        return ()
+    wanted = helm.expected(release, played.step.action) if played.chart or played.step.action == "rollback" else ()
+    return (ref for ref in wanted if ref not in after)
+
+
+def _deployed(plan: Plan, index: int) -> Release | None:
+    """The release that a step deploys: its own source, or for a rollback that of the revision it goes back to."""
+    step = plan.steps[index].step
+    if step.action != "rollback":
+        return plan.case.releases[index]
+    revisions = [i for i in range(index) if plan.steps[i].step.action in ("install", "upgrade", "rollback")]
+    wanted = step.revision or len(revisions) - 1
+    return plan.case.releases[revisions[wanted - 1]] if 0 < wanted <= len(revisions) else None
+
+
+def _orphans(cluster: Cluster, step: Step, after: dict[Ref, str]) -> Iterable[Ref]:
+    if step.action not in ("uninstall", "delete"):
+        return ()
+    made = {event.object for event in cluster.timeline() if event.effect == "created" and event.actor == "helm"}
+    return (ref for ref in after if ref in made)
+
+
+def _not_modelled(cluster: Cluster) -> Iterable[str]:
+    """Custom kinds that were used and that nothing here knows the behaviour of."""
+    seen = {(event.object.kind, event.object.group) for event in cluster.timeline() if event.effect == "created"}
+    return sorted(f"{kind}.{group}" for kind, group in seen if cluster.is_custom_kind(group, kind))

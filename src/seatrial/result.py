@@ -1,0 +1,39 @@
+"""Everything one `check` found out, ready to be reported. Pure data."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from seatrial.findings import Finding
+from seatrial.resource import Place
+from seatrial.timeline import Rehearsal
+
+
+class Prerequisite(Struct, frozen=True, order=True):
+    """Something outside the release that it needs, and that was assumed to be there."""
+
+    object: str
+    """`Kind/namespace/name`."""
+    why: str
+
+
+class Played(Struct, frozen=True):
+    """One rehearsal, and the values case it was played with (empty for the plain one)."""
+
+    case: str
+    rehearsal: Rehearsal
+
+
+class Result(Struct, frozen=True):
+    played: tuple[Played, ...]
+    findings: tuple[Finding, ...]
+    """Worst first."""
+    prerequisites: tuple[Prerequisite, ...] = ()
+    not_modelled: tuple[str, ...] = ()
+    """`Widget.example.com`"""
+    missing_dependencies: tuple[str, ...] = ()
+    """Charts that Chart.yaml lists and that are not there; the rest was checked."""
+    objects: int = 0
+    files: int = 0
+    excerpts: dict[Place, str] = {}
+    """The source line at each place that a finding names, as far as it could be read."""
