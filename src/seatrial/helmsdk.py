@@ -63,6 +63,11 @@ def parse_set(flavour: str, expression: str) -> Body:
     return cast(Body, json.loads(native.call_string(function, expression)))
 
 
+def parse_values(text: str) -> Body:
+    """Helm's own reading of a values file; of several documents, the first."""
+    return cast(Body, json.loads(native.call_string("helm_values_from_yaml", text)))
+
+
 def _release(
     function: str, config: Config, context: HelmContext, chart: Chart, name: str, values: Body, options: Body
 ) -> Body:

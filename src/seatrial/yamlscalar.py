@@ -1,0 +1,143 @@
+"""Scalars of YAML as Kubernetes reads them. Knows nothing of files or places.
+
+Kubernetes and Helm read YAML with sigs.k8s.io/yaml over go.yaml.in/yaml/v2 and turn it into JSON before they look at
+it. What follows from `resolve.go` and `decode.go` of the one and `yaml.go` of the other, and is tested against Helm:
+
+- `y`, `yes`, `on`, `true` and `n`, `no`, `off`, `false` are booleans, each as `yes`, `Yes` or `YES`.
+- `~`, `null`, `Null`, `NULL` and nothing at all are null.
+- `0x1F`, `0o17`, `017`, `0b11`, `+12` and `1_000` are integers; `08` is a number (8); `0o8` is a string.
+- `1e3`, `.5` and `5.` are floats, and a whole float is an integer, for JSON writes it without a point.
+- Dates, `1:30` and `=` are strings, unlike in YAML 1.1.
+- `.inf` and `.nan` are refused: JSON has no words for them.
+- A key is always a string: `1` is "1" and `on` is "true"; null is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import struct
+from functools import lru_cache
+
+Scalar = str | int | float | bool | None
+
+PLAIN = ""
+"""The tag of a scalar that was written without quotes and without a tag: it means what it looks like."""
+QUOTED = "tag:yaml.org,2002:str"
+
+_TAGS = "tag:yaml.org,2002:"
+_LOOKED_AT = frozenset("+-0123456789yYnNtTfFoO~.")
+_WORDS: dict[str, Scalar] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+}
+_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
+_BASES = (16, 2, 8, 10)
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_TYPE_TAGS: dict[type, str] = {bool: "!!bool", int: "!!int", float: "!!float", type(None): "!!null", str: "!!str"}
+
+
+class BadScalar(Exception):
+    """A scalar that Kubernetes refuses, in the words of the library that does."""
+
+
+def scalar(tag: str, written: str) -> Scalar:
+    """What a value means."""
+    if tag == QUOTED:
+        return written
+    if tag == PLAIN:
+        return _plain(written)
+    return _for_json(_tagged(tag, written))
+
+
+def key(tag: str, written: str) -> str:
+    """What a key of a mapping means, as a string."""
+    if tag == QUOTED or (tag == PLAIN and written[:1] not in _LOOKED_AT):
+        return written
+    match _resolved(written) if tag == PLAIN else _tagged(tag, written):
+        case None:
+            raise BadScalar("unsupported map key of type: null")
+        case bool() as truth:
+            return "true" if truth else "false"
+        case float() as number:
+            return _float_key(number)
+        case found:
+            return str(found)
+
+
+@lru_cache(maxsize=8192)
+def _plain(written: str) -> Scalar:
+    return _for_json(_resolved(written))
+
+
+def _resolved(written: str) -> Scalar:
+    if written and written[0] not in _LOOKED_AT:
+        return written
+    if written in _WORDS:
+        return _WORDS[written]
+    if written[0] in "yYnNtTfFoO~":
+        return written
+    digits = written if written[0] == "." else written.replace("_", "")
+    if integer := _INTEGER.fullmatch(digits):
+        sign, *bases = integer.groups()
+        number = next(int(found, base) for found, base in zip(bases, _BASES, strict=True) if found)
+        if number < 2**63 or (not sign and number < 2**64):
+            return -number if sign == "-" else number
+    if _FLOAT.fullmatch(digits) and math.isfinite(floating := float(digits)):
+        return floating
+    return written
+
+
+def _tagged(tag: str, written: str) -> Scalar:
+    wanted = tag.replace(_TAGS, "!!", 1)
+    if wanted == "!!binary":
+        try:
+            return base64.b64decode(written, validate=True).decode(errors="replace")
+        except binascii.Error:
+            raise BadScalar("!!binary value contains invalid base64 data") from None
+    if wanted not in _TYPE_TAGS.values() or wanted == "!!str":
+        return written
+    found = _resolved(written)
+    given = _TYPE_TAGS[type(found)]
+    if wanted == "!!float" and type(found) is int:
+        return float(found)
+    if wanted != given:
+        raise BadScalar(f"cannot decode {given} `{written}` as a {wanted}")
+    return found
+
+
+def _for_json(found: Scalar) -> Scalar:
+    """What is left of a value after a way through JSON, where a whole float and an integer look alike."""
+    if type(found) is int:
+        return found if found < 2**63 else float(found)
+    if type(found) is not float:
+        return found
+    if not math.isfinite(found):
+        words = "NaN" if math.isnan(found) else "+Inf" if found > 0 else "-Inf"
+        raise BadScalar(f"json: unsupported value: {words}")
+    return int(found) if found.is_integer() and -(2**63) <= found < 2**63 else found
+
+
+def _float_key(number: float) -> str:
+    """Go's shortest form of a 32-bit float, which is how a float becomes the name of a key."""
+    if not math.isfinite(number):
+        return ".nan" if math.isnan(number) else ".inf" if number > 0 else "-.inf"
+    try:
+        packed = struct.pack("<f", number)
+    except OverflowError:
+        return ".inf" if number > 0 else "-.inf"
+    single = struct.unpack("<f", packed)[0]
+    tries = (f"{single:.{digits}e}" for digits in range(9))
+    shortest = next(digits for digits in tries if struct.pack("<f", float(digits)) == packed)
+    mantissa, _, exponent = shortest.partition("e")
+    power = int(exponent)
+    if not -4 <= power < 6:
+        return f"{mantissa}e{power:+03d}"
+    decimals = len(mantissa.lstrip("-").replace(".", "")) - 1 - power
+    return f"{float(shortest):.{max(0, decimals)}f}"
