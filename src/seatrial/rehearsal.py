@@ -14,6 +14,7 @@ from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.cluster.stuck import why_stuck
 from seatrial.engines import Ended, helm, kubectl
 from seatrial.engines.script import Answer, Command, play
+from seatrial.hooks import EVENTS_OF
 from seatrial.resource import Body, Ref, group_of, metadata, uid_of, version_of
 from seatrial.timeline import Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
@@ -95,7 +96,7 @@ def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Play
 
 def _act(cluster: Cluster, server: Server, played: Played, engine: str) -> Ended:
     step = played.step
-    if engine == helm.NAME and step.action in helm.EVENTS_OF:
+    if engine == helm.NAME and step.action in EVENTS_OF:
         api = _Embedded(cluster, server)
         try:
             return helm.act(

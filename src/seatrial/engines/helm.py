@@ -1,7 +1,6 @@
-"""The real Helm, as an engine: acts on any API it is given. Knows Helm's flags, hooks and words; renders nothing itself.
+"""The real Helm, as an engine: acts on any API it is given. Knows Helm's flags and words; renders nothing.
 
-Helm's behaviour is not modelled here: the SDK is Helm 4. What is said about hooks (`hook_events`, `delete_policies`) is
-how Helm reads its annotations, from `pkg/release/v1/util/manifest_sorter.go` of 4.2.
+Helm's behaviour is not modelled here: the SDK is Helm 4.
 """
 
 from __future__ import annotations
@@ -14,25 +13,14 @@ from seatrial import helmsdk
 from seatrial.case import Release
 from seatrial.engines import Api, Ended
 from seatrial.errors import CannotContinue
+from seatrial.hooks import EVENTS_OF, delete_policies, hook_events
 from seatrial.readiness.kstatus import content_as_hook, content_when_waited_for
-from seatrial.resource import Body, Ref, annotations_of
+from seatrial.resource import Body, Ref
 from seatrial.trial import Step
 
 NAME = "helm"
 VERSION = helmsdk.VERSION
 
-HOOK = "helm.sh/hook"
-WEIGHT = "helm.sh/hook-weight"
-DELETE_POLICY = "helm.sh/hook-delete-policy"
-RESOURCE_POLICY = "helm.sh/resource-policy"
-
-EVENTS_OF: dict[str, tuple[str, ...]] = {
-    "install": ("pre-install", "post-install"),
-    "upgrade": ("pre-upgrade", "post-upgrade"),
-    "rollback": ("pre-rollback", "post-rollback"),
-    "uninstall": ("pre-delete", "post-delete"),
-    "test": ("test",),
-}
 UNORDERED: dict[str, tuple[str, ...]] = {"install": ("apply", "create"), "uninstall": ("delete",)}
 """What Helm sends at once for all objects of a kind; everything else is one after another."""
 
@@ -101,22 +89,6 @@ def options_of(step: Step) -> Body:
             raise CannotContinue(f"step {step.action}: the flag {flag} is not one that can be rehearsed ({known})")
         options.update(FLAGS[flag])
     return options
-
-
-def hook_events(body: Body) -> tuple[str, ...]:
-    """The events that run this object as a hook; empty where it is a plain object of the release."""
-    text = annotations_of(body).get(HOOK)
-    if text is None:
-        return ()
-    return tuple(part.strip().lower() for part in str(text).split(","))
-
-
-def delete_policies(body: Body) -> tuple[str, ...]:
-    """When Helm deletes this hook; without an annotation it deletes whatever has the hook's name before it is made."""
-    text = annotations_of(body).get(DELETE_POLICY)
-    if text is None:
-        return ("before-hook-creation",)
-    return tuple(part.strip().lower() for part in str(text).split(","))
 
 
 def expected(release: Release, action: str) -> tuple[Ref, ...]:

@@ -1,0 +1,50 @@
+"""How Helm reads its annotations: which objects are hooks, when they run, when they are deleted. Pure facts.
+
+From `pkg/release/v1/util/manifest_sorter.go` and `pkg/action/hooks.go` of Helm 4.2; Helm 3 reads them alike.
+"""
+
+from __future__ import annotations
+
+from seatrial.resource import Body, annotations_of
+
+HOOK = "helm.sh/hook"
+WEIGHT = "helm.sh/hook-weight"
+DELETE_POLICY = "helm.sh/hook-delete-policy"
+RESOURCE_POLICY = "helm.sh/resource-policy"
+
+BEFORE_CREATION = "before-hook-creation"
+SUCCEEDED = "hook-succeeded"
+
+EVENTS_OF: dict[str, tuple[str, ...]] = {
+    "install": ("pre-install", "post-install"),
+    "upgrade": ("pre-upgrade", "post-upgrade"),
+    "rollback": ("pre-rollback", "post-rollback"),
+    "uninstall": ("pre-delete", "post-delete"),
+    "test": ("test", "test-success"),
+}
+"""What each of Helm's acts runs."""
+
+
+def is_hook(body: Body) -> bool:
+    return HOOK in annotations_of(body)
+
+
+def events_of(body: Body) -> tuple[str, ...]:
+    """The events that run this object as a hook; empty where it is a plain object of the release."""
+    text = annotations_of(body).get(HOOK)
+    return () if text is None else _listed(text)
+
+
+def runs_at(body: Body, action: str) -> bool:
+    """Whether one of Helm's acts runs this object as a hook."""
+    return any(event in EVENTS_OF.get(action, ()) for event in events_of(body))
+
+
+def delete_policies(body: Body) -> tuple[str, ...]:
+    """When Helm deletes this hook; without the annotation, whatever has its name goes before it is made."""
+    text = annotations_of(body).get(DELETE_POLICY)
+    return (BEFORE_CREATION,) if text is None else _listed(text)
+
+
+def _listed(text: object) -> tuple[str, ...]:
+    return tuple(part.strip().lower() for part in str(text).split(","))
