@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from seatrial.resource import Body, Place, Ref
+from seatrial.timeline import Rehearsal
 
 
 class Resource(Struct, frozen=True):
@@ -45,7 +46,7 @@ class Case(Struct, frozen=True):
     name: str
     """The values file that makes the case (`ci/ha-values.yaml`), or empty for the plain one."""
     releases: tuple[Release | None, ...]
-    """By step."""
+    """By step: what it deploys. For a rollback that is the release of the revision it goes back to."""
 
     def written(self, step: int, ref: Ref) -> Resource | None:
         """What the release of this step, or the newest one before it, wrote under this name."""
@@ -56,3 +57,16 @@ class Case(Struct, frozen=True):
 
     def all_resources(self) -> Iterator[Resource]:
         return (r for release in self.releases if release for r in (*release.resources, *release.crds))
+
+
+def deployed_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
+    """The release that is in the cluster when a step begins, as far as the engine succeeded with it."""
+    for index in range(step - 1, -1, -1):
+        ended = rehearsal.steps[index]
+        if ended.outcome != "ok":
+            continue
+        if ended.action in ("uninstall", "delete"):
+            return None
+        if (release := case.releases[index]) is not None:
+            return release
+    return None

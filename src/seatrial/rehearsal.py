@@ -6,25 +6,30 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from seatrial import helmsdk
-from seatrial.case import Case, Release
+from seatrial import helmsdk, hooks
+from seatrial.case import Case
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.cluster.stuck import why_stuck
 from seatrial.engines import Ended, helm, kubectl
 from seatrial.engines.script import Answer, Command, play
-from seatrial.hooks import EVENTS_OF
 from seatrial.resource import Body, Ref, group_of, metadata, uid_of, version_of
 from seatrial.timeline import Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
 
 SOMEONE = "someone"
-PATCHES: dict[str, tuple[Verb, PatchType]] = {
+REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
+    "get": ("get", None),
+    "list": ("list", None),
+    "create": ("create", None),
+    "update": ("update", None),
+    "delete": ("delete", None),
     "apply": ("patch", "apply"),
     "strategic": ("patch", "strategic"),
     "merge": ("patch", "merge"),
 }
+"""How a script's commands are put to the API."""
 RELEASE_RECORD = "helm.sh/release.v1"
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
@@ -96,7 +101,7 @@ def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Play
 
 def _act(cluster: Cluster, server: Server, played: Played, engine: str) -> Ended:
     step = played.step
-    if engine == helm.NAME and step.action in EVENTS_OF:
+    if engine == helm.NAME and step.action in hooks.EVENTS_OF:
         api = _Embedded(cluster, server)
         try:
             return helm.act(
@@ -127,7 +132,7 @@ class _InProcess:
         )
         if kind is None:
             return Answer(404, served=False)
-        verb, patch_type = PATCHES.get(command.verb, (command.verb, None))
+        verb, patch_type = REQUESTS[command.verb]
         request = Request(
             verb=verb,
             group=kind.group,
@@ -192,22 +197,10 @@ def _is_written(ref: Ref, body: Body) -> bool:
 
 def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Iterable[Ref]:
     """What the release says it has and what is not there; nothing is expected of an act that did not succeed."""
-    played = plan.steps[index]
-    release = _deployed(plan, index)
-    if ended.outcome != "ok" or release is None or played.step.action in ("uninstall", "delete"):
+    action, release = plan.steps[index].step.action, plan.case.releases[index]
+    if ended.outcome != "ok" or release is None:
         return ()
-    wanted = helm.expected(release, played.step.action) if played.chart or played.step.action == "rollback" else ()
-    return (ref for ref in wanted if ref not in after)
-
-
-def _deployed(plan: Plan, index: int) -> Release | None:
-    """The release that a step deploys: its own source, or for a rollback that of the revision it goes back to."""
-    step = plan.steps[index].step
-    if step.action != "rollback":
-        return plan.case.releases[index]
-    revisions = [i for i in range(index) if plan.steps[i].step.action in ("install", "upgrade", "rollback")]
-    wanted = step.revision or len(revisions) - 1
-    return plan.case.releases[revisions[wanted - 1]] if 0 < wanted <= len(revisions) else None
+    return (ref for ref in helm.expected(release, action) if ref not in after)
 
 
 def _orphans(cluster: Cluster, step: Step, after: dict[Ref, str]) -> Iterable[Ref]:

@@ -1,12 +1,15 @@
-"""A trial: what is assumed to be in the cluster, and the steps that are played. Reads the trial file's shape only."""
+"""A trial: what is assumed to be in the cluster, and the steps that are played. Knows the trial file's shape only."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from seatrial.errors import CannotContinue
+from seatrial.resource import Body
 
 ACTIONS: dict[str, tuple[str, ...]] = {
     "helm": ("install", "upgrade", "rollback", "uninstall", "test"),
@@ -17,6 +20,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 }
 ANYONES = ("apply", "delete", "rebuild")
 """Steps that any trial may hold: what other people do meanwhile."""
+WITHOUT_SOURCE = ("rollback", "uninstall", "test")
 
 
 class StorageClass(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,15 +40,14 @@ class Operator(Struct, frozen=True, forbid_unknown_fields=True):
     produces: dict[str, str] = {}
 
 
-class Assumptions(Struct, frozen=True):
+class Assumptions(Struct, frozen=True, forbid_unknown_fields=True):
     """What is in the cluster before the first step."""
 
     kubernetes: str = ""
     operators: tuple[Operator, ...] = ()
     crds: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
-    storage_classes: tuple[StorageClass, ...] = ()
-    namespaces: tuple[str, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = msgspec.field(default=(), name="storageClasses")
 
 
 class Step(Struct, frozen=True):
@@ -73,24 +76,115 @@ class Trial(Struct, frozen=True):
     assume: Assumptions = Assumptions()
 
 
+class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
+    """What may stand beside a step's act."""
+
+    values: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    release: str = ""
+    namespace: str = ""
+    settle: bool = True
+
+
+class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+    """A trial file as it is written."""
+
+    steps: list[Body]
+    engine: str | list[str] = "helm"
+    namespace: str = "default"
+    release: str = ""
+    assume: Body = {}
+
+
+_FIRST_AGAIN_LAST = {
+    "helm": ("install", "upgrade", "uninstall"),
+    "kubectl": ("apply", "apply", "delete"),
+    "pulumi": ("up", "up", "destroy"),
+}
+
+
 def default_steps(source: str, old: str, *, engine: str) -> tuple[Step, ...]:
-    """The trial of an input that brings none: again and again where nothing changed, and the whole way where it did."""
-    first, again, last = {"helm": ("install", "upgrade", "uninstall"), "kubectl": ("apply", "apply", "delete")}.get(
-        engine, ("sync", "sync", "delete")
-    )
+    """The trial of an input that brings none: twice what is new; with an old revision, the whole way there and back."""
+    first, again, last = _FIRST_AGAIN_LAST.get(engine, ("sync", "sync", "delete"))
     if not old:
         return (Step(first, source), Step(again, source))
-    back = (Step("rollback", revision=1),) if engine == "helm" else (Step(again, old),)
-    return (
-        Step(first, old),
-        Step(again, source),
-        Step(again, source),
-        *back,
-        Step(last, "" if engine == "helm" else source),
-        Step(first, source),
-    )
+    back = Step("rollback", revision=1) if engine == "helm" else Step(again, old)
+    leave = Step(last, "" if engine == "helm" else source)
+    return (Step(first, old), Step(again, source), Step(again, source), back, leave, Step(first, source))
 
 
 def parse(data: Any, *, place: str) -> Trial:
     """Read a trial file's content; `place` names it in what we say."""
-    raise CannotContinue(f"{place}: trial files are not read yet")
+    written = _converted(data, _Written, place)
+    engines = (written.engine,) if isinstance(written.engine, str) else tuple(written.engine)
+    for name in engines:
+        if name.partition("@")[0] not in ACTIONS:
+            raise CannotContinue(f"{place}: engine: there is no engine {name!r}; known are {', '.join(ACTIONS)}")
+    if not written.steps:
+        raise CannotContinue(f"{place}: steps: a trial needs at least one step")
+    steps = tuple(_step(entry, engines, f"{place}: steps[{index}]") for index, entry in enumerate(written.steps))
+    assume = {**written.assume, "operators": list(_operators(written.assume.get("operators"), place))}
+    return Trial(
+        engines, steps, written.namespace, written.release, _converted(assume, Assumptions, f"{place}: assume")
+    )
+
+
+def _step(entry: Body, engines: tuple[str, ...], place: str) -> Step:
+    known = dict.fromkeys([*(a for name in engines for a in ACTIONS[name.partition("@")[0]]), *ANYONES])
+    acts = [key for key in entry if key in known]
+    if len(acts) != 1:
+        raise CannotContinue(f"{place}: a step names one act; known are {', '.join(known)}")
+    action, what = acts[0], entry[acts[0]]
+    beside = _converted({k: v for k, v in entry.items() if k != action}, _Beside, place)
+    fields = msgspec.structs.asdict(beside)
+    if action == "rebuild":
+        if not isinstance(what, list) or not what:
+            raise CannotContinue(f"{place}: rebuild takes a list of steps")
+        return Step(
+            action, steps=tuple(_step(e, engines, f"{place}.rebuild[{i}]") for i, e in enumerate(what)), **fields
+        )
+    if action == "rollback":
+        return Step(action, revision=_revision(what, place), **fields)
+    if action in WITHOUT_SOURCE:
+        return Step(action, **fields)
+    if not isinstance(what, str) or not what:
+        raise CannotContinue(f"{place}: {action} names what it is about: a path, or for delete Kind/namespace/name")
+    return Step(action, what, **fields)
+
+
+def _revision(what: Any, place: str) -> int:
+    if what in (None, {}):
+        return 0
+    if not isinstance(what, int) or isinstance(what, bool) or what < 0:
+        raise CannotContinue(f"{place}: rollback takes the number of a revision, not {what!r}")
+    return what
+
+
+def _operators(written: Any, place: str) -> Iterator[Body]:
+    """`name@version`, or the whole description."""
+    for entry in written or ():
+        if isinstance(entry, str):
+            name, _, version = entry.partition("@")
+            yield {"name": name, "version": version}
+        elif isinstance(entry, dict):
+            yield entry
+        else:
+            raise CannotContinue(f"{place}: assume.operators: {entry!r} is neither name@version nor a description")
+
+
+T = TypeVar("T")
+
+
+def _converted(data: Any, shape: type[T], place: str) -> T:
+    try:
+        return msgspec.convert(data, shape)
+    except msgspec.ValidationError as wrong:
+        raise CannotContinue(f"{place}: {_plain(str(wrong))}") from wrong
+
+
+def _plain(text: str) -> str:
+    """msgspec's sentence, with the path in our words."""
+    sentence, _, path = text.partition(" - at `$")
+    at = path.rstrip("`").lstrip(".")
+    return f"{at}: {sentence}" if at else sentence

@@ -9,11 +9,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from seatrial import helmsdk
+from seatrial import helmsdk, hooks
 from seatrial.case import Release
 from seatrial.engines import Api, Ended
 from seatrial.errors import CannotContinue
-from seatrial.hooks import EVENTS_OF, delete_policies, hook_events
 from seatrial.readiness.kstatus import content_as_hook, content_when_waited_for
 from seatrial.resource import Body, Ref
 from seatrial.trial import Step
@@ -97,11 +96,9 @@ def expected(release: Release, action: str) -> tuple[Ref, ...]:
 
 
 def _stays(body: Body, action: str) -> bool:
-    events = hook_events(body)
-    if not events:
+    if not hooks.is_hook(body):
         return True
-    ran = any(event in EVENTS_OF[action] for event in events)
-    return ran and "hook-succeeded" not in delete_policies(body)
+    return hooks.runs_at(body, action) and hooks.SUCCEEDED not in hooks.delete_policies(body)
 
 
 def _call(
@@ -125,7 +122,7 @@ def _call(
             return lambda: helmsdk.uninstall(config, release, **options)
         case "test":
             return lambda: helmsdk.run_tests(config, release, **options)
-    raise CannotContinue(f"helm has no step {step.action}; it knows {', '.join(EVENTS_OF)}")
+    raise CannotContinue(f"helm has no step {step.action}; it knows {', '.join(hooks.EVENTS_OF)}")
 
 
 class _Call:

@@ -1,0 +1,163 @@
+"""A long-lived object is a hook, so every upgrade deletes the live one before it makes a new one.
+
+## What happens
+Without `helm.sh/hook-delete-policy`, or with `before-hook-creation`, Helm deletes whatever has the hook's kind and name
+before it runs the hook. It does not ask whose object that is, and `helm.sh/resource-policy: keep` does not protect it.
+For a Job that is meant. For a Namespace it deletes everything inside, whoever put it there; for a claim its data;
+for a ServiceAccount the tokens of running pods stop being valid; for a Secret or ConfigMap there is a moment in which
+pods that start fail, and random values are made anew.
+
+Removing the delete policy changes nothing: absent means `before-hook-creation`.
+
+## Example
+```yaml
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: tenant-acme
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+```
+
+## Instead
+Make it a plain object of the release: Helm creates Namespaces, ServiceAccounts, Secrets, ConfigMaps and claims before
+the workloads that use them, without any hook. If only a hook Job needs it, give that Job a copy of its own.
+
+## Fix safety
+Removing the hook annotations is itself a hook-to-release flip for releases that are already installed: adopt the object
+first, or upgrade once with `--take-ownership`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial.findings import Damage, Finding, Rule
+from seatrial.resource import Ref
+from seatrial.rules.words import consumers_sentence, listed_objects
+from seatrial.timeline import Event, Rehearsal
+
+MEANT = ("Job", "Pod", "CustomResourceDefinition")
+"""Kinds that are made to be run again, and the one that Helm never deletes for a hook."""
+LOST_MAX = 6
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        old, new = deployed_before(rehearsal, case, step), case.releases[step]
+        if old is None or new is None:
+            continue
+        for resource in new.resources:
+            if resource.ref.kind in MEANT or resource.ref in seen or not _was_hook(old, resource):
+                continue
+            if not hooks.runs_at(resource.body, ended.action):
+                continue
+            deletion = _deletion_of_live(rehearsal, step, resource.ref)
+            if deletion is None:
+                continue
+            finding = _finding(rehearsal, old, resource, step, deletion)
+            if finding is not None:
+                seen.add(resource.ref)
+                yield finding
+
+
+def _was_hook(old: Release, resource: Resource) -> bool:
+    """An object that was plain before is another story: release-to-hook-flip."""
+    was = old.find(resource.ref)
+    return hooks.is_hook(resource.body) and was is not None and hooks.is_hook(was.body)
+
+
+def _deletion_of_live(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
+    """Helm's first deed to the object in this step, where that takes away what an earlier step left."""
+    deeds = (e for e in rehearsal.of_step(step) if e.object == ref and e.actor == "helm")
+    first = next(deeds, None)
+    return first if first is not None and first.effect in ("deleted", "deleting") else None
+
+
+def _finding(rehearsal: Rehearsal, old: Release, resource: Resource, step: int, deletion: Event) -> Finding | None:
+    ref, action = resource.ref, rehearsal.steps[step].action
+    cascade = _cascade(rehearsal, deletion)
+    users = listed_objects(old, ref)
+    if not cascade and not users and ref.kind != "PersistentVolumeClaim":
+        return None
+    damage: Damage = "data-loss" if cascade or ref.kind == "PersistentVolumeClaim" else "outage"
+    with_it = f" with {len(cascade)} objects in it" if len(cascade) > 1 else " with what is in it" if cascade else ""
+    return Finding(
+        rule=RULE.name,
+        code=RULE.code,
+        certainty="will",
+        damage=damage,
+        engines=(rehearsal.engine,),
+        action=action,
+        objects=(ref,),
+        message=f"every helm {action} deletes {ref}{with_it} and makes it anew, because it is a hook",
+        details=tuple(
+            filter(
+                None,
+                (
+                    _policy_sentence(resource),
+                    _lost_sentence(rehearsal, step, cascade),
+                    consumers_sentence(old, ref),
+                    _outcome_sentence(rehearsal, step),
+                ),
+            )
+        ),
+        places=(resource.place("metadata", "annotations", hooks.HOOK),),
+        evidence=(deletion.index, *(event.index for event in cascade[:LOST_MAX])),
+        confirm=_confirm(ref),
+        schedules=(rehearsal.schedule,),
+    )
+
+
+def _cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
+    """What went because this object went: deletions that follow from it, pods of controllers left out."""
+    caused = {deletion.index}
+    found = []
+    for event in rehearsal.timeline[deletion.index + 1 :]:
+        if event.cause not in caused:
+            continue
+        caused.add(event.index)
+        body = event.before or {}
+        owned = (body.get("metadata") or {}).get("ownerReferences")
+        made_by_itself = event.object.name in ("default", "kube-root-ca.crt")
+        if event.effect in ("deleted", "deleting") and event.verb == "delete" and not owned and not made_by_itself:
+            found.append(event)
+    return list({event.object: event for event in reversed(found)}.values())[::-1]
+
+
+def _policy_sentence(resource: Resource) -> str:
+    if hooks.DELETE_POLICY in (resource.body.get("metadata") or {}).get("annotations", {}):
+        return "Its delete policy is before-hook-creation: Helm deletes whatever has its name, whoever owns it."
+    return (
+        "It names no helm.sh/hook-delete-policy, and absent means before-hook-creation: Helm deletes whatever has its "
+        "name, whoever owns it."
+    )
+
+
+def _lost_sentence(rehearsal: Rehearsal, step: int, cascade: list[Event]) -> str:
+    if not cascade:
+        return ""
+    ended = rehearsal.steps[step]
+    lost = [event.object for event in cascade]
+    gone = [ref for ref in lost if ref in ended.deleted or ref in ended.missing]
+    named = ", ".join(map(str, lost[:LOST_MAX])) + (f" and {len(lost) - LOST_MAX} more" if len(lost) > LOST_MAX else "")
+    back = f" {len(gone)} of them do not come back." if gone else " Helm makes them anew, empty."
+    return f"Deleted with it: {named}.{back}"
+
+
+def _outcome_sentence(rehearsal: Rehearsal, step: int) -> str:
+    ended = rehearsal.steps[step]
+    if ended.outcome == "ok":
+        return "Helm reported success."
+    return f'The {ended.action} {"hangs" if ended.outcome == "hung" else "fails"}: "{ended.error.strip()}"'
+
+
+def _confirm(ref: Ref) -> str:
+    namespaced = f" -n {ref.namespace}" if ref.namespace else ""
+    return f"kubectl get {ref.kind.lower()} {ref.name}{namespaced} -o jsonpath='{{.metadata.uid}}'  # before and after"
+
+
+RULE = Rule("ST203", "before-hook-creation-deletes-live-resource", check)

@@ -1,0 +1,94 @@
+"""A hook becomes a plain object of the release, and Helm refuses the upgrade because it does not own it.
+
+## What happens
+Helm writes no ownership metadata on hooks. When a hook of the old revision is a plain object of the new one, Helm looks
+whether an object of that name is there, finds the one its own hook left, misses its label and annotations, and stops
+before anything is changed: `invalid ownership metadata`. The check comes before the hooks of the new revision, so no
+pre-upgrade hook can repair it. A hook with the delete policy `hook-succeeded` is gone by then, and the upgrade works.
+
+## Example
+```yaml
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: app-config        # had the annotation helm.sh/hook in the revision before
+```
+
+## Instead
+Give the plain object another name; or adopt the one that is there before the upgrade
+(`kubectl label ... app.kubernetes.io/managed-by=Helm`, `kubectl annotate ... meta.helm.sh/release-name=...
+meta.helm.sh/release-namespace=...`); or upgrade once with `--take-ownership`.
+
+## Fix safety
+Adopting changes only metadata. Deleting the object first works as well, at the price of a moment without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Resource, deployed_before
+from seatrial.findings import Finding, Rule
+from seatrial.resource import Ref
+from seatrial.timeline import Event, Rehearsal, StepResult
+
+NOT_OURS = "cannot be imported into the current release: invalid ownership metadata"
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        old, new = deployed_before(rehearsal, case, step), case.releases[step]
+        if ended.outcome != "failed" or NOT_OURS not in ended.error or old is None or new is None:
+            continue
+        for resource in new.resources:
+            was = old.find(resource.ref)
+            flipped = was is not None and hooks.is_hook(was.body) and not hooks.is_hook(resource.body)
+            if flipped and _named(resource.ref) in ended.error:
+                yield _finding(rehearsal, ended, resource, step, was)
+
+
+def _named(ref: Ref) -> str:
+    """How Helm names an object in this complaint."""
+    return f'{ref.kind} "{ref.name}" in namespace "{ref.namespace}" exists'
+
+
+def _finding(rehearsal: Rehearsal, ended: StepResult, resource: Resource, step: int, was: Resource | None) -> Finding:
+    ref = resource.ref
+    made = _made_by_hook(rehearsal, step, ref)
+    namespaced = f" -n {ref.namespace}" if ref.namespace else ""
+    return Finding(
+        rule=RULE.name,
+        code=RULE.code,
+        certainty="will",
+        damage="failed-deploy",
+        engines=(rehearsal.engine,),
+        action=ended.action,
+        objects=(ref,),
+        message=f"{ref} was a hook and is now a plain object: helm {ended.action} refuses to take it over",
+        details=(
+            f'Helm says: "{ended.error.strip()}"',
+            "Helm writes no ownership metadata on hooks, so it takes the object that its own hook left for someone "
+            "else's. It looks before it runs any hook: no pre-upgrade hook can repair this. Nothing was changed and "
+            "no revision was recorded; every further try fails alike.",
+            f"To adopt it: kubectl label {ref.kind.lower()} {ref.name}{namespaced} app.kubernetes.io/managed-by=Helm && "
+            f"kubectl annotate {ref.kind.lower()} {ref.name}{namespaced} meta.helm.sh/release-name={ended.release} "
+            f"meta.helm.sh/release-namespace={ended.namespace}; or upgrade once with --take-ownership.",
+        ),
+        places=(
+            resource.place("metadata", "name"),
+            *((was.place("metadata", "annotations", hooks.HOOK),) if was else ()),
+        ),
+        evidence=tuple(event.index for event in made),
+        confirm=f"kubectl get {ref.kind.lower()} {ref.name}{namespaced} -o jsonpath='{{.metadata.annotations}}'",
+        schedules=(rehearsal.schedule,),
+    )
+
+
+def _made_by_hook(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
+    """How the object came to be there, without ownership metadata."""
+    events = [e for e in rehearsal.timeline if e.object == ref and e.step < step and e.effect == "created"]
+    return events[-1:]
+
+
+RULE = Rule("ST202", "hook-to-release-flip", check)

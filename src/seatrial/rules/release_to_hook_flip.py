@@ -1,0 +1,103 @@
+"""An object of the release becomes a hook, and the upgrade that makes it one leaves it deleted.
+
+## What happens
+Helm compares the manifest of the old revision with that of the new one and deletes what is no longer in it. Hooks are
+not in the manifest. So an object that was plain and is now a hook counts as removed: the pre-upgrade hook is run
+first (deleting the live object, then making it anew), the other objects are updated, and then Helm deletes the object
+that its own hook has just made. Helm reports success. The next upgrade finds nothing to remove and puts the object
+back, which is why "just deploy it again" seems to help.
+
+Helm reads `helm.sh/resource-policy: keep` from the live object at that moment. On the hook manifest in the same upgrade
+it therefore works; added to the plain object in an earlier release it does not, as the hook replaces that object.
+
+## Example
+```yaml
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: app-config        # plain in the revision before
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+```
+
+## Instead
+Keep the object plain. If a hook Job needs it before the release does, give the Job a copy under another name. If it
+must become a hook, add `helm.sh/resource-policy: keep` to it in the same upgrade.
+
+## Fix safety
+Adding `keep` is safe for the upgrade and leaves the object behind when the release is uninstalled, as any hook is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial.findings import Damage, Finding, Rule
+from seatrial.rules.words import consumers_sentence, listed_objects, next_time_sentence, pods_say
+from seatrial.timeline import Event, Rehearsal
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        old, new = deployed_before(rehearsal, case, step), case.releases[step]
+        if ended.action not in ("upgrade", "rollback") or ended.outcome != "ok" or old is None or new is None:
+            continue
+        for resource in new.resources:
+            was = old.find(resource.ref)
+            flipped = was is not None and not hooks.is_hook(was.body) and hooks.is_hook(resource.body)
+            if not flipped or resource.ref not in ended.deleted:
+                continue
+            deeds = [e for e in rehearsal.of_step(step) if e.object == resource.ref and e.actor == "helm"]
+            if deeds and deeds[-1].effect in ("deleted", "deleting"):
+                yield _finding(rehearsal, new, resource, step, deeds)
+
+
+def _finding(rehearsal: Rehearsal, new: Release, resource: Resource, step: int, deeds: list[Event]) -> Finding:
+    users = listed_objects(new, resource.ref)
+    damage: Damage = "outage" if users else "failed-deploy"
+    action = rehearsal.steps[step].action
+    return Finding(
+        rule=RULE.name,
+        code=RULE.code,
+        certainty="will",
+        damage=damage,
+        engines=(rehearsal.engine,),
+        action=action,
+        objects=(resource.ref,),
+        message=f"{resource.ref} became a hook, and the {action} that makes it one leaves it deleted",
+        details=tuple(
+            filter(
+                None,
+                (
+                    _what_helm_did(deeds, action),
+                    consumers_sentence(new, resource.ref),
+                    pods_say(rehearsal, step, resource.ref),
+                    next_time_sentence(rehearsal, step, resource.ref),
+                ),
+            )
+        ),
+        places=(resource.place("metadata", "annotations", hooks.HOOK),),
+        evidence=tuple(event.index for event in deeds),
+        confirm=f"helm get manifest RELEASE --revision N; helm get hooks RELEASE  # {resource.ref} moved between them",
+        schedules=(rehearsal.schedule,),
+    )
+
+
+def _what_helm_did(deeds: list[Event], action: str) -> str:
+    """The requests, in order, and that Helm was content."""
+    words = {
+        ("delete", "deleted"): "deleted it",
+        ("delete", "deleting"): "deleted it (its finalizers hold it)",
+        ("delete", "refused"): "found nothing to delete",
+    }
+    done = [words.get((event.verb, event.effect)) or "made it as a hook" for event in deeds]
+    first = {"deleted it": "deleted it by the hook's delete policy"}.get(done[0], done[0]) if len(done) > 1 else done[0]
+    last = done[-1] + ", because the new manifest no longer lists it"
+    middle = done[1:-1]
+    chain = ", ".join([first, *middle, last]) if len(done) > 1 else last
+    return f"Helm {chain}. It reported success."
+
+
+RULE = Rule("ST201", "release-to-hook-flip", check)

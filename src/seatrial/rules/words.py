@@ -1,0 +1,65 @@
+"""Sentences that several rules say: who uses an object, what pods say of it, what the next step does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Release
+from seatrial.graph import Edge, users_of
+from seatrial.kinds import absence
+from seatrial.resource import Ref
+from seatrial.timeline import Rehearsal
+
+HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
+NAMES_MAX = 5
+
+
+def listed_objects(release: Release, ref: Ref) -> list[Edge]:
+    """Who uses an object beyond the hooks of the release: one edge for each user."""
+    found = {edge.user.ref: edge for edge in users_of(release, ref) if not hooks.is_hook(edge.user.body)}
+    return [found[user] for user in sorted(found)]
+
+
+def consumers_sentence(release: Release, ref: Ref) -> str:
+    """`Deployment/default/web mounts it.`, with what a pod that starts without it says."""
+    users = listed_objects(release, ref)
+    if not users:
+        return ""
+    named = ", ".join(f"{edge.user.ref} {_how(edge)} it" for edge in users[:NAMES_MAX])
+    more = f" and {len(users) - NAMES_MAX} more" if len(users) > NAMES_MAX else ""
+    words = next(filter(None, (absence.words(edge.user.body, edge.need) for edge in users)), "")
+    says = f' A pod of it that starts without it says: "{words}".' if words else ""
+    return f"{named}{more}.{says}"
+
+
+def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    """What pods really said of the missing object in this step of the rehearsal."""
+    said = [e for e in rehearsal.of_step(step) if e.effect == "said" and f'"{ref.name}"' in e.message]
+    if not said:
+        return ""
+    pods = len({event.object for event in said})
+    many = f"{pods} pods" if pods > 1 else str(said[0].object)
+    return f'In this rehearsal {many} said: "{said[-1].message}".'
+
+
+def next_time_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    """What the following steps do to the object."""
+    return " ".join(_later(rehearsal, step, ref))
+
+
+def _later(rehearsal: Rehearsal, step: int, ref: Ref) -> Iterator[str]:
+    for index, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
+        before = "The next" if index == step + 1 else "Then"
+        if ref in ended.created:
+            yield f"{before} {ended.action} puts it back."
+            return
+        if ref in ended.missing:
+            yield f"{before} {ended.action} leaves it missing."
+        elif ended.outcome != "ok":
+            yield f"{before} {ended.action} {ended.outcome}."
+            return
+
+
+def _how(edge: Edge) -> str:
+    return next((HOW[part] for part in edge.need.field if isinstance(part, str) and part in HOW), "needs")
