@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial import helmsdk, hooks
 from seatrial.case import Case
@@ -15,7 +17,7 @@ from seatrial.cluster.stuck import why_stuck
 from seatrial.engines import Ended, helm, kubectl
 from seatrial.engines.script import Answer, Command, play
 from seatrial.resource import Body, Ref, group_of, metadata, uid_of, version_of
-from seatrial.timeline import Rehearsal, Schedule, StepResult
+from seatrial.timeline import Event, Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
 
 SOMEONE = "someone"
@@ -63,15 +65,33 @@ class Plan(Struct, frozen=True):
 
 
 def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> Rehearsal:
-    """Play `plan` on a cluster of its own."""
-    cluster = Cluster(plan.kube_version, schedule, seed)
-    _assume(cluster, plan.assumed)
-    with Server(cluster, actor=engine) as server:
-        results = []
-        for index, played in enumerate(plan.steps):
-            results.append(_play(cluster, server, plan, index, played, engine))
-    version = f"{engine}@{helm.VERSION}" if engine == helm.NAME else f"{engine}@{kubectl.VERSION}"
-    return Rehearsal(version, schedule, tuple(results), cluster.timeline(), tuple(_not_modelled(cluster)))
+    """Play `plan` on a cluster of its own, or on several where it rebuilds."""
+    results: list[StepResult] = []
+    timeline: list[Event] = []
+    not_modelled: set[str] = set()
+    for first, steps in _clusters(plan.steps):
+        cluster = Cluster(plan.kube_version, schedule, seed)
+        _assume(cluster, plan.assumed)
+        with Server(cluster, actor=engine) as server:
+            for index, played in enumerate(steps, start=first):
+                results.append(_play(cluster, server, plan, index, played, engine))
+        timeline.extend(_moved(cluster.timeline(), len(timeline)))
+        not_modelled.update(_not_modelled(cluster))
+    version = helm.VERSION if engine == helm.NAME else kubectl.VERSION
+    return Rehearsal(f"{engine}@{version}", schedule, tuple(results), tuple(timeline), tuple(sorted(not_modelled)))
+
+
+def _clusters(steps: tuple[Played, ...]) -> Iterator[tuple[int, list[Played]]]:
+    """Runs of steps that share a cluster, with the place of the first of each."""
+    starts = [0, *(i for i, played in enumerate(steps) if i and played.step.fresh), len(steps)]
+    return ((start, list(steps[start:end])) for start, end in pairwise(starts))
+
+
+def _moved(events: Iterable[Event], by: int) -> Iterator[Event]:
+    """Events that follow those of an earlier cluster."""
+    for event in events:
+        cause = None if event.cause is None else event.cause + by
+        yield replace(event, index=event.index + by, cause=cause) if by else event
 
 
 def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Played, engine: str) -> StepResult:

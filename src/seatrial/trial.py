@@ -66,6 +66,8 @@ class Step(Struct, frozen=True):
     settle: bool = True
     steps: tuple[Step, ...] = ()
     """For `rebuild`: played on an empty cluster."""
+    fresh: bool = False
+    """Whether the cluster is empty when this step begins: the first of a rebuild."""
 
 
 class Trial(Struct, frozen=True):

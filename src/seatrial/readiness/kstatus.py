@@ -57,7 +57,7 @@ def _number(body: Body, *path: str, default: int = 0) -> int:
 
 
 def _deployment(body: Body) -> Status:
-    progressing = next((c for c in listed(body, "status", "conditions") if c.get("type") == "Progressing"), {})
+    progressing: Body = next((c for c in listed(body, "status", "conditions") if c.get("type") == "Progressing"), {})
     if progressing.get("reason") == "ProgressDeadlineExceeded":
         return "Failed"
     wanted = _number(body, "spec", "replicas", default=1)

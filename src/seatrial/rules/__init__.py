@@ -1,4 +1,4 @@
-"""One module, one hazard: its page (the docstring), its check, its fix. Rules read timelines, cases and graphs alone."""
+"""One module, one hazard: its page (the docstring), its check, its fix. Rules read timelines, cases and graphs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,94 @@
+"""Rehearse everything and say what was found: from what the user typed to a `Result`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.case import Case
+from seatrial.findings import Finding, Rule, agreed
+from seatrial.planning import CheckOptions, Planned, plans
+from seatrial.rehearsal import rehearse
+from seatrial.result import Played, Result
+from seatrial.rules import all_rules
+from seatrial.sources import line_at
+from seatrial.timeline import Rehearsal, Schedule
+
+BOUNDS: tuple[Schedule, ...] = ("lazy", "eager")
+"""The two schedules that bound all the others. What the lazy one shows is told first: it says more."""
+AT_ONCE = 2
+
+
+def check(
+    options: CheckOptions, progress: Callable[[str], None] = lambda said: None, rules: tuple[Rule, ...] | None = None
+) -> Result:
+    """Play every case with every engine under both schedules, and hold all rules against what happened."""
+    planned = list(plans(options))
+    played = list(_played(planned, progress))
+    chosen = all_rules() if rules is None else rules
+    findings = [
+        finding
+        for piece, rehearsal in played
+        for rule in chosen
+        for finding in _findings(rule, rehearsal, piece.plan.case)
+    ]
+    schedules = {rehearsal.engine: len(BOUNDS) for _, rehearsal in played}
+    return _result(planned, played, tuple(_one_for_all_cases(agreed(findings, schedules))))
+
+
+def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Planned, Rehearsal]]:
+    """Every rehearsal, in order; two at a time, since half of each is the client's own pauses."""
+    jobs = [(piece, schedule) for piece in planned for schedule in BOUNDS]
+
+    def play(job: tuple[Planned, Schedule]) -> Rehearsal:
+        piece, schedule = job
+        progress(f"rehearse {piece.plan.case.name or 'the release'} with {piece.engine}, {schedule}")
+        return rehearse(piece.plan, piece.engine, schedule)
+
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
+        yield from zip((piece for piece, _ in jobs), pool.map(play, jobs), strict=True)
+
+
+def _findings(rule: Rule, rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    return (replace(finding, case=case.name) for finding in rule.check(rehearsal, case))
+
+
+def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:
+    """A hazard of every case is told once, as one of the plain case."""
+    told: set[tuple[str, object]] = set()
+    for finding in sorted(findings, key=lambda f: f.case != ""):
+        key = finding.rule, finding.objects
+        if key not in told:
+            told.add(key)
+            yield finding
+
+
+def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], findings: tuple[Finding, ...]) -> Result:
+    resources = {r.ref: r for piece in planned for r in piece.plan.case.all_resources()}
+    places = {place for finding in findings for place in finding.places}
+    return Result(
+        played=tuple(Played(piece.plan.case.name, rehearsal) for piece, rehearsal in played),
+        findings=findings,
+        prerequisites=tuple(sorted({p for piece in planned for p in piece.prerequisites})),
+        not_modelled=tuple(sorted({kind for _, rehearsal in played for kind in rehearsal.not_modelled})),
+        missing_dependencies=tuple(sorted({name for piece in planned for name in piece.missing_dependencies})),
+        objects=len(resources),
+        files=len({resource.file for resource in resources.values()}),
+        excerpts={place: line for place in sorted(places) if (line := line_at(place)) is not None},
+    )
+
+
+class One(Struct, frozen=True):
+    """One rehearsal and the case it was played with: what `run` shows."""
+
+    rehearsal: Rehearsal
+    case: Case
+
+
+def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
+    """Play the first case of the input once."""
+    piece = next(plans(options))
+    return One(rehearse(piece.plan, piece.engine, schedule, seed=seed), piece.plan.case)

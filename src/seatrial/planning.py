@@ -1,0 +1,259 @@
+"""From what the user typed to plans: which trial, which cases, which releases, what is assumed. Plays nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial import outside, sources
+from seatrial.case import Case, Release
+from seatrial.cluster.discovery import Discovery
+from seatrial.cluster.schema import published_versions
+from seatrial.errors import CannotContinue
+from seatrial.kinds.catalogue import CATALOGUE
+from seatrial.rehearsal import Plan, Played
+from seatrial.resource import Body
+from seatrial.result import Prerequisite
+from seatrial.sources.values import ValueFlags
+from seatrial.trial import Assumptions, Step, Trial, default_steps
+
+KUBE_VERSION = "1.34"
+RENDERED = ("install", "upgrade")
+PLAYABLE = ("helm", "kubectl")
+
+
+class CheckOptions(Struct, frozen=True):
+    """What the user asked for, in Helm's words where Helm has one."""
+
+    inputs: tuple[str, ...]
+    old: str = ""
+    engines: tuple[str, ...] = ()
+    values: ValueFlags = ValueFlags()
+    release_name: str = ""
+    namespace: str = ""
+    kube_version: str = ""
+    api_versions: tuple[str, ...] = ()
+    assume: tuple[str, ...] = ()
+
+
+class Planned(Struct, frozen=True):
+    """A plan, the engine that plays it, and what had to be taken for granted."""
+
+    engine: str
+    plan: Plan
+    prerequisites: tuple[Prerequisite, ...] = ()
+    missing_dependencies: tuple[str, ...] = ()
+
+
+def plans(options: CheckOptions) -> Iterator[Planned]:
+    """Every case of every input, for every engine that plays it."""
+    for path in options.inputs:
+        kind = sources.kind_of(path)
+        if kind == "trial":
+            if options.old:
+                raise CannotContinue(f"{path} is a trial file, which says its own steps: --from does not go with it")
+            trial = sources.read_trial(path)
+            base = str(PurePath(path).parent)
+        else:
+            trial = _default_trial(path, kind, options)
+            base = ""
+        yield from _of_trial(trial, base, options)
+
+
+def _default_trial(path: str, kind: str, options: CheckOptions) -> Trial:
+    engines = options.engines or ("helm" if kind == "chart" else "kubectl",)
+    name = engines[0].partition("@")[0]
+    return Trial(engines=engines, steps=default_steps(path, options.old, engine=name))
+
+
+def _of_trial(trial: Trial, base: str, options: CheckOptions) -> Iterator[Planned]:
+    for engine in options.engines or trial.engines:
+        name = engine.partition("@")[0]
+        if name not in PLAYABLE:
+            raise CannotContinue(f"the engine {engine} cannot be played yet; known are {', '.join(PLAYABLE)}")
+        opened = _Sources(base)
+        for case in _cases(trial, opened, options):
+            yield _planned(trial, name, case, opened, options)
+
+
+def _cases(trial: Trial, opened: _Sources, options: CheckOptions) -> list[str]:
+    """The plain values, and each ci/*-values.yaml of the newest chart as a case of its own."""
+    newest = next((step for step in reversed(trial.steps) if step.action in RENDERED), None)
+    if newest is None or options.values != ValueFlags() or newest.values or newest.set:
+        return [""]
+    return ["", *opened.chart(newest.source).cases]
+
+
+class _Sources:
+    """The charts and manifests of a trial, each opened once."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._charts: dict[str, sources.ChartSource] = {}
+
+    def path(self, source: str) -> str:
+        return source if source == "-" else str(PurePath(self._base, source))
+
+    def chart(self, source: str) -> sources.ChartSource:
+        path = self.path(source)
+        if path not in self._charts:
+            self._charts[path] = sources.open_chart(path)
+        return self._charts[path]
+
+    @property
+    def first_name(self) -> str:
+        """The name under which the first chart of the trial is installed, where none is given."""
+        return next((chart.name for chart in self._charts.values()), "")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(name for chart in self._charts.values() for name in chart.missing_dependencies)
+
+
+def _planned(trial: Trial, engine: str, case: str, opened: _Sources, options: CheckOptions) -> Planned:
+    kube_version = _kube_version(options.kube_version or trial.assume.kubernetes)
+    setting = _Setting(
+        opened=opened,
+        case=case,
+        options=options,
+        namespace=options.namespace or trial.namespace,
+        release=options.release_name or trial.release,
+        kube_version=kube_version,
+        api_versions=(*Discovery(kube_version).api_versions(), *options.api_versions),
+    )
+    played = tuple(_step(step, setting) for step in _flat(trial.steps))
+    releases = _with_rollbacks([release for _, release in played], [step for step, _ in played])
+    given = [release for release in releases if release is not None]
+    taken = _taken_for_granted(given, setting)
+    assumed = (*_assumed(trial.assume, setting), *(body for body, _ in taken))
+    plan = Plan(tuple(step for step, _ in played), Case(case, releases), kube_version, assumed)
+    return Planned(engine, plan, tuple(prerequisite for _, prerequisite in taken), opened.missing)
+
+
+class _Setting(Struct, frozen=True):
+    """What holds for all steps of a plan."""
+
+    opened: _Sources
+    case: str
+    options: CheckOptions
+    namespace: str
+    release: str
+    kube_version: str
+    api_versions: tuple[str, ...]
+
+
+def _flat(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, those of a rebuild among them; the first of these starts on an empty cluster."""
+    for step in steps:
+        if step.action != "rebuild":
+            yield step
+            continue
+        first, *rest = _flat(step.steps)
+        yield replace(first, fresh=True)
+        yield from rest
+
+
+def _step(step: Step, setting: _Setting) -> tuple[Played, Release | None]:
+    namespace = step.namespace or setting.namespace
+    opened = setting.opened
+    if step.action in RENDERED:
+        chart = opened.chart(step.source)
+        flags = setting.options.values
+        files = (*((setting.case,) if setting.case else ()), *map(opened.path, step.values), *flags.files)
+        values = sources.merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
+        name = step.release or setting.release or chart.name
+        release = sources.render(
+            chart,
+            values,
+            release=name,
+            namespace=namespace,
+            is_upgrade=step.action == "upgrade",
+            kube_version=f"v{setting.kube_version}.0",
+            api_versions=setting.api_versions,
+        )
+        return Played(step, name, namespace, chart.handle, values), release
+    if step.action == "apply":
+        release = sources.read_manifests(opened.path(step.source), namespace)
+        return Played(step, "", namespace, objects=tuple(r.body for r in release.resources)), release
+    if step.action == "delete":
+        return Played(step, "", namespace, objects=tuple(_deleted(step, setting))), None
+    return Played(step, step.release or setting.release or opened.first_name, namespace), None
+
+
+def _deleted(step: Step, setting: _Setting) -> Iterator[Body]:
+    """What `delete` names: an object `Kind/namespace/name`, or a file of objects."""
+    parts = step.source.split("/")
+    kinds = [entry for entry in CATALOGUE.values() if entry.kind == parts[0]]
+    if not kinds:
+        path = setting.opened.path(step.source)
+        release = sources.read_manifests(path, step.namespace or setting.namespace)
+        yield from (resource.body for resource in release.resources)
+        return
+    entry = kinds[0]
+    if len(parts) != (3 if entry.namespaced else 2):
+        shape = "Kind/namespace/name" if entry.namespaced else "Kind/name"
+        raise CannotContinue(f"delete {step.source}: a {entry.kind} is named {shape}")
+    kind = Discovery(setting.kube_version).of_kind(entry.group, entry.kind)
+    if kind is None:
+        raise CannotContinue(f"delete {step.source}: Kubernetes {setting.kube_version} serves no {entry.kind}")
+    meta = {"name": parts[-1], "namespace": parts[1]} if entry.namespaced else {"name": parts[-1]}
+    yield {"apiVersion": kind.api_version, "kind": entry.kind, "metadata": meta}
+
+
+def _with_rollbacks(releases: list[Release | None], steps: list[Played]) -> tuple[Release | None, ...]:
+    """A rollback deploys the release of the revision that it goes back to."""
+    filled = list(releases)
+    revisions: list[int] = []
+    for index, played in enumerate(steps):
+        match played.step.action:
+            case "install" | "upgrade":
+                revisions.append(index)
+            case "rollback":
+                wanted = played.step.revision or len(revisions) - 1
+                if 0 < wanted <= len(revisions):
+                    filled[index] = filled[revisions[wanted - 1]]
+                revisions.append(index)
+            case "uninstall":
+                revisions.clear()
+    return tuple(filled)
+
+
+def _taken_for_granted(releases: list[Release], setting: _Setting) -> list[tuple[Body, Prerequisite]]:
+    return [
+        *outside.definitions(releases),
+        *outside.namespaces(releases, [setting.namespace]),
+        *outside.objects(releases),
+    ]
+
+
+def _assumed(assume: Assumptions, setting: _Setting) -> Iterator[Body]:
+    """What the trial file and the flags say is in the cluster."""
+    served = Discovery(setting.kube_version).api_versions()
+    yield from outside.from_api_versions(setting.options.api_versions, served)
+    for path in (*assume.crds, *assume.objects):
+        yield from (r.body for r in sources.read_manifests(setting.opened.path(path), setting.namespace).resources)
+    for path in setting.options.assume:
+        yield from (r.body for r in sources.read_manifests(path, setting.namespace).resources)
+    for storage_class in assume.storage_classes:
+        annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
+        yield {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": storage_class.name, "annotations": annotations},
+            "provisioner": "example.com/assumed",
+            "volumeBindingMode": storage_class.binding,
+        }
+
+
+def _kube_version(asked: str) -> str:
+    """The minor whose schemas are used: `v1.31.2`, `1.31` and nothing are understood."""
+    if not asked:
+        return KUBE_VERSION
+    minor = ".".join(asked.removeprefix("v").split(".")[:2])
+    known = published_versions()
+    if minor not in known:
+        raise CannotContinue(f"--kube-version {asked}: only {known[0]} to {known[-1]} are known")
+    return minor
