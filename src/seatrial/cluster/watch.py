@@ -58,11 +58,11 @@ class Watch:
 
 
 class Watches:
-    """Every open watch, by the kind it is about."""
+    """Every open watch, by the kind and the namespace it is about."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._open: dict[KindKey, set[Watch]] = {}
+        self._open: dict[tuple[KindKey, str], set[Watch]] = {}
         self._told = store.version
 
     def open(self, kind: ServedKind, request: Request, *, initial_events: bool, bookmarks: bool) -> Watch:
@@ -75,11 +75,12 @@ class Watches:
                 watch.bookmark(self._store.version, initial_end=True)
         else:
             self._replay(watch, key, version)
-        self._open.setdefault(key, set()).add(watch)
+        self._open.setdefault((key, request.namespace), set()).add(watch)
         return watch
 
     def close(self, watch: Watch) -> None:
-        self._open.get((watch.kind.group, watch.kind.kind), set()).discard(watch)
+        key = (watch.kind.group, watch.kind.kind)
+        self._open.get((key, watch.request.namespace), set()).discard(watch)
 
     def waiting(self) -> Iterable[Watch]:
         return (watch for found in self._open.values() for watch in found)
@@ -90,11 +91,17 @@ class Watches:
         fresh = [log[-1]] if log and log[-1].version == self._told + 1 else self._since_told()
         self._told = self._store.version
         for change in fresh:
-            for watch in tuple(self._open.get(change.kind, ())):
+            for watch in self._about(change):
                 before = len(watch.events)
                 watch.tell_change(change)
                 if len(watch.events) != before:
                     watch.wake()
+
+    def _about(self, change: Change) -> tuple[Watch, ...]:
+        """The watches that a change may concern: those of its namespace, and those of all."""
+        home = change.body["metadata"].get("namespace", "")
+        everywhere = self._open.get((change.kind, ""), ())
+        return (*everywhere, *self._open.get((change.kind, home), ())) if home else tuple(everywhere)
 
     def _since_told(self) -> list[Change]:
         return list(self._store.since(self._told) or ())
