@@ -1,0 +1,20 @@
+"""`make bench`: every figure, as one table."""
+
+from __future__ import annotations
+
+import sys
+
+from bench import api, rehearsals, scale
+
+SECTIONS = {"Rehearsals": rehearsals.figures, "Requests": api.figures, "Scale": scale.figures}
+
+
+def main() -> None:
+    for title, figures in SECTIONS.items():
+        sys.stdout.write(f"\n{title}\n")
+        for figure in figures():
+            sys.stdout.write(f"  {figure.what:<56}{figure.value:>14}  {figure.ratio}".rstrip() + "\n")
+            sys.stdout.flush()
+
+
+main()

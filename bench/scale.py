@@ -1,0 +1,88 @@
+"""Ten thousand objects from two thousand owners, under watch: time and memory, and what doubling them costs."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import msgspec
+
+from bench import Figure, seconds
+from bench.objects import ask, deployment, namespace
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.request import Request
+from seatrial.cluster.watch import Watch, encoded
+
+OWNERS = 2_000
+REPLICAS = 3
+"""Each owner is a Deployment with a ReplicaSet and three pods: five objects."""
+NAMESPACES = 20
+WATCHED = (("apps", "deployments"), ("apps", "replicasets"), ("", "pods"))
+
+
+class Measured(msgspec.Struct, frozen=True):
+    objects: int
+    seconds: float
+    megabytes: float
+    told: int
+
+
+def figures() -> Iterator[Figure]:
+    once, twice = _measured(OWNERS), _measured(2 * OWNERS)
+    yield Figure(f"{once.objects:,} objects from {OWNERS:,} owners", f"{once.seconds:.2f} s")
+    yield Figure("  peak memory of the process", f"{once.megabytes:.0f} MB")
+    yield Figure("  watch events told", f"{once.told:,}")
+    yield Figure(
+        f"{twice.objects:,} objects", f"{twice.seconds:.2f} s", f"{twice.seconds / once.seconds:.2f} x the time"
+    )
+    yield Figure(
+        "  peak memory of the process", f"{twice.megabytes:.0f} MB", f"{twice.megabytes / once.megabytes:.2f} x"
+    )
+
+
+def _measured(owners: int) -> Measured:
+    """Measure in a process of its own: peak memory never goes down."""
+    command = [sys.executable, "-m", "bench.scale", str(owners)]
+    return msgspec.json.decode(subprocess.run(command, check=True, capture_output=True).stdout, type=Measured)
+
+
+def measure(owners: int) -> Measured:
+    cluster = Cluster()
+    watches = list(_open_watches(cluster))
+    told = 0
+
+    def everything() -> None:
+        nonlocal told
+        for number in range(NAMESPACES):
+            ask(cluster, "create", "namespaces", "", body=namespace(f"team-{number}"))
+        for number in range(owners):
+            home = f"team-{number % NAMESPACES}"
+            ask(cluster, "create", "deployments", home, body=deployment(f"web-{number}", REPLICAS))
+            told += sum(map(_read, watches))
+
+    took = seconds(everything)
+    made = sum(cluster.store.count(kind) for kind in (("apps", "Deployment"), ("apps", "ReplicaSet"), ("", "Pod")))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Measured(made, took, peak, told)
+
+
+def _open_watches(cluster: Cluster) -> Iterator[Watch]:
+    """One watch of each kind everywhere, and one in each namespace, as informers have them."""
+    for group, plural in WATCHED:
+        for home in ("", *(f"team-{number}" for number in range(NAMESPACES))):
+            yield cluster.watch(Request("watch", group, "v1", plural, home), initial_events=True, bookmarks=True)
+
+
+def _read(watch: Watch) -> int:
+    """Take what a client would be sent, at the price of encoding it."""
+    count = 0
+    while watch.events:
+        encoded(watch.events.popleft())
+        count += 1
+    return count
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(msgspec.json.encode(measure(int(sys.argv[1]))))
