@@ -1,0 +1,20 @@
+"""ServiceAccount: an identity. What its Secrets are for was decided before tokens were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.kinds import Kind, Need
+from seatrial.kinds.objectmeta import namespace_of
+from seatrial.resource import Body, Ref, listed
+
+
+def needs(account: Body) -> Iterator[Need]:
+    for field in ("imagePullSecrets", "secrets"):
+        for index, secret in enumerate(listed(account, field)):
+            if name := secret.get("name"):
+                ref = Ref("Secret", namespace_of(account), str(name))
+                yield Need(ref, "start", (field, index, "name"), optional=True)
+
+
+KINDS = (Kind("ServiceAccount", actor="serviceaccount-controller", needs=needs),)
