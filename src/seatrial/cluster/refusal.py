@@ -28,6 +28,9 @@ class Refused(Exception):
             "reason": self.reason,
             "code": self.code,
         }
+        if not self.reason:
+            # An error that Kubernetes wraps in no status of its own: 500 and nothing but the message.
+            del body["reason"]
         if self.details:
             body["details"] = self.details
         return body

@@ -14,8 +14,11 @@ from seatrial.resource import Body
 _PUBLISHED = "kubernetes-json-schema"
 
 
-class Schema(Struct, frozen=True):
-    """One place in a schema. `node` is JSON Schema as OpenAPI has it, `defs` what its `$ref`s point into."""
+class Schema(Struct, frozen=True, eq=False):
+    """One place in a schema. `node` is JSON Schema as OpenAPI has it, `defs` what its `$ref`s point into.
+
+    Two are the same only if they are one: what is worked out from a schema is remembered by it.
+    """
 
     node: Body
     defs: Body

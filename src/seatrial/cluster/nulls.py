@@ -1,0 +1,49 @@
+"""What becomes of nulls in the kinds that Kubernetes itself serves: Go's types keep none, custom resources do."""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import Any
+
+from seatrial.cluster.schema import Schema
+from seatrial.cluster.shape import EXTRA, ITEMS, Shape, shape_of
+from seatrial.resource import Body
+
+
+def without_nulls(body: Body, schema: Schema | None) -> Body:
+    """The body as it is after Go has read it; the same object where it holds no null."""
+    if schema is None or not schema.defs:
+        return body
+    return _read_map(body, shape_of(schema))
+
+
+def _read(value: Any, shape: Shape) -> Any:
+    if type(value) is dict and shape.type:
+        return _read_map(value, shape)
+    if type(value) is list:
+        items = shape.below[ITEMS]
+        read = [_read(item, items) for item in value]
+        return value if all(map(is_, read, value)) else read
+    return value
+
+
+def _read_map(value: Body, shape: Shape) -> Body:
+    result = value
+    for key, child in value.items():
+        if child is not None and type(child) is not dict and type(child) is not list:
+            continue
+        declared = key in shape.declared
+        there = shape.below[key if declared else EXTRA]
+        read = _read(child, there)
+        if read is child and child is not None:
+            continue
+        if result is value:
+            result = dict(value)
+        if read is not None:
+            result[key] = read
+        elif there.type == "string" and not declared:
+            # A null in a mapping of texts is the empty text.
+            result[key] = ""
+        else:
+            del result[key]
+    return result
