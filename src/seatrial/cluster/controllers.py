@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from seatrial.cluster.store import Store
-from seatrial.kinds import Act, Kind
+from seatrial.kinds import Act, Kind, stays
 from seatrial.resource import Body, Ref, uid_of
 
 MOVES_MAX = 500_000
@@ -85,7 +85,7 @@ class Controllers:
     ) -> None:
         self._collect = collect
         self._store = store
-        self._kinds = kinds
+        self._kinds = {key: kind for key, kind in kinds.items() if kind.behave is not stays}
         self._view = view
         self._hands = hands
         self._queue: dict[Ref, int | None] = {}
@@ -237,20 +237,20 @@ def _controller_uid(body: Body) -> str:
     return next((owner.get("uid", "") for owner in owners if owner.get("controller")), "")
 
 
-def _seen_by(ref: Ref, before: Body | None, after: Body | None) -> set[Look]:
-    """Every way in which someone may have looked at this object, or would see it now."""
-    looks: set[Look] = {
-        ("get", ref),
-        ("all", ref.group, ref.kind, ref.namespace),
-        ("all", ref.group, ref.kind, ""),
-        ("content", ref.namespace),
+def _seen_by(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Look]:
+    """Every way in which someone may have looked at this object, or would see it now; always in the same order."""
+    looks: dict[Look, None] = {
+        ("get", ref): None,
+        ("all", ref.group, ref.kind, ref.namespace): None,
+        ("all", ref.group, ref.kind, ""): None,
+        ("content", ref.namespace): None,
     }
     for body in (before, after):
         if body is None:
             continue
         meta = body["metadata"]
         for owner in meta.get("ownerReferences") or ():
-            looks.add(("owned", owner.get("uid", ""), ref.group, ref.kind))
+            looks["owned", owner.get("uid", ""), ref.group, ref.kind] = None
         for label, value in (meta.get("labels") or {}).items():
-            looks.add(("label", ref.group, ref.kind, ref.namespace, label, value))
+            looks["label", ref.group, ref.kind, ref.namespace, label, value] = None
     return looks

@@ -6,6 +6,7 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -45,7 +46,7 @@ class Store:
         self._lives: dict[Ref, int] = {}
 
     def now(self) -> str:
-        return (EPOCH + timedelta(milliseconds=self.version)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return _time(self.version // 1000)
 
     def get(self, ref: Ref) -> Body | None:
         return self._kinds.get((ref.group, ref.kind), {}).get((ref.namespace, ref.name))
@@ -138,3 +139,8 @@ class Store:
             self._dependents[owner.get("uid", "")].pop(ref, None)
         for label in (meta.get("labels") or {}).items():
             self._labelled[((ref.group, ref.kind), ref.namespace, *label)].pop(ref, None)
+
+
+@lru_cache(maxsize=8)
+def _time(seconds: int) -> str:
+    return (EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")

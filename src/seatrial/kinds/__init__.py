@@ -112,7 +112,8 @@ def _needs_nothing(body: Body) -> Iterator[Need]:
     return iter(())
 
 
-def _stays(body: Body, world: World) -> Acts:
+def stays(body: Body, world: World) -> Acts:
+    """Does nothing: being there is all there is to it."""
     yield from ()
 
 
@@ -130,7 +131,7 @@ class Kind(Struct, frozen=True):
     actor: str = ""
     """The controller that behaves for it, as the timeline names it: `deployment-controller`."""
     needs: Callable[[Body], Iterator[Need]] = _needs_nothing
-    behave: Callable[[Body, World], Acts] = _stays
+    behave: Callable[[Body, World], Acts] = stays
     frozen: Frozen | None = None
     default: Callable[[Body], Body] | None = None
     """The body with what the API server fills in, where that decides an outcome. Must not change its argument."""
