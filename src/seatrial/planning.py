@@ -114,7 +114,7 @@ class _Sources:
 
 
 def _planned(trial: Trial, engine: str, case: str, opened: _Sources, options: CheckOptions) -> Planned:
-    kube_version = _kube_version(options.kube_version or trial.assume.kubernetes)
+    kube_version = minor_of(options.kube_version or trial.assume.kubernetes)
     setting = _Setting(
         opened=opened,
         case=case,
@@ -248,7 +248,7 @@ def _assumed(assume: Assumptions, setting: _Setting) -> Iterator[Body]:
         }
 
 
-def _kube_version(asked: str) -> str:
+def minor_of(asked: str) -> str:
     """The minor whose schemas are used: `v1.31.2`, `1.31` and nothing are understood."""
     if not asked:
         return KUBE_VERSION

@@ -71,7 +71,7 @@ def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> R
     not_modelled: set[str] = set()
     for first, steps in _clusters(plan.steps):
         cluster = Cluster(plan.kube_version, schedule, seed)
-        _assume(cluster, plan.assumed)
+        assume(cluster, plan.assumed)
         with Server(cluster, actor=engine) as server:
             for index, played in enumerate(steps, start=first):
                 results.append(_play(cluster, server, plan, index, played, engine))
@@ -193,7 +193,8 @@ class _Embedded:
         self._server.refuse_waits()
 
 
-def _assume(cluster: Cluster, objects: Iterable[Body]) -> None:
+def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
+    """Put objects into a cluster before anything is played on it."""
     for body in objects:
         kind = cluster.kind_of(body)
         namespace = str(metadata(body).get("namespace") or "default") if kind.namespaced else ""
