@@ -17,7 +17,10 @@ from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.rehearsal import Plan, Played
 from seatrial.resource import Body
 from seatrial.result import Prerequisite
-from seatrial.sources.values import ValueFlags
+from seatrial.sources.chart import ChartSource, open_chart
+from seatrial.sources.manifests import read_manifests
+from seatrial.sources.rendering import render
+from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
 from seatrial.trial import Assumptions, Step, Trial, default_steps
 
 KUBE_VERSION = "1.34"
@@ -84,7 +87,7 @@ def _cases(trial: Trial, opened: _Sources, options: CheckOptions) -> list[str]:
     newest = next((step for step in reversed(trial.steps) if step.action in RENDERED), None)
     if newest is None or options.values != ValueFlags() or newest.values or newest.set:
         return [""]
-    return ["", *opened.chart(newest.source).cases]
+    return ["", *sorted(opened.chart(newest.source).cases)]
 
 
 class _Sources:
@@ -92,16 +95,21 @@ class _Sources:
 
     def __init__(self, base: str) -> None:
         self._base = base
-        self._charts: dict[str, sources.ChartSource] = {}
+        self._charts: dict[str, ChartSource] = {}
 
     def path(self, source: str) -> str:
         return source if source == "-" else str(PurePath(self._base, source))
 
-    def chart(self, source: str) -> sources.ChartSource:
+    def chart(self, source: str) -> ChartSource:
         path = self.path(source)
         if path not in self._charts:
-            self._charts[path] = sources.open_chart(path)
+            self._charts[path] = open_chart(path)
         return self._charts[path]
+
+    def case_values(self, case: str) -> Body:
+        """The values that make a case, from whichever chart of the trial has them."""
+        texts = [chart.cases[case] for chart in self._charts.values() if case in chart.cases]
+        return values_in(texts[-1]) if texts else {}
 
     @property
     def first_name(self) -> str:
@@ -162,10 +170,11 @@ def _step(step: Step, setting: _Setting) -> tuple[Played, Release | None]:
     if step.action in RENDERED:
         chart = opened.chart(step.source)
         flags = setting.options.values
-        files = (*((setting.case,) if setting.case else ()), *map(opened.path, step.values), *flags.files)
-        values = sources.merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
+        files = (*map(opened.path, step.values), *flags.files)
+        given = merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
+        values = merged(opened.case_values(setting.case), given)
         name = step.release or setting.release or chart.name
-        release = sources.render(
+        release = render(
             chart,
             values,
             release=name,
@@ -174,9 +183,9 @@ def _step(step: Step, setting: _Setting) -> tuple[Played, Release | None]:
             kube_version=f"v{setting.kube_version}.0",
             api_versions=setting.api_versions,
         )
-        return Played(step, name, namespace, chart.handle, values), release
+        return Played(step, name, namespace, chart.load, values), release
     if step.action == "apply":
-        release = sources.read_manifests(opened.path(step.source), namespace)
+        release = read_manifests(opened.path(step.source), namespace)
         return Played(step, "", namespace, objects=tuple(r.body for r in release.resources)), release
     if step.action == "delete":
         return Played(step, "", namespace, objects=tuple(_deleted(step, setting))), None
@@ -189,7 +198,7 @@ def _deleted(step: Step, setting: _Setting) -> Iterator[Body]:
     kinds = [entry for entry in CATALOGUE.values() if entry.kind == parts[0]]
     if not kinds:
         path = setting.opened.path(step.source)
-        release = sources.read_manifests(path, step.namespace or setting.namespace)
+        release = read_manifests(path, step.namespace or setting.namespace)
         yield from (resource.body for resource in release.resources)
         return
     entry = kinds[0]
@@ -234,9 +243,9 @@ def _assumed(assume: Assumptions, setting: _Setting) -> Iterator[Body]:
     served = Discovery(setting.kube_version).api_versions()
     yield from outside.from_api_versions(setting.options.api_versions, served)
     for path in (*assume.crds, *assume.objects):
-        yield from (r.body for r in sources.read_manifests(setting.opened.path(path), setting.namespace).resources)
+        yield from (r.body for r in read_manifests(setting.opened.path(path), setting.namespace).resources)
     for path in setting.options.assume:
-        yield from (r.body for r in sources.read_manifests(path, setting.namespace).resources)
+        yield from (r.body for r in read_manifests(path, setting.namespace).resources)
     for storage_class in assume.storage_classes:
         annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
         yield {

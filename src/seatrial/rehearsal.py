@@ -48,7 +48,8 @@ class Played(Struct, frozen=True):
     step: Step
     release_name: str
     namespace: str
-    chart: helmsdk.Chart | None = None
+    chart: Callable[[], helmsdk.Chart] | None = None
+    """Loads the chart. Helm takes one anew for every act: rendering drops what the values disable, for good."""
     values: Body = {}
     objects: tuple[Body, ...] = ()
     """What `apply` applies and `delete` deletes."""

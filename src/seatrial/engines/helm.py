@@ -54,7 +54,15 @@ WITHOUT_CONTEXT = ("rollback", "uninstall", "test")
 """Acts that the SDK cannot cancel."""
 
 
-def act(step: Step, api: Api, *, release: str, namespace: str, chart: helmsdk.Chart | None, values: Body) -> Ended:
+def act(
+    step: Step,
+    api: Api,
+    *,
+    release: str,
+    namespace: str,
+    chart: Callable[[], helmsdk.Chart] | None,
+    values: Body,
+) -> Ended:
     """Play one step with the real Helm against `api`; a hang is ended as soon as it is certain."""
     options = options_of(step)
     config = helmsdk.Config(kubeconfig_content=api.kubeconfig(namespace), namespace=namespace)
@@ -107,7 +115,7 @@ def _call(
     context: helmsdk.HelmContext,
     release: str,
     namespace: str,
-    chart: helmsdk.Chart | None,
+    chart: Callable[[], helmsdk.Chart] | None,
     values: Body,
     options: Body,
 ) -> Callable[[], Any]:
@@ -115,7 +123,8 @@ def _call(
         case "install" | "upgrade":
             assert chart is not None
             function = helmsdk.install if step.action == "install" else helmsdk.upgrade
-            return lambda: function(config, context, chart, release, values, namespace=namespace, **options)
+            loaded = chart()
+            return lambda: function(config, context, loaded, release, values, namespace=namespace, **options)
         case "rollback":
             return lambda: helmsdk.rollback(config, release, version=step.revision or None, **options)
         case "uninstall":
