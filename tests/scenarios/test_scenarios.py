@@ -1,0 +1,119 @@
+"""Every story of this folder goes as it is told; `pytest --update` tells it anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+from story import Block, Scene, scenes, subjects, told
+
+import seatrial.check
+from seatrial.cli import main
+from seatrial.findings import Rule
+from seatrial.planning import CheckOptions
+from seatrial.report import concise, timeline
+from seatrial.report.page import Page
+from seatrial.result import Result
+from seatrial.rules import all_rules
+from seatrial.timeline import Rehearsal
+
+STORIES = sorted(Path(__file__).parent.glob("*.md"))
+BAD = [(path, rule) for path in STORIES for rule, twin in subjects(path.read_text()) if twin == "bad"]
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_the_story_goes_as_it_is_told(path: Path, stage: Stage, request: pytest.FixtureRequest) -> None:
+    expected = path.read_text()
+    seen = told(expected, stage.play)
+    if request.config.getoption("--update"):
+        path.write_text(seen)
+    elif seen != expected:
+        lines = unified_diff(expected.splitlines(), seen.splitlines(), "told", "seen", lineterm="")
+        pytest.fail("\n".join((f"{path.name} goes otherwise (pytest --update tells it anew):", *lines)), pytrace=False)
+
+
+@pytest.mark.parametrize(("path", "name"), BAD, ids=[f"{path.stem}-{rule}" for path, rule in BAD])
+def test_the_hazard_is_found_by_its_rule_and_by_no_other(path: Path, name: str, stage: Stage) -> None:
+    told(path.read_text(), stage.play)
+    assert name in stage.rules_that_found_something()
+    stage.rules = tuple(rule for rule in all_rules() if rule.name != name)
+    stage.results.clear()
+    told(path.read_text(), stage.play)
+    assert stage.results
+    assert name not in stage.rules_that_found_something()
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_the_good_twin_is_free_of_the_hazard(path: Path) -> None:
+    for name, twin in subjects(path.read_text()):
+        told_of = [name in block.body for scene in scenes(path.read_text()) for block in scene.expected]
+        assert any(told_of) is (twin == "bad")
+
+
+class Stage:
+    """Runs commands as a user would, and overhears the results that they report."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self._check = seatrial.check.check
+        self.rules: tuple[Rule, ...] | None = None
+        self.results: list[Result] = []
+
+    def check(self, options: CheckOptions, progress: Callable[[str], None]) -> Result:
+        self.results.append(self._check(options, progress, self.rules))
+        return self.results[-1]
+
+    def rules_that_found_something(self) -> set[str]:
+        return {finding.rule for result in self.results for finding in result.findings}
+
+    def play(self, scene: Scene) -> Callable[[Block], str]:
+        code = main(scene.arguments)
+        out, err = self._capsys.readouterr()
+        wanted = next((block.attributes["exit"] for block in scene.expected if block.kind == "error"), "0 or 1")
+        assert str(code) in wanted, f"{' '.join(scene.arguments)}: exit code {code}, not {wanted}: {err}"
+        result = self.results[-1] if self.results else None
+        return lambda block: _seen(block, out, err, result)
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Stage:
+    """An empty working directory, and everyone in place."""
+    monkeypatch.chdir(tmp_path)
+    made = Stage(capsys)
+    monkeypatch.setattr(seatrial.check, "check", made.check)
+    return made
+
+
+def _seen(block: Block, out: str, err: str, result: Result | None) -> str:
+    """What really came of the command, in the words of one block."""
+    match block.kind:
+        case "report":
+            return out
+        case "error":
+            return err
+        case "findings" if result is not None:
+            return concise.render(result, Page(quiet=True)) or "none"
+        case "timeline":
+            return _steps(timeline.render(_rehearsal(block, result), Page()) if result is not None else out, block)
+    raise ValueError(f"no command before a block {block.kind!r} that could answer for it")
+
+
+def _rehearsal(block: Block, result: Result) -> Rehearsal:
+    asked = block.attributes
+    return next(
+        played.rehearsal
+        for played in result.played
+        if played.rehearsal.schedule == asked.get("schedule", played.rehearsal.schedule)
+        and played.rehearsal.engine.startswith(asked.get("engine", ""))
+    )
+
+
+def _steps(text: str, block: Block) -> str:
+    """The whole timeline, or the one step that the block asks for."""
+    if "step" not in block.attributes:
+        return text
+    steps = re.split(r"^(?=\d+  )", text, flags=re.M)
+    return next(part for part in steps if part.startswith(f"{block.attributes['step']}  ")).split("\n\n")[0]

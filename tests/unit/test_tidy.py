@@ -1,0 +1,100 @@
+"""The house rules of style.md that a machine can check."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seatrial.findings import Rule
+from seatrial.rules import all_rules, page
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+BENCHES = sorted((ROOT / "bench").rglob("*.py"))
+EVERYTHING = [*SOURCES, *BENCHES, *sorted((ROOT / "tests").rglob("*.py"))]
+STORIES = sorted((ROOT / "tests/scenarios").glob("*.md"))
+
+LINE_MAX = 120
+FILE_LINES_MAX = 420
+FUNCTION_LINES_MAX = 70
+SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
+FRONT_DOOR = "src/seatrial/cli/__init__.py"
+PAGE = ("## What happens", "## Example", "## Instead", "## Fix safety")
+BROAD = re.compile(r"except\s*(\(?\s*(Base)?Exception\b|:)")
+UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|NotImplemented" + r"Error)\b")
+ABOUT = re.compile(r"^<!-- rule: ([a-z0-9-]+), (bad|good) -->$", re.M)
+
+
+def test_no_line_is_longer_than_a_screen_is_wide() -> None:
+    long = [place for place, line in _lines(EVERYTHING) if len(line) > LINE_MAX]
+    assert long == []
+
+
+def test_no_file_of_the_package_holds_more_than_one_idea_can_need() -> None:
+    assert [_name(path) for path in SOURCES if len(path.read_text().splitlines()) > FILE_LINES_MAX] == []
+
+
+def test_no_function_is_longer_than_two_screens() -> None:
+    long = [
+        f"{_name(path)}: {node.name}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _length(node) > FUNCTION_LINES_MAX
+    ]
+    assert long == []
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    assert [_name(path) for path in EVERYTHING if SAY_NOTHING & set(path.relative_to(ROOT).with_suffix("").parts)] == []
+
+
+def test_every_module_begins_with_a_sentence() -> None:
+    assert [_name(path) for path in (*SOURCES, *BENCHES) if not ast.get_docstring(ast.parse(path.read_text()))] == []
+
+
+def test_only_the_front_door_catches_everything() -> None:
+    assert [place for place, line in _lines(SOURCES) if BROAD.search(line) and not place.startswith(FRONT_DOOR)] == []
+
+
+def test_nothing_is_left_unfinished() -> None:
+    assert [place for place, line in _lines(EVERYTHING) if UNFINISHED.search(line)] == []
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_every_rule_has_a_page_under_its_own_name(rule: Rule) -> None:
+    said = page(rule).splitlines()
+    assert [part for part in PAGE if part not in said] == []
+
+
+def test_every_rule_has_a_code_of_its_own() -> None:
+    codes = [rule.code for rule in all_rules()]
+    assert codes == sorted(set(codes))
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_every_rule_has_a_bad_and_a_good_scenario(rule: Rule) -> None:
+    twins = {twin for path in STORIES for name, twin in ABOUT.findall(path.read_text()) if name == rule.name}
+    assert twins == {"bad", "good"}
+
+
+def test_scenarios_are_only_about_rules_that_exist() -> None:
+    names = {rule.name for rule in all_rules()}
+    assert [path.name for path in STORIES for name, _ in ABOUT.findall(path.read_text()) if name not in names] == []
+
+
+def _lines(paths: list[Path]) -> Iterator[tuple[str, str]]:
+    for path in paths:
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            yield f"{_name(path)}:{number}", line
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
