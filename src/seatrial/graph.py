@@ -9,7 +9,7 @@ from msgspec import Struct
 from seatrial import kinds
 from seatrial.case import Release, Resource
 from seatrial.kinds import Need
-from seatrial.resource import Ref
+from seatrial.resource import Ref, metadata
 
 
 class Edge(Struct, frozen=True):
@@ -20,8 +20,14 @@ class Edge(Struct, frozen=True):
 
 
 def needs_of(resource: Resource) -> Iterator[Need]:
+    """What one object names; a name without a namespace means the object's own."""
     known = kinds.known().get((resource.ref.group, resource.ref.kind))
-    return known.needs(resource.body) if known is not None else iter(())
+    if known is None:
+        return iter(())
+    meta = metadata(resource.body)
+    if resource.ref.namespace and not meta.get("namespace"):
+        return known.needs({**resource.body, "metadata": {**meta, "namespace": resource.ref.namespace}})
+    return known.needs(resource.body)
 
 
 def edges(resources: Iterable[Resource]) -> Iterator[Edge]:

@@ -184,11 +184,15 @@ class _Embedded:
     def kubeconfig(self, namespace: str = "default") -> str:
         return self._server.kubeconfig(namespace)
 
-    def stuck(self, content: Callable[[Body], bool]) -> str:
+    def believes(self, content: Callable[[Body], bool]) -> None:
+        self._server.content = content
+
+    def stuck(self) -> str:
         quiet = self._server.quiet_seconds()
         if quiet < CALM_SECONDS:
             return ""
-        return why_stuck(self._cluster, self._server.waited_for(), content, certain=quiet > DOUBT_SECONDS)
+        waited = self._server.waited_for()
+        return why_stuck(self._cluster, waited, self._server.content, certain=quiet > DOUBT_SECONDS)
 
     def hang_up(self) -> None:
         self._server.refuse_waits()

@@ -19,7 +19,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.refusal import Refused
 from seatrial.cluster.routes import Query
 from seatrial.cluster.watch import Watch
-from seatrial.resource import Ref
+from seatrial.resource import Body, Ref
 
 LOOPBACK = "127.0.0.1"
 HEADERS_MAX = 64 * 1024
@@ -33,6 +33,8 @@ class Server:
         self.cluster = cluster
         self.actor = actor
         """Who speaks, where the caller knows better than the client's user agent."""
+        self.content: Callable[[Body], bool] = _never
+        """When the client that speaks stops waiting for an object: the lazy cluster does not move for such a one."""
         self.refusing = False
         """Whether lists and watches are refused, so that a client which waits for ever gives up."""
         self.requests = 0
@@ -255,8 +257,14 @@ class Connection(asyncio.Protocol):
         if seconds:
             self.timer = loop.call_later(seconds, self._end_watch)
         self._flush()
-        cluster.awaits(request.actor, watch.targets(opened, cluster.store))
+        cluster.awaits(request.actor, self._unhappy(opened))
         self._flush()
+
+    def _unhappy(self, opened: Watch) -> list[Ref]:
+        """What is watched and is not yet as the client wants it. What is there already is not waited for."""
+        store, content = self.server.cluster.store, self.server.content
+        found = ((ref, store.get(ref)) for ref in watch.targets(opened, store))
+        return [ref for ref, body in found if body is None or not content(body)]
 
     def _flush(self) -> None:
         if self.opened is None or self.transport is None or not self.opened.events:
@@ -290,6 +298,10 @@ class _TooLarge(Exception):
     def __init__(self, refused: Refused) -> None:
         super().__init__(refused.message)
         self.refused = refused
+
+
+def _never(body: Body) -> bool:
+    return False
 
 
 def _poll(cluster: Cluster, path: str, query: Query, actor: str) -> None:

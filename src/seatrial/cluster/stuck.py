@@ -20,11 +20,15 @@ def why_stuck(cluster: Cluster, targets: Iterable[Ref], content: Callable[[Body]
     """
     with cluster.lock:
         waited = sorted(targets)
-        cluster.awaits("", waited)
-        unhappy = [ref for ref in waited if (body := cluster.store.get(ref)) is None or not content(body)]
+        cluster.awaits("", _unhappy(cluster, waited, content))
+        unhappy = _unhappy(cluster, waited, content)
         if not unhappy and not (certain and waited):
             return ""
         return "; ".join(_sentence(cluster, ref) for ref in (unhappy or waited))
+
+
+def _unhappy(cluster: Cluster, refs: Iterable[Ref], content: Callable[[Body], bool]) -> list[Ref]:
+    return [ref for ref in refs if (body := cluster.store.get(ref)) is None or not content(body)]
 
 
 def _sentence(cluster: Cluster, ref: Ref) -> str:

@@ -20,11 +20,12 @@ class Api(Protocol):
 
     def kubeconfig(self, namespace: str = "default") -> str: ...
 
-    def stuck(self, content: Callable[[Body], bool]) -> str:
-        """Why a client that waits will wait for ever, in one sentence; empty while that cannot be said.
+    def believes(self, content: Callable[[Body], bool]) -> None:
+        """Tell when the client that will speak now stops waiting for an object."""
+        ...
 
-        `content` is the client's belief: when it stops waiting for an object.
-        """
+    def stuck(self) -> str:
+        """Why a client that waits will wait for ever, in one sentence; empty while that cannot be said."""
         ...
 
     def hang_up(self) -> None:

@@ -69,11 +69,11 @@ def act(
     context = helmsdk.HelmContext()
     call = _call(step, config, context, release, namespace, chart, values, options)
     waits = "wait" in options or "rollback_on_failure" in options
-    believes = content_when_waited_for if waits else content_as_hook
+    api.believes(content_when_waited_for if waits else content_as_hook)
     ended = _Call(call)
     why = ""
     while not ended.wait(PATIENCE_SECONDS):
-        if not why and (why := api.stuck(believes)):
+        if not why and (why := api.stuck()):
             if step.action in WITHOUT_CONTEXT:
                 api.hang_up()
             else:

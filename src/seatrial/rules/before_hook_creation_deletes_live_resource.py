@@ -93,7 +93,7 @@ def _finding(rehearsal: Rehearsal, old: Release, resource: Resource, step: int, 
         engines=(rehearsal.engine,),
         action=action,
         objects=(ref,),
-        message=f"every helm {action} deletes {ref}{with_it} and makes it anew, because it is a hook",
+        message=f"every helm {action} deletes {ref}{with_it}, because it is a hook",
         details=tuple(
             filter(
                 None,
@@ -123,7 +123,8 @@ def _cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
         body = event.before or {}
         owned = (body.get("metadata") or {}).get("ownerReferences")
         made_by_itself = event.object.name in ("default", "kube-root-ca.crt")
-        if event.effect in ("deleted", "deleting") and event.verb == "delete" and not owned and not made_by_itself:
+        goes = event.effect in ("deleted", "deleting") and event.object != deletion.object
+        if goes and not owned and not made_by_itself:
             found.append(event)
     return list({event.object: event for event in reversed(found)}.values())[::-1]
 
@@ -144,7 +145,7 @@ def _lost_sentence(rehearsal: Rehearsal, step: int, cascade: list[Event]) -> str
     lost = [event.object for event in cascade]
     gone = [ref for ref in lost if ref in ended.deleted or ref in ended.missing]
     named = ", ".join(map(str, lost[:LOST_MAX])) + (f" and {len(lost) - LOST_MAX} more" if len(lost) > LOST_MAX else "")
-    back = f" {len(gone)} of them do not come back." if gone else " Helm makes them anew, empty."
+    back = f" {len(gone)} of them are not there when it ends." if gone else " Helm makes them anew, empty."
     return f"Deleted with it: {named}.{back}"
 
 

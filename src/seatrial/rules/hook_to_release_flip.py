@@ -56,7 +56,7 @@ def _named(ref: Ref) -> str:
 def _finding(rehearsal: Rehearsal, ended: StepResult, resource: Resource, step: int, was: Resource | None) -> Finding:
     ref = resource.ref
     made = _made_by_hook(rehearsal, step, ref)
-    namespaced = f" -n {ref.namespace}" if ref.namespace else ""
+    named = f"{ref.kind.lower()} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
     return Finding(
         rule=RULE.name,
         code=RULE.code,
@@ -71,8 +71,8 @@ def _finding(rehearsal: Rehearsal, ended: StepResult, resource: Resource, step: 
             "Helm writes no ownership metadata on hooks, so it takes the object that its own hook left for someone "
             "else's. It looks before it runs any hook: no pre-upgrade hook can repair this. Nothing was changed and "
             "no revision was recorded; every further try fails alike.",
-            f"To adopt it: kubectl label {ref.kind.lower()} {ref.name}{namespaced} app.kubernetes.io/managed-by=Helm && "
-            f"kubectl annotate {ref.kind.lower()} {ref.name}{namespaced} meta.helm.sh/release-name={ended.release} "
+            f"To adopt it: kubectl label {named} app.kubernetes.io/managed-by=Helm && "
+            f"kubectl annotate {named} meta.helm.sh/release-name={ended.release} "
             f"meta.helm.sh/release-namespace={ended.namespace}; or upgrade once with --take-ownership.",
         ),
         places=(
@@ -80,7 +80,7 @@ def _finding(rehearsal: Rehearsal, ended: StepResult, resource: Resource, step: 
             *((was.place("metadata", "annotations", hooks.HOOK),) if was else ()),
         ),
         evidence=tuple(event.index for event in made),
-        confirm=f"kubectl get {ref.kind.lower()} {ref.name}{namespaced} -o jsonpath='{{.metadata.annotations}}'",
+        confirm=f"kubectl get {named} -o jsonpath='{{.metadata.annotations}}'",
         schedules=(rehearsal.schedule,),
     )
 

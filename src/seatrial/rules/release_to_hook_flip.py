@@ -71,9 +71,8 @@ def _finding(rehearsal: Rehearsal, new: Release, resource: Resource, step: int, 
             filter(
                 None,
                 (
-                    _what_helm_did(deeds, action),
-                    consumers_sentence(new, resource.ref),
-                    pods_say(rehearsal, step, resource.ref),
+                    _what_helm_did(deeds),
+                    consumers_sentence(new, resource.ref, said=pods_say(rehearsal, step, resource.ref)),
                     next_time_sentence(rehearsal, step, resource.ref),
                 ),
             )
@@ -85,19 +84,19 @@ def _finding(rehearsal: Rehearsal, new: Release, resource: Resource, step: int, 
     )
 
 
-def _what_helm_did(deeds: list[Event], action: str) -> str:
+def _what_helm_did(deeds: list[Event]) -> str:
     """The requests, in order, and that Helm was content."""
-    words = {
-        ("delete", "deleted"): "deleted it",
-        ("delete", "deleting"): "deleted it (its finalizers hold it)",
-        ("delete", "refused"): "found nothing to delete",
-    }
-    done = [words.get((event.verb, event.effect)) or "made it as a hook" for event in deeds]
-    first = {"deleted it": "deleted it by the hook's delete policy"}.get(done[0], done[0]) if len(done) > 1 else done[0]
-    last = done[-1] + ", because the new manifest no longer lists it"
-    middle = done[1:-1]
-    chain = ", ".join([first, *middle, last]) if len(done) > 1 else last
-    return f"Helm {chain}. It reported success."
+    done = [_deed(event, last=event is deeds[-1], first=event is deeds[0]) for event in deeds]
+    return f"Helm {', '.join(done)}. It reported success."
+
+
+def _deed(event: Event, *, first: bool, last: bool) -> str:
+    if last:
+        again = "deleted it" if first else "then deleted it again"
+        return f"{again} because the new manifest no longer lists it"
+    if event.verb == "delete":
+        return "found nothing to delete" if event.effect == "refused" else "deleted it by the hook's delete policy"
+    return "made it anew as a hook"
 
 
 RULE = Rule("ST201", "release-to-hook-flip", check)

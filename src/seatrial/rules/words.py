@@ -21,16 +21,16 @@ def listed_objects(release: Release, ref: Ref) -> list[Edge]:
     return [found[user] for user in sorted(found)]
 
 
-def consumers_sentence(release: Release, ref: Ref) -> str:
-    """`Deployment/default/web mounts it.`, with what a pod that starts without it says."""
+def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:
+    """`Deployment/default/web mounts it.`, with what its pods said, or what one says that starts without it."""
     users = listed_objects(release, ref)
     if not users:
         return ""
     named = ", ".join(f"{edge.user.ref} {_how(edge)} it" for edge in users[:NAMES_MAX])
     more = f" and {len(users) - NAMES_MAX} more" if len(users) > NAMES_MAX else ""
     words = next(filter(None, (absence.words(edge.user.body, edge.need) for edge in users)), "")
-    says = f' A pod of it that starts without it says: "{words}".' if words else ""
-    return f"{named}{more}.{says}"
+    says = said or (f'A pod that starts without it says: "{words}".' if words else "")
+    return f"{named}{more}. {says}".rstrip()
 
 
 def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
@@ -40,7 +40,7 @@ def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
         return ""
     pods = len({event.object for event in said})
     many = f"{pods} pods" if pods > 1 else str(said[0].object)
-    return f'In this rehearsal {many} said: "{said[-1].message}".'
+    return f'When they start late, {many} says: "{said[-1].message}".'
 
 
 def next_time_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
