@@ -54,9 +54,8 @@ class Store:
     def of_kind(self, kind: KindKey, namespace: str = "") -> list[Body]:
         """Every object of a kind, in etcd's order: by namespace, then name."""
         found = self._kinds.get(kind, {})
-        if namespace:
-            return [found[key] for key in sorted(found) if key[0] == namespace]
-        return [found[key] for key in sorted(found)]
+        keys = (key for key in found if key[0] == namespace) if namespace else found
+        return [found[key] for key in sorted(keys)]
 
     def count(self, kind: KindKey) -> int:
         return len(self._kinds.get(kind, ()))
