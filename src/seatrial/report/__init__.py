@@ -1,0 +1,16 @@
+"""What the user reads: one module per format, each a pure function of a result. Decides nothing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Literal, cast
+
+from seatrial.report.page import Page
+from seatrial.result import Result
+
+Output = Literal["full", "concise", "json"]
+
+
+def render(output: Output, result: Result, page: Page) -> str:
+    """The report on `result` in one format; only the module of that format is loaded."""
+    return cast(str, import_module(f"{__name__}.{output}").render(result, page))

@@ -1,0 +1,34 @@
+"""One line per finding, for editors and for long lists: `file:line: rule certainty damage message`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from seatrial.findings import Finding
+from seatrial.report.page import Line, Page, Piece, line, printed
+from seatrial.report.wording import closing
+from seatrial.result import Result
+
+
+def render(result: Result, page: Page) -> str:
+    last = () if page.quiet else (line(closing(result)),)
+    return printed((*lines(result.findings), *last), page)
+
+
+def lines(findings: Iterable[Finding]) -> Iterator[Line]:
+    for finding in findings:
+        message = " ".join(finding.message.split())
+        case = f" [{finding.case}]" if finding.case else ""
+        yield line(
+            Piece(f"{_where(finding)}:", "strong"),
+            f" {finding.rule} ",
+            Piece(finding.certainty, "bad" if finding.certainty == "will" else "doubt"),
+            f" {finding.damage} {message}{case}",
+        )
+
+
+def _where(finding: Finding) -> str:
+    """The place, or the object where no file could be found for it."""
+    if finding.places:
+        return str(finding.places[0])
+    return str(finding.objects[0]) if finding.objects else finding.action

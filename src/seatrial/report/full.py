@@ -1,0 +1,171 @@
+"""The report for people: what was rehearsed, each hazard with its place and its evidence, and what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from seatrial.findings import Finding, Fix
+from seatrial.report import concise
+from seatrial.report.events import event_lines
+from seatrial.report.excerpt import excerpts, gutter_of
+from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
+from seatrial.report.steps import OUTCOMES, steps_table
+from seatrial.report.wording import closing, counted, listed
+from seatrial.result import Prerequisite, Result
+from seatrial.timeline import Event, Rehearsal
+
+FULL_MAX = 30
+"""Findings told in full; the rest are told in a line each."""
+EVIDENCE_MAX = 12
+"""Events shown of one finding, half of them from each end."""
+PREREQUISITES_MAX = 12
+
+CERTAINTIES: dict[str, Role] = {"will": "bad", "may": "doubt"}
+RACES = {
+    ("lazy",): "a race: it happens when the cluster is slow (lazy schedule), not when all is ready at once (eager)",
+    ("eager",): "a race: it happens when all is ready at once (eager schedule), not when the cluster is slow (lazy)",
+}
+
+
+def render(result: Result, page: Page) -> str:
+    return printed(_report(result, page), page)
+
+
+def _report(result: Result, page: Page) -> Iterator[Line]:
+    if not page.quiet:
+        yield from steps_table(result.played, page)
+        yield ()
+    told = result.findings if page.verbose else result.findings[:FULL_MAX]
+    for finding in told:
+        yield from _finding(finding, result, page)
+        yield ()
+    if rest := result.findings[len(told) :]:
+        yield line(f"and {counted(len(rest), 'more finding', 'more')}, in short (-v tells all in full):")
+        yield from concise.lines(rest)
+        yield ()
+    if not page.quiet:
+        yield from _nothing_found(result)
+        yield from _outside(result, page)
+        yield from (line(Piece(text, "strong")) for text in quoted(closing(result), page, first="", rest="  "))
+
+
+def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
+    yield from _headline(finding, page)
+    yield from excerpts(finding.places, result.excerpts)
+    note = " " * (gutter_of(finding.places) + 2)
+    yield from _evidence(finding, result, page, note)
+    for detail in finding.details:
+        yield from _note("", detail, page, note)
+    if finding.certainty == "may" and finding.schedules in RACES:
+        yield from _note("may: ", RACES[finding.schedules], page, note)
+    if len({played.rehearsal.engine for played in result.played}) > 1:
+        yield from _note("with: ", listed(finding.engines), page, note)
+    if finding.case:
+        yield from _note("with: ", finding.case, page, note)
+    if finding.confirm:
+        yield line(note, Piece("=", "place"), " ", Piece("confirm:", "strong"), f" {finding.confirm}")
+    if finding.fix:
+        yield from _note("fix: ", _fix(finding.fix), page, note)
+
+
+def _headline(finding: Finding, page: Page) -> Iterator[Line]:
+    start = f"{finding.rule} ({finding.code}) {finding.certainty}, {finding.damage}: "
+    head, *more = quoted(start + finding.message, page, first="", rest="    ")
+    certain = f"{finding.certainty}, {finding.damage}:"
+    yield line(
+        Piece(finding.rule, "strong"),
+        f" ({finding.code}) ",
+        Piece(certain, CERTAINTIES[finding.certainty]),
+        Piece(head[len(start) - 1 :], "strong"),
+    )
+    yield from (line(Piece(text, "strong")) for text in more)
+
+
+def _note(label: str, text: str, page: Page, indent: str) -> Iterator[Line]:
+    margin = f"{indent}  "
+    first, *more = sentences(text, page, first=f"{margin}{label}", rest=margin)
+    yield line(indent, Piece("=", "place"), " ", Piece(label, "strong"), first[len(margin) + len(label) :])
+    yield from (line(text) for text in more)
+
+
+def _fix(fix: Fix) -> str:
+    proof = ", proven by rehearsing again" if fix.proven else ", not proven"
+    return f"{fix.title} ({'safe' if fix.safe else 'unsafe'}{proof})"
+
+
+def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iterator[Line]:
+    rehearsal = _rehearsal_of(finding, result)
+    if rehearsal is None:
+        return
+    wanted = set(finding.evidence)
+    events = [event for event in rehearsal.timeline if event.index in wanted]
+    shown = events if page.verbose else _ends(events)
+    for index, group in groupby(shown, lambda event: event.step):
+        yield _step_heading(rehearsal, index, indent)
+        yield from event_lines(list(group), page, indent=f"{indent}    ")
+    if len(shown) < len(events):
+        left_out = counted(len(events) - len(shown), "event")
+        yield line(f"{indent}    ", Piece(f"{left_out} between these left out (-v shows all)", "faint"))
+
+
+def _rehearsal_of(finding: Finding, result: Result) -> Rehearsal | None:
+    """The rehearsal that the indices of a finding's evidence are about."""
+    return next(
+        (
+            played.rehearsal
+            for played in result.played
+            if played.case == finding.case
+            and played.rehearsal.engine in finding.engines[:1]
+            and played.rehearsal.schedule in (finding.schedules[:1] or (played.rehearsal.schedule,))
+        ),
+        None,
+    )
+
+
+def _ends(events: list[Event]) -> list[Event]:
+    half = EVIDENCE_MAX // 2
+    return events if len(events) <= EVIDENCE_MAX else events[:half] + events[-half:]
+
+
+def _step_heading(rehearsal: Rehearsal, index: int, indent: str) -> Line:
+    if not 0 <= index < len(rehearsal.steps):
+        return line(indent, Piece("=", "place"), " before the first step:")
+    step = rehearsal.steps[index]
+    source = f" {step.source}" if step.source else ""
+    said = Piece(step.outcome, OUTCOMES[step.outcome])
+    return line(indent, Piece("=", "place"), f" step {index + 1}, {step.action}{source}, which ended ", said, ":")
+
+
+def _nothing_found(result: Result) -> Iterator[Line]:
+    if result.findings:
+        return
+    broken = sum(step.outcome != "ok" for played in result.played for step in played.rehearsal.steps)
+    if broken:
+        yield line(Piece(f"No rule explains it, but {counted(broken, 'step')} did not end well: see above.", "bad"))
+    else:
+        yield line(Piece("Nothing found: every step left the cluster as the release says it should be.", "good"))
+
+
+def _outside(result: Result, page: Page) -> Iterator[Line]:
+    """What the verdict rests on."""
+    if result.prerequisites:
+        yield line(Piece("Needed from outside the release, and assumed to be there:", "strong"))
+        yield from _prerequisites(result.prerequisites, page)
+    if result.not_modelled:
+        text = f"Not modelled (stored as they are; nothing acts on them): {', '.join(result.not_modelled)}"
+        yield from (line(words) for words in sentences(text, page, first="", rest="  "))
+    if result.missing_dependencies:
+        names = ", ".join(result.missing_dependencies)
+        text = f"Missing dependencies (in Chart.yaml, not in charts/; the rest was checked without them): {names}"
+        yield from (line(Piece(words, "doubt")) for words in sentences(text, page, first="", rest="  "))
+    if result.prerequisites or result.not_modelled or result.missing_dependencies:
+        yield ()
+
+
+def _prerequisites(found: Sequence[Prerequisite], page: Page) -> Iterator[Line]:
+    shown = found if page.verbose else found[:PREREQUISITES_MAX]
+    for one in shown:
+        yield from (line(t) for t in sentences(f"{one.object}: {one.why}", page, first="  ", rest="    "))
+    if len(shown) < len(found):
+        yield line(Piece(f"  and {len(found) - len(shown)} more (-v shows all)", "faint"))

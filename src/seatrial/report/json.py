@@ -1,0 +1,240 @@
+"""The stable, versioned report for programs. Its shapes are the contract; docs/output.schema.json is made from them.
+
+Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
+`schedules`, `warnings`, `missing_dependencies`) are left out where they would be empty, and always stand last.
+Within one version keys are added, never removed or given another meaning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from seatrial.findings import Certainty, Damage, Finding
+from seatrial.findings import Fix as FoundFix
+from seatrial.report.page import Page
+from seatrial.resource import Place, Ref, Sure
+from seatrial.result import Result
+from seatrial.timeline import Effect, Outcome, Rehearsal, Schedule
+from seatrial.timeline import Event as RecordedEvent
+from seatrial.timeline import StepResult as PlayedStep
+
+VERSION = 1
+
+Object = Annotated[str, Meta(description="`Kind/namespace/name`, or `Kind/name` when cluster-scoped.")]
+
+
+class Step(Struct, frozen=True, omit_defaults=True):
+    """How one step ended, and what it did to the objects that people wrote."""
+
+    action: str
+    release: str
+    source: str
+    outcome: Outcome
+    error: Annotated[str, Meta(description="The engine's own words; empty where the step is ok.")]
+    created: list[Object]
+    deleted: list[Object]
+    recreated: list[Object]
+    missing: list[Object]
+    orphans: list[Object]
+    warnings: list[str] = []
+
+
+class Event(Struct, frozen=True):
+    """One request that a client made, or one move that a controller made."""
+
+    index: int
+    step: Annotated[int, Meta(description="From 0; -1 for what was there before the first step.")]
+    actor: str
+    verb: str
+    object: Object
+    effect: Effect
+    message: str
+    cause: int | None
+
+
+class Played(Struct, frozen=True, omit_defaults=True):
+    """One trial played by one engine under one schedule."""
+
+    engine: str
+    schedule: Schedule
+    steps: list[Step]
+    timeline: Annotated[list[Event] | None, Meta(description="Only from `seatrial run`.")] = None
+    case: Annotated[str, Meta(description="The values file of the case, where the input has several.")] = ""
+
+
+class Location(Struct, frozen=True):
+    """A place in a file of the user's, and how sure it is."""
+
+    file: str
+    line: int
+    sure: Sure
+
+
+class Fix(Struct, frozen=True):
+    """What would remove the finding."""
+
+    title: str
+    safe: bool
+    proven: bool
+
+
+class Hazard(Struct, frozen=True, omit_defaults=True):
+    """One hazard: which objects, at which step, why, and where it was written."""
+
+    rule: str
+    code: str
+    certainty: Certainty
+    damage: Damage
+    engines: list[str]
+    action: str
+    objects: list[Object]
+    message: str
+    locations: list[Location]
+    evidence: Annotated[
+        list[int], Meta(description="Events in the timeline of the first rehearsal of the first engine that shows it.")
+    ]
+    fix: Fix | None
+    details: list[str] = []
+    confirm: Annotated[str, Meta(description="The one command that would show it on a cluster.")] = ""
+    schedules: list[str] = []
+    case: str = ""
+
+
+class Prerequisite(Struct, frozen=True):
+    """Something outside the release that it needs, and that was assumed to be there."""
+
+    object: Object
+    why: str
+
+
+class Summary(Struct, frozen=True):
+    """What was seen."""
+
+    objects: int
+    rehearsals: int
+    findings: int
+
+
+class Report(Struct, frozen=True, omit_defaults=True):
+    """What `seatrial check -o json` writes."""
+
+    version: int
+    rehearsals: list[Played]
+    findings: list[Hazard]
+    prerequisites: list[Prerequisite]
+    not_modelled: list[str]
+    summary: Summary
+    missing_dependencies: list[str] = []
+
+
+class Run(Struct, frozen=True):
+    """What `seatrial run -o json` writes."""
+
+    version: int
+    rehearsals: list[Played]
+    not_modelled: list[str]
+
+
+def render(result: Result, page: Page) -> str:
+    report = Report(
+        version=VERSION,
+        rehearsals=[_played(one.rehearsal, case=one.case) for one in result.played],
+        findings=[_hazard(finding) for finding in result.findings],
+        prerequisites=[Prerequisite(one.object, one.why) for one in result.prerequisites],
+        not_modelled=list(result.not_modelled),
+        summary=Summary(result.objects, len(result.played), len(result.findings)),
+        missing_dependencies=list(result.missing_dependencies),
+    )
+    return _written(report)
+
+
+def render_run(rehearsal: Rehearsal) -> str:
+    played = msgspec.structs.replace(_played(rehearsal), timeline=[_event(event) for event in rehearsal.timeline])
+    return _written(Run(VERSION, [played], list(rehearsal.not_modelled)))
+
+
+def schema() -> str:
+    """The JSON Schema of both reports, as published in docs/output.schema.json."""
+    (report, run), shapes = msgspec.json.schema_components((Report, Run), ref_template="#/$defs/{name}")
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What seatrial check -o json and seatrial run -o json write",
+        "anyOf": [report, run],
+        "$defs": shapes,
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _written(report: Report | Run) -> str:
+    # In ASCII, since the reader's encoding is not known; an object's name may hold half a surrogate pair.
+    return json.dumps(msgspec.to_builtins(report), indent=2) + "\n"
+
+
+def _played(rehearsal: Rehearsal, *, case: str = "") -> Played:
+    return Played(rehearsal.engine, rehearsal.schedule, [_step(step) for step in rehearsal.steps], case=case)
+
+
+def _step(step: PlayedStep) -> Step:
+    return Step(
+        action=step.action,
+        release=step.release,
+        source=step.source,
+        outcome=step.outcome,
+        error=step.error,
+        created=_names(step.created),
+        deleted=_names(step.deleted),
+        recreated=_names(step.recreated),
+        missing=_names(step.missing),
+        orphans=_names(step.orphans),
+        warnings=list(step.warnings),
+    )
+
+
+def _event(event: RecordedEvent) -> Event:
+    return Event(
+        index=event.index,
+        step=event.step,
+        actor=event.actor,
+        verb=event.verb,
+        object=str(event.object),
+        effect=event.effect,
+        message=event.message,
+        cause=event.cause,
+    )
+
+
+def _hazard(finding: Finding) -> Hazard:
+    return Hazard(
+        rule=finding.rule,
+        code=finding.code,
+        certainty=finding.certainty,
+        damage=finding.damage,
+        engines=list(finding.engines),
+        action=finding.action,
+        objects=_names(finding.objects),
+        message=finding.message,
+        locations=[_location(place) for place in finding.places],
+        evidence=list(finding.evidence),
+        fix=_fix(finding.fix),
+        details=list(finding.details),
+        confirm=finding.confirm,
+        schedules=list(finding.schedules),
+        case=finding.case,
+    )
+
+
+def _location(place: Place) -> Location:
+    return Location(place.file, place.line, place.sure)
+
+
+def _fix(fix: FoundFix | None) -> Fix | None:
+    return None if fix is None else Fix(fix.title, fix.safe, fix.proven)
+
+
+def _names(refs: Iterable[Ref]) -> list[Any]:
+    return [str(ref) for ref in refs]

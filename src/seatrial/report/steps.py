@@ -1,0 +1,133 @@
+"""The steps of every rehearsal as a compact table, and one step's outcome as words. What is alike is said once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from seatrial.report.page import Line, Page, Piece, Role, line, lines_of, quoted
+from seatrial.report.wording import counted, listed
+from seatrial.result import Played
+from seatrial.timeline import Outcome, Rehearsal, StepResult
+
+TABLES_MAX = 8
+"""Tables in full. Where a chart brings many sets of values, those that went well then take one line each."""
+
+OUTCOMES: dict[Outcome, Role] = {"ok": "good", "failed": "bad", "hung": "bad"}
+
+
+class Row(Struct, frozen=True):
+    """What the table says of one step, and so what two rehearsals must share to be told as one."""
+
+    number: int
+    action: str
+    source: str
+    outcome: Outcome
+    error: str
+    done: str
+    amiss: str
+    schedule: str = ""
+    """Where the step ends differently in different schedules: those that this row is about."""
+
+
+class Table(Struct, frozen=True):
+    engine: str
+    schedules: tuple[str, ...]
+    rows: tuple[Row, ...]
+    cases: tuple[str, ...] = ()
+
+
+def steps_table(played: Sequence[Played], page: Page) -> Iterator[Line]:
+    tables = _tables(played)
+    rows = [row for table in tables for row in table.rows]
+    widths = tuple(max(map(len, texts)) for texts in zip(*map(_cells, rows), strict=True))
+    many = len(tables) > TABLES_MAX and not page.verbose
+    for table in tables:
+        well = all(row.outcome == "ok" and not row.amiss for row in table.rows)
+        if many and well:
+            yield line(*_heading(table), f": all {counted(len(table.rows), 'step')} ok")
+            continue
+        yield line(*_heading(table))
+        for row in table.rows:
+            yield from _row(row, widths, page)
+
+
+def ended(step: StepResult) -> Line:
+    """How a step ended and what it did to the objects that people wrote."""
+    done, amiss = _done(step), _amiss(step)
+    pieces = [Piece(step.outcome, OUTCOMES[step.outcome])]
+    if done:
+        pieces.append(Piece(f"  {done}"))
+    if amiss:
+        pieces.append(Piece(f"{', ' if done else '  '}{amiss}", "bad"))
+    return tuple(pieces)
+
+
+def _tables(played: Sequence[Played]) -> list[Table]:
+    """One table for each engine and case, those with the same rows in one."""
+    found: dict[Table, list[str]] = {}
+    for (case, engine), group in groupby(played, lambda one: (one.case, one.rehearsal.engine)):
+        rehearsals = [one.rehearsal for one in group]
+        schedules = tuple(rehearsal.schedule for rehearsal in rehearsals)
+        table = Table(engine, schedules, tuple(_rows(rehearsals)))
+        found.setdefault(table, []).append(case)
+    return [Table(t.engine, t.schedules, t.rows, tuple(cases)) for t, cases in found.items()]
+
+
+def _rows(rehearsals: Sequence[Rehearsal]) -> Iterator[Row]:
+    for index in range(max((len(rehearsal.steps) for rehearsal in rehearsals), default=0)):
+        alike: dict[Row, list[str]] = {}
+        for rehearsal in rehearsals:
+            if index < len(rehearsal.steps):
+                alike.setdefault(_as_row(index, rehearsal.steps[index]), []).append(rehearsal.schedule)
+        for row, schedules in alike.items():
+            about = listed(schedules) if len(alike) > 1 else ""
+            yield Row(row.number, row.action, row.source, row.outcome, row.error, row.done, row.amiss, about)
+
+
+def _as_row(index: int, step: StepResult) -> Row:
+    return Row(index + 1, step.action, step.source, step.outcome, step.error, _done(step), _amiss(step))
+
+
+def _done(step: StepResult) -> str:
+    counts = ((step.created, "created"), (step.deleted, "deleted"), (step.recreated, "recreated"))
+    return ", ".join(f"{len(refs)} {word}" for refs, word in counts if refs)
+
+
+def _amiss(step: StepResult) -> str:
+    parts = [f"{len(step.missing)} missing"] if step.missing else []
+    parts += [counted(len(step.orphans), "orphan")] if step.orphans else []
+    return ", ".join(parts)
+
+
+def _heading(table: Table) -> Iterator[Piece]:
+    yield Piece(table.engine, "strong")
+    cases = [case or "plain values" for case in table.cases]
+    if cases != ["plain values"]:
+        yield Piece(f", {listed(cases)}")
+    yield Piece(f", {listed(table.schedules)} schedule{'s' if len(table.schedules) > 1 else ''}", "faint")
+
+
+def _cells(row: Row) -> tuple[str, str, str, str, str]:
+    return str(row.number), row.action, row.source, row.outcome, row.schedule
+
+
+def _row(row: Row, widths: tuple[int, ...], page: Page) -> Iterator[Line]:
+    number, action, source, outcome, schedule = (
+        cell.ljust(width) for cell, width in zip(_cells(row), widths, strict=True)
+    )
+    before = f"  {number}  {action}  {source}  " if source else f"  {number}  {action}  "
+    pieces = [Piece(before), Piece(outcome, OUTCOMES[row.outcome])]
+    if schedule:
+        pieces.append(Piece(f"  {schedule}", "faint"))
+    if row.done:
+        pieces.append(Piece(f"  {row.done}"))
+    if row.amiss:
+        pieces += [Piece(", " if row.done else "  "), Piece(row.amiss, "bad")]
+    yield tuple(pieces)
+    if row.error:
+        indent = " " * (len(number) + 4)
+        error = row.error if page.verbose else lines_of(row.error)[0]
+        yield from (line(text) for text in quoted(error, page, first=indent, rest=indent))

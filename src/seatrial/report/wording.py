@@ -1,0 +1,56 @@
+"""Counts, lists and the closing line, as words. Knows results, not pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from seatrial.findings import Finding
+from seatrial.result import Result
+
+NAMES_MAX = 3
+"""Names in the closing line; the rest is counted."""
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 finding`, `2 findings`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def closing(result: Result) -> str:
+    """What was seen, in one line, whatever the report."""
+    engines = dict.fromkeys(played.rehearsal.engine for played in result.played)
+    cases = {played.case for played in result.played}
+    parts = [
+        f"{counted(result.objects, 'object')} from {counted(result.files, 'file')}",
+        *([counted(len(cases), "set of values", "sets of values")] if len(cases) > 1 else []),
+        counted(len(result.played), "rehearsal"),
+        *engines,
+        _findings(result.findings),
+    ]
+    if result.prerequisites:
+        parts.append(counted(len(result.prerequisites), "prerequisite"))
+    if result.not_modelled:
+        parts.append(_named(result.not_modelled, "kind not modelled", "kinds not modelled"))
+    if result.missing_dependencies:
+        parts.append(_named(result.missing_dependencies, "dependency missing", "dependencies missing"))
+    return " · ".join(parts)
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    certainties = Counter(finding.certainty for finding in findings)
+    split = ", ".join(f"{certainties[word]} {word}" for word in ("will", "may") if certainties[word])
+    return f"{counted(len(findings), 'finding') if findings else 'no findings'}{f' ({split})' if split else ''}"
+
+
+def _named(names: Sequence[str], one: str, many: str) -> str:
+    shown = ", ".join(names[:NAMES_MAX])
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return f"{counted(len(names), one, many)}: {shown}{more}"

@@ -1,0 +1,273 @@
+"""The report for people, on a page of 100 columns unless said otherwise."""
+
+from msgspec.structs import replace
+from rehearsed import CLEAN, CONFIG, EAGER, FINDING, FIXED, LAZY, MISSING, PLACE, RESULT, STEPS, TIMELINE
+
+from seatrial.findings import Finding
+from seatrial.report.full import render
+from seatrial.report.page import Page
+from seatrial.resource import Place, Ref
+from seatrial.result import Played, Prerequisite, Result
+from seatrial.timeline import Event, Rehearsal
+
+PIPE = Page()
+
+
+def told(finding: Finding, result: Result = RESULT, page: Page = PIPE) -> str:
+    """Only what stands between the headline and the closing line."""
+    return render(replace(result, findings=(finding,)), replace(page, quiet=True))
+
+
+def test_a_report_tells_the_steps_the_finding_its_evidence_and_what_was_assumed() -> None:
+    assert (
+        render(RESULT, Page())
+        == """\
+helm@4.2.3, lazy and eager schedules
+  1  install    ./v1  ok      2 created
+  2  upgrade    ./v2  ok      1 deleted, 1 missing
+  3  upgrade    ./v2  failed
+     UPGRADE FAILED: [quota] exceeded
+  4  uninstall        ok      1 deleted, 1 orphan
+
+release-to-hook-flip (ST201) will, outage: ConfigMap/default/web-config became a hook, and the upgrade that makes it \
+one leaves it deleted
+  --> v2/templates/configmap.yaml:7
+   |
+ 7 |     helm.sh/hook: pre-install,pre-upgrade
+   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+   = step 2, upgrade ./v2, which ended ok:
+        5  helm     delete  ConfigMap/default/web-config  deleted
+        6  helm     apply   ConfigMap/default/web-config  created
+       10  kubelet  says    Pod/default/web-5d9c7b
+                            MountVolume.SetUp failed for volume "config" : configmap "web-config" not found
+       11  helm     delete  ConfigMap/default/web-config  deleted
+   = Helm deleted it by the hook's delete policy, made it as a hook, deleted it, because the new
+     manifest no longer lists it. It reported success.
+   = Deployment/default/web mounts it.
+   = confirm: helm get hooks web --namespace default
+
+Needed from outside the release, and assumed to be there:
+  Secret/default/registry: Deployment/default/web pulls its image with it
+Not modelled (stored as they are; nothing acts on them): Widget.example.com
+
+3 objects from 2 files · 2 rehearsals · helm@4.2.3 · 1 finding (1 will) · 1 prerequisite · 1 kind not modelled: \
+Widget.example.com
+"""
+    )
+
+
+def test_where_nothing_is_found_it_says_so_and_what_was_seen() -> None:
+    assert (
+        render(CLEAN, Page())
+        == """\
+helm@4.2.3, lazy schedule
+  1  install  ./v1  ok  2 created
+
+Nothing found: every step left the cluster as the release says it should be.
+2 objects from 2 files · 1 rehearsal · helm@4.2.3 · no findings
+"""
+    )
+
+
+def test_a_failed_step_without_a_finding_is_not_called_nothing() -> None:
+    unexplained = replace(CLEAN, played=(Played("", LAZY),))
+    assert "No rule explains it, but 1 step did not end well: see above.\n" in render(unexplained, Page())
+    assert "Nothing found" not in render(unexplained, Page())
+
+
+def test_quiet_tells_findings_only() -> None:
+    assert render(CLEAN, Page(quiet=True)) == ""
+    assert render(RESULT, Page(quiet=True)).startswith("release-to-hook-flip (ST201)")
+    assert "objects from" not in render(RESULT, Page(quiet=True))
+
+
+def test_steps_that_end_alike_in_both_schedules_are_told_once() -> None:
+    slow = replace(STEPS[0], outcome="hung", error="waits for Deployment/default/web", created=(CONFIG,))
+    played = (Played("", replace(LAZY, steps=(slow, STEPS[1]))), Played("", replace(EAGER, steps=STEPS[:2])))
+    assert render(replace(CLEAN, played=played), Page()).startswith(
+        """\
+helm@4.2.3, lazy and eager schedules
+  1  install  ./v1  hung  lazy   1 created
+     waits for Deployment/default/web
+  1  install  ./v1  ok    eager  2 created
+  2  upgrade  ./v2  ok           1 deleted, 1 missing
+
+"""
+    )
+
+
+def test_sets_of_values_that_fare_alike_share_a_table() -> None:
+    cases = ("", "ci/ha-values.yaml", "ci/tls-values.yaml")
+    installed = replace(LAZY, steps=STEPS[:1])
+    played = tuple(Played(case, installed) for case in cases)
+    text = render(replace(CLEAN, played=played), Page())
+    assert text.startswith(
+        """\
+helm@4.2.3, plain values, ci/ha-values.yaml and ci/tls-values.yaml, lazy schedule
+  1  install  ./v1  ok  2 created
+
+"""
+    )
+    assert text.endswith("2 objects from 2 files · 3 sets of values · 3 rehearsals · helm@4.2.3 · no findings\n")
+
+
+def test_of_many_sets_of_values_those_that_went_well_take_a_line_each() -> None:
+    def rehearsal(number: int) -> Rehearsal:
+        return replace(LAZY, steps=(replace(STEPS[0], created=(CONFIG,) * number),))
+
+    played = tuple(Played(f"ci/{number}-values.yaml", rehearsal(number)) for number in range(9))
+    failing = replace(LAZY, steps=STEPS[2:3])
+    text = render(replace(CLEAN, played=(*played, Played("ci/bad-values.yaml", failing))), Page())
+    assert text.startswith(
+        "helm@4.2.3, ci/0-values.yaml, lazy schedule: all 1 step ok\n"
+        "helm@4.2.3, ci/1-values.yaml, lazy schedule: all 1 step ok\n"
+    )
+    assert (
+        """\
+helm@4.2.3, ci/bad-values.yaml, lazy schedule
+  1  upgrade  ./v2  failed
+     UPGRADE FAILED: [quota] exceeded
+"""
+        in text
+    )
+
+
+def test_a_race_is_explained() -> None:
+    text = told(replace(FINDING, certainty="may", schedules=("lazy",)))
+    assert text.startswith("release-to-hook-flip (ST201) may, outage: ")
+    assert (
+        """\
+   = may: a race: it happens when the cluster is slow (lazy schedule), not when all is ready at once
+     (eager)
+"""
+        in text
+    )
+
+
+def test_engines_are_named_where_there_are_several_and_the_case_where_it_is_not_the_plain_one() -> None:
+    kubectl = Played("ci/ha-values.yaml", replace(LAZY, engine="kubectl@1.34"))
+    shared = replace(FINDING, engines=("helm@4.2.3", "kubectl@1.34"), case="ci/ha-values.yaml")
+    text = told(shared, replace(RESULT, played=(*RESULT.played, kubectl)))
+    assert "   = with: helm@4.2.3 and kubectl@1.34\n   = with: ci/ha-values.yaml\n" in text
+    assert "= with:" not in told(FINDING)
+
+
+def test_a_fix_says_whether_it_is_safe_and_proven() -> None:
+    assert told(FIXED).endswith(
+        "   = fix: keep the object: helm.sh/resource-policy: keep (safe, proven by rehearsing again)\n\n"
+    )
+
+
+def test_places_in_one_file_are_shown_together_and_doubt_is_said_in_words() -> None:
+    sources = {
+        Place("a.yaml", 9): "  - name: web",
+        Place("a.yaml", 12): "\timage: x",
+        Place("a.yaml", 10): "    ports: []",
+        Place("b.yaml", 3, "near"): '{{ include "b" . }}',
+    }
+    finding = replace(FINDING, places=(*sources, Place("c.yaml", 1, "file")), evidence=(), details=(), confirm="")
+    assert told(finding, replace(RESULT, excerpts=sources)).partition("\n")[2] == (
+        """\
+   --> a.yaml:9
+    |
+  9 |   - name: web
+    |     ^^^^^^^^^
+ 10 |     ports: []
+    |     ---------
+ ...
+ 12 |     image: x
+    |     --------
+   ::: b.yaml:3 (near this line)
+    |
+  3 | {{ include "b" . }}
+   ::: c.yaml (somewhere in this file)
+
+"""
+    )
+
+
+def test_evidence_is_read_from_the_rehearsal_that_showed_it() -> None:
+    other = replace(EAGER, timeline=(Event(5, 1, "someone", "delete", CONFIG, "deleted"),))
+    played = (Played("", LAZY), Played("", other))
+    seen_when_eager = replace(FINDING, schedules=("eager",), evidence=(5,))
+    assert "5  someone  delete  ConfigMap/default/web-config  deleted" in told(
+        seen_when_eager, replace(RESULT, played=played)
+    )
+
+
+def test_of_much_evidence_the_ends_are_shown_and_verbose_shows_all() -> None:
+    events = tuple(Event(n, 0, "helm", "delete", Ref("Secret", "a", f"s{n}"), "deleted") for n in range(40))
+    result = replace(RESULT, played=(Played("", replace(LAZY, timeline=events)),))
+    finding = replace(FINDING, evidence=tuple(range(40)))
+    text = told(finding, result)
+    assert [n for n in range(40) if f"Secret/a/s{n} " in text] == [0, 1, 2, 3, 4, 5, 34, 35, 36, 37, 38, 39]
+    assert "       28 events between these left out (-v shows all)\n" in text
+    assert all(f"Secret/a/s{n} " in told(finding, result, Page(verbose=True)) for n in range(40))
+
+
+def test_beyond_thirty_findings_the_rest_are_told_in_a_line_each() -> None:
+    findings = tuple(replace(FINDING, message=f"hazard {number}") for number in range(32))
+    text = render(replace(RESULT, findings=findings), Page())
+    assert text.count("release-to-hook-flip (ST201) will, outage: hazard") == 30
+    assert (
+        """\
+and 2 more, in short (-v tells all in full):
+v2/templates/configmap.yaml:7: release-to-hook-flip will outage hazard 30
+v2/templates/configmap.yaml:7: release-to-hook-flip will outage hazard 31
+
+"""
+        in text
+    )
+
+
+def test_only_the_first_prerequisites_are_listed() -> None:
+    found = tuple(Prerequisite(f"Secret/default/s{number:02}", "it is read") for number in range(15))
+    text = render(replace(CLEAN, prerequisites=found), Page())
+    assert "  Secret/default/s11: it is read\n  and 3 more (-v shows all)\n" in text
+    assert "s14" in render(replace(CLEAN, prerequisites=found), Page(verbose=True))
+
+
+def test_missing_dependencies_are_named_twice() -> None:
+    text = render(replace(CLEAN, missing_dependencies=("argo-events", "external-secrets")), Page())
+    assert text.endswith(
+        """\
+Missing dependencies (in Chart.yaml, not in charts/; the rest was checked without them):
+  argo-events, external-secrets
+
+2 objects from 2 files · 1 rehearsal · helm@4.2.3 · no findings · 2 dependencies missing: argo-events, external-secrets
+"""
+    )
+
+
+def test_a_terminal_folds_quotations_between_words_and_a_pipe_never_cuts_them() -> None:
+    on_terminal = told(FINDING, page=Page(width=70, fold=70))
+    assert max(map(len, on_terminal.splitlines())) <= 70
+    assert (
+        """\
+       10  kubelet  says    Pod/default/web-5d9c7b
+                            MountVolume.SetUp failed for volume
+                            "config" : configmap "web-config" not
+                            found
+"""
+        in on_terminal
+    )
+    assert MISSING in told(FINDING, page=Page(width=60))
+
+
+def test_markup_and_control_characters_in_the_users_text_have_no_power() -> None:
+    cursed = Event(5, 1, "helm", "delete", Ref("ConfigMap", "[bold]ns[/]", "\x1b[2Jgone"), "refused", "no\x07\x9b31m")
+    result = replace(
+        RESULT,
+        played=(Played("", replace(LAZY, timeline=(*TIMELINE[:5], cursed))),),
+        excerpts={PLACE: "    a: \x1b]8;;http://x\x07 \u202etxt"},
+    )
+    text = told(replace(FINDING, message="[red]x\r\x1b[1A", details=("\x1b[31m",), evidence=(5,)), result)
+    assert "ConfigMap/[bold]ns[/]/␛[2Jgone" in text
+    assert "[red]x␍␛[1A" in text
+    assert not any(
+        ord(letter) < 32 or 127 <= ord(letter) < 160 or letter == "\u202e" for letter in text if letter != "\n"
+    )
+
+
+def test_the_same_result_gives_the_same_bytes() -> None:
+    assert render(RESULT, Page()).encode() == render(RESULT, Page()).encode()

@@ -1,0 +1,192 @@
+"""The report for programs, and the schema that is published for it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from msgspec.structs import replace
+from rehearsed import CLEAN, FINDING, FIXED, LAZY, RESULT, STEPS
+
+from seatrial.report.json import render, render_run, schema
+from seatrial.report.page import Page
+from seatrial.resource import Place, Ref
+from seatrial.result import Played, Result
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "output.schema.json"
+
+
+def written(result: Result) -> Any:
+    return json.loads(render(result, Page()))
+
+
+def test_a_report_is_the_contract_key_for_key() -> None:
+    result = replace(RESULT, played=(Played("", replace(LAZY, steps=STEPS[:2])),), findings=(FIXED,))
+    assert (
+        render(result, Page())
+        == """\
+{
+  "version": 1,
+  "rehearsals": [
+    {
+      "engine": "helm@4.2.3",
+      "schedule": "lazy",
+      "steps": [
+        {
+          "action": "install",
+          "release": "web",
+          "source": "./v1",
+          "outcome": "ok",
+          "error": "",
+          "created": [
+            "ConfigMap/default/web-config",
+            "Deployment/default/web"
+          ],
+          "deleted": [],
+          "recreated": [],
+          "missing": [],
+          "orphans": []
+        },
+        {
+          "action": "upgrade",
+          "release": "web",
+          "source": "./v2",
+          "outcome": "ok",
+          "error": "",
+          "created": [],
+          "deleted": [
+            "ConfigMap/default/web-config"
+          ],
+          "recreated": [],
+          "missing": [
+            "ConfigMap/default/web-config"
+          ],
+          "orphans": []
+        }
+      ]
+    }
+  ],
+  "findings": [
+    {
+      "rule": "release-to-hook-flip",
+      "code": "ST201",
+      "certainty": "will",
+      "damage": "outage",
+      "engines": [
+        "helm@4.2.3"
+      ],
+      "action": "upgrade",
+      "objects": [
+        "ConfigMap/default/web-config"
+      ],
+      "message": "ConfigMap/default/web-config became a hook, and the upgrade that makes it one leaves it deleted",
+      "locations": [
+        {
+          "file": "v2/templates/configmap.yaml",
+          "line": 7,
+          "sure": "exact"
+        }
+      ],
+      "evidence": [
+        5,
+        6,
+        10,
+        11
+      ],
+      "fix": {
+        "title": "keep the object: helm.sh/resource-policy: keep",
+        "safe": true,
+        "proven": true
+      },
+      "details": [
+        "Helm deleted it by the hook's delete policy, made it as a hook, deleted it, because the new manifest no \
+longer lists it. It reported success.",
+        "Deployment/default/web mounts it."
+      ],
+      "confirm": "helm get hooks web --namespace default",
+      "schedules": [
+        "lazy",
+        "eager"
+      ]
+    }
+  ],
+  "prerequisites": [
+    {
+      "object": "Secret/default/registry",
+      "why": "Deployment/default/web pulls its image with it"
+    }
+  ],
+  "not_modelled": [
+    "Widget.example.com"
+  ],
+  "summary": {
+    "objects": 3,
+    "rehearsals": 1,
+    "findings": 1
+  }
+}
+"""
+    )
+
+
+def test_keys_beyond_the_contract_are_there_only_where_they_say_something() -> None:
+    bare = replace(FINDING, details=(), confirm="", schedules=(), fix=None)
+    report = written(replace(RESULT, findings=(bare,)))
+    contract = "rule code certainty damage engines action objects message locations evidence fix"
+    assert list(report["findings"][0]) == contract.split()
+    assert report["findings"][0]["fix"] is None
+    case = "ci/ha-values.yaml"
+    with_case = replace(
+        RESULT, findings=(replace(bare, case=case),), played=(Played(case, LAZY),), missing_dependencies=("redis",)
+    )
+    assert written(with_case)["findings"][0]["case"] == case
+    assert written(with_case)["rehearsals"][0]["case"] == case
+    assert written(with_case)["missing_dependencies"] == ["redis"]
+
+
+def test_a_run_has_its_timeline_without_the_bodies_of_objects() -> None:
+    run = json.loads(render_run(LAZY))
+    assert list(run) == ["version", "rehearsals", "not_modelled"]
+    assert list(run["rehearsals"][0]) == ["engine", "schedule", "steps", "timeline"]
+    assert run["rehearsals"][0]["timeline"][3] == {
+        "index": 3,
+        "step": 0,
+        "actor": "deployment-controller",
+        "verb": "create",
+        "object": "Pod/default/web-5d9c7b",
+        "effect": "created",
+        "message": "",
+        "cause": 2,
+    }
+
+
+def test_text_that_no_encoding_has_is_escaped() -> None:
+    odd = replace(FINDING, objects=(Ref("ConfigMap", "default", "half-\ud83d-é"),))
+    text = render(replace(RESULT, findings=(odd,)), Page())
+    assert '"ConfigMap/default/half-\\ud83d-\\u00e9"' in text
+    assert text.isascii()
+
+
+def test_the_published_schema_is_that_of_the_shapes() -> None:
+    """To publish a change: python -c 'from seatrial.report.json import schema; print(schema(), end="")'."""
+    assert SCHEMA.read_text() == schema()
+
+
+@pytest.mark.parametrize(
+    "result", [CLEAN, RESULT, replace(RESULT, findings=(FIXED, replace(FINDING, places=(Place("a", 1, "near"),))))]
+)
+def test_what_is_written_is_valid_by_the_published_schema(result: Result) -> None:
+    jsonschema.validate(written(result), json.loads(SCHEMA.read_text()))
+
+
+def test_a_run_is_valid_by_the_published_schema() -> None:
+    jsonschema.validate(json.loads(render_run(LAZY)), json.loads(SCHEMA.read_text()))
+
+
+@pytest.mark.parametrize("key", ["version", "rehearsals", "findings", "prerequisites", "not_modelled", "summary"])
+def test_the_schema_misses_what_is_left_out(key: str) -> None:
+    report = {name: value for name, value in written(RESULT).items() if name != key}
+    definition = {**json.loads(SCHEMA.read_text()), "anyOf": [{"$ref": "#/$defs/Report"}]}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(report, definition)
