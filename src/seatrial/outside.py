@@ -12,7 +12,7 @@ from seatrial.case import Release, Resource
 from seatrial.graph import edges
 from seatrial.kinds import Need
 from seatrial.kinds.catalogue import CATALOGUE
-from seatrial.resource import Body, Ref, dig
+from seatrial.resource import Body, Ref, dig, listed
 from seatrial.result import Prerequisite
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
@@ -83,6 +83,21 @@ def objects(releases: Iterable[Release]) -> list[tuple[Body, Prerequisite]]:
             if known and not need.optional and not need.guess and need.object not in brought:
                 wanted.setdefault(need.object, (edge.user, []))[1].append(need)
     return [_made_up(ref, *wanted[ref]) for ref in sorted(wanted) if not _comes_by_itself(ref)]
+
+
+def default_storage(releases: Iterable[Release]) -> Iterator[Prerequisite]:
+    """Said where a claim names no class and so takes the default one."""
+    for release in releases:
+        for resource in release.resources:
+            claims = [resource.body] if resource.ref.kind == "PersistentVolumeClaim" else []
+            claims += (
+                listed(resource.body, "spec", "volumeClaimTemplates") if resource.ref.kind == "StatefulSet" else []
+            )
+            if any("storageClassName" not in (claim.get("spec") or {}) for claim in claims):
+                yield Prerequisite(
+                    "StorageClass (the default one)", f"{resource.ref} claims storage and names no class"
+                )
+                return
 
 
 def _comes_by_itself(ref: Ref) -> bool:

@@ -21,9 +21,11 @@ from seatrial.sources.chart import ChartSource, open_chart
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.rendering import render
 from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
-from seatrial.trial import Assumptions, Step, Trial, default_steps
+from seatrial.trial import Assumptions, Step, StorageClass, Trial, default_steps
 
 KUBE_VERSION = "1.34"
+USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True)
+"""What most clusters have: a default class that waits for the first consumer."""
 RENDERED = ("install", "upgrade")
 PLAYABLE = ("helm", "kubectl")
 
@@ -138,7 +140,8 @@ def _planned(trial: Trial, engine: str, case: str, opened: _Sources, options: Ch
     taken = _taken_for_granted(given, setting)
     assumed = (*_assumed(trial.assume, setting), *(body for body, _ in taken))
     plan = Plan(tuple(step for step, _ in played), Case(case, releases), kube_version, assumed)
-    return Planned(engine, plan, tuple(prerequisite for _, prerequisite in taken), opened.missing)
+    prerequisites = (*(prerequisite for _, prerequisite in taken), *outside.default_storage(given))
+    return Planned(engine, plan, prerequisites, opened.missing)
 
 
 class _Setting(Struct, frozen=True):
@@ -246,7 +249,7 @@ def _assumed(assume: Assumptions, setting: _Setting) -> Iterator[Body]:
         yield from (r.body for r in read_manifests(setting.opened.path(path), setting.namespace).resources)
     for path in setting.options.assume:
         yield from (r.body for r in read_manifests(path, setting.namespace).resources)
-    for storage_class in assume.storage_classes:
+    for storage_class in assume.storage_classes or (USUAL_STORAGE,):
         annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
         yield {
             "apiVersion": "storage.k8s.io/v1",

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from seatrial import helmsdk, hooks
 from seatrial.case import Case
+from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import PatchType, Request, Verb
-from seatrial.cluster.stuck import why_stuck
-from seatrial.engines import Ended, helm, kubectl
+from seatrial.engines import Ended, Stuck, helm, kubectl
 from seatrial.engines.script import Answer, Command, play
 from seatrial.resource import Body, Ref, group_of, metadata, uid_of, version_of
 from seatrial.timeline import Event, Rehearsal, Schedule, StepResult
@@ -117,6 +117,8 @@ def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Play
         missing=tuple(sorted(_missing(plan, index, ended, after))),
         orphans=tuple(sorted(_orphans(cluster, step, after))),
         warnings=ended.warnings,
+        waits_for=ended.stuck.waits_for if ended.stuck else (),
+        lacking=ended.stuck.lacking if ended.stuck else (),
     )
 
 
@@ -187,12 +189,15 @@ class _Embedded:
     def believes(self, content: Callable[[Body], bool]) -> None:
         self._server.content = content
 
-    def stuck(self) -> str:
+    def stuck(self) -> Stuck | None:
         quiet = self._server.quiet_seconds()
         if quiet < CALM_SECONDS:
-            return ""
-        waited = self._server.waited_for()
-        return why_stuck(self._cluster, waited, self._server.content, certain=quiet > DOUBT_SECONDS)
+            return None
+        waited, content = self._server.waited_for(), self._server.content
+        refs = stuck.stuck_on(self._cluster, waited, content, certain=quiet > DOUBT_SECONDS)
+        if not refs:
+            return None
+        return Stuck(stuck.why(self._cluster, refs), tuple(refs), stuck.lacking(self._cluster, refs))
 
     def hang_up(self) -> None:
         self._server.refuse_waits()

@@ -54,6 +54,10 @@ class StepResult(Struct, frozen=True):
     orphans: tuple[Ref, ...] = ()
     """Objects of the release that stay behind after it is gone."""
     warnings: tuple[str, ...] = ()
+    waits_for: tuple[Ref, ...] = ()
+    """For a hang: the objects that the engine would wait for until its timeout."""
+    lacking: tuple[Ref, ...] = ()
+    """For a hang: what those objects, and what they own, looked for and did not find."""
 
 
 class Rehearsal(Struct, frozen=True):

@@ -116,22 +116,21 @@ class Controllers:
 
     def run(self) -> None:
         """Move until nobody has anything to do."""
-        while self._queue and self._may_move():
-            self._move(next(iter(self._queue)))
+        while self._queue and not self.gave_up:
+            self._round(lambda ref: True)
 
     def run_some(self, dice: random.Random) -> None:
         """Let chance decide who moves, and when it is enough."""
         while self._queue and dice.random() < 0.7 and self._may_move():
-            self._move(dice.choice(list(self._queue)))
+            self._move(dice.choice(sorted(self._queue)))
 
     def run_for(self, targets: Iterable[Ref]) -> None:
         """Move only what `targets` are, own and need, until none of it has anything to do."""
         wanted = Wanted(self._store, self._looks)
         for target in targets:
             wanted.add(target)
-        while (ref := wanted.first_of(self._queue)) is not None and self._may_move():
-            self._move(ref)
-            wanted.grow(ref)
+        while self._round(wanted.has, wanted.grow) and not self.gave_up:
+            pass
 
     def lacks(self, ref: Ref) -> set[Ref]:
         """What was looked for on behalf of `ref` and is not there."""
@@ -150,6 +149,19 @@ class Controllers:
                     found.add(other)
                     pending.append(other)
         return found
+
+    def _round(self, may: Callable[[Ref], bool], moved: Callable[[Ref], None] = lambda ref: None) -> bool:
+        """Let everyone who has something to do, and may, move once. Whether anyone did.
+
+        They move in order of names: not in that in which a client that sends several requests at once was heard.
+        """
+        anyone = False
+        for ref in sorted(self._queue):
+            if ref in self._queue and may(ref) and self._may_move():
+                self._move(ref)
+                moved(ref)
+                anyone = True
+        return anyone
 
     def _may_move(self) -> bool:
         self.moves += 1
@@ -205,8 +217,8 @@ class Wanted:
         for other in list(self._next(ref)):
             self.add(other)
 
-    def first_of(self, queue: dict[Ref, int | None]) -> Ref | None:
-        return next((ref for ref in queue if ref in self.refs or self._owned_by_wanted(ref)), None)
+    def has(self, ref: Ref) -> bool:
+        return ref in self.refs or self._owned_by_wanted(ref)
 
     def _owned_by_wanted(self, ref: Ref) -> bool:
         if ref.kind == GARBAGE:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 REASONS_MAX = 3
 
 
-def why_stuck(cluster: Cluster, targets: Iterable[Ref], content: Callable[[Body], bool], *, certain: bool) -> str:
-    """One sentence, or nothing where the wait may still end. `content` is when the client stops waiting.
+def stuck_on(cluster: Cluster, targets: Iterable[Ref], content: Callable[[Body], bool], *, certain: bool) -> list[Ref]:
+    """What is waited for in vain; empty where the wait may still end. `content` is when the client stops waiting.
 
     `certain`: the client has been silent so long that it waits even if it should be content.
     """
@@ -22,9 +22,19 @@ def why_stuck(cluster: Cluster, targets: Iterable[Ref], content: Callable[[Body]
         waited = sorted(targets)
         cluster.awaits("", _unhappy(cluster, waited, content))
         unhappy = _unhappy(cluster, waited, content)
-        if not unhappy and not (certain and waited):
-            return ""
-        return "; ".join(_sentence(cluster, ref) for ref in (unhappy or waited))
+        return unhappy or (waited if certain else [])
+
+
+def why(cluster: Cluster, refs: Iterable[Ref]) -> str:
+    """In one sentence, what is waited for and what was last said of it."""
+    with cluster.lock:
+        return "; ".join(_sentence(cluster, ref) for ref in refs)
+
+
+def lacking(cluster: Cluster, refs: Iterable[Ref]) -> tuple[Ref, ...]:
+    """What was looked for on behalf of these objects and is not there."""
+    with cluster.lock:
+        return tuple(sorted({other for ref in refs for other in cluster.controllers.lacks(ref) if other != ref}))
 
 
 def _unhappy(cluster: Cluster, refs: Iterable[Ref], content: Callable[[Body], bool]) -> list[Ref]:
@@ -32,11 +42,12 @@ def _unhappy(cluster: Cluster, refs: Iterable[Ref], content: Callable[[Body], bo
 
 
 def _sentence(cluster: Cluster, ref: Ref) -> str:
-    lacks = sorted(cluster.controllers.lacks(ref) - {ref})
     words = _last_words(cluster, ref)
-    said = f": {words}" if words else ""
-    missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is not there)" if lacks and not words else ""
-    return f"waits for {ref}{said}{missing}"
+    if words:
+        return f"waits for {ref}: {words}"
+    lacks = sorted(cluster.controllers.lacks(ref) - {ref})
+    missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is not there)" if lacks else ""
+    return f"waits for {ref}{missing}"
 
 
 def _last_words(cluster: Cluster, ref: Ref) -> str:

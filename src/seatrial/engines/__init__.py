@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from seatrial.resource import Body
+from seatrial.resource import Body, Ref
 from seatrial.timeline import Outcome
 
 
@@ -24,13 +24,21 @@ class Api(Protocol):
         """Tell when the client that will speak now stops waiting for an object."""
         ...
 
-    def stuck(self) -> str:
-        """Why a client that waits will wait for ever, in one sentence; empty while that cannot be said."""
+    def stuck(self) -> Stuck | None:
+        """Why a client that waits will wait for ever; None while that cannot be said."""
         ...
 
     def hang_up(self) -> None:
         """Refuse whatever is waited for, so that a client which takes no cancellation ends by itself."""
         ...
+
+
+class Stuck(Struct, frozen=True):
+    """A wait that cannot end."""
+
+    sentence: str
+    waits_for: tuple[Ref, ...]
+    lacking: tuple[Ref, ...]
 
 
 class Ended(Struct, frozen=True):
@@ -39,3 +47,4 @@ class Ended(Struct, frozen=True):
     outcome: Outcome
     error: str = ""
     warnings: tuple[str, ...] = ()
+    stuck: Stuck | None = None

@@ -11,7 +11,7 @@ from typing import Any
 
 from seatrial import helmsdk, hooks
 from seatrial.case import Release
-from seatrial.engines import Api, Ended
+from seatrial.engines import Api, Ended, Stuck
 from seatrial.errors import CannotContinue
 from seatrial.readiness.kstatus import content_as_hook, content_when_waited_for
 from seatrial.resource import Body, Ref
@@ -23,8 +23,9 @@ VERSION = helmsdk.VERSION
 UNORDERED: dict[str, tuple[str, ...]] = {"install": ("apply", "create"), "uninstall": ("delete",)}
 """What Helm sends at once for all objects of a kind; everything else is one after another."""
 
-TIMEOUT_SECONDS = 300
+TIMEOUT = "5m0s"
 """Helm's own default of --timeout. A hang never takes so long here: it is a fixpoint."""
+TIMEOUT_SECONDS = 300
 PATIENCE_SECONDS = 0.02
 
 FLAGS: dict[str, Body] = {
@@ -64,38 +65,41 @@ def act(
     values: Body,
 ) -> Ended:
     """Play one step with the real Helm against `api`; a hang is ended as soon as it is certain."""
-    options = options_of(step)
+    options, timeout = options_of(step)
     config = helmsdk.Config(kubeconfig_content=api.kubeconfig(namespace), namespace=namespace)
     context = helmsdk.HelmContext()
     call = _call(step, config, context, release, namespace, chart, values, options)
     waits = "wait" in options or "rollback_on_failure" in options
     api.believes(content_when_waited_for if waits else content_as_hook)
     ended = _Call(call)
-    why = ""
+    stuck: Stuck | None = None
     while not ended.wait(PATIENCE_SECONDS):
-        if not why and (why := api.stuck()):
+        if stuck is None and (stuck := api.stuck()) is not None:
             if step.action in WITHOUT_CONTEXT:
                 api.hang_up()
             else:
                 context.cancel()
     config.close()
     context.close()
-    if why:
-        return Ended("hung", why, tuple(ended.warnings))
-    if ended.error:
-        return Ended("failed", ended.error, tuple(ended.warnings))
-    return Ended("ok", "", tuple(ended.warnings))
+    if stuck is not None:
+        return Ended("hung", f"{stuck.sentence}. Helm would fail when --timeout ({timeout}) is over", stuck=stuck)
+    return Ended("failed", ended.error) if ended.error else Ended("ok")
 
 
-def options_of(step: Step) -> Body:
-    """The SDK's options for Helm's own flags."""
+def options_of(step: Step) -> tuple[Body, str]:
+    """The SDK's options for Helm's own flags, and the timeout as the user wrote it."""
     options: Body = {"timeout_seconds": TIMEOUT_SECONDS}
+    timeout = TIMEOUT
     for flag in step.flags:
+        name, _, value = flag.replace(" ", "=", 1).partition("=")
+        if name == "--timeout":
+            timeout = value
+            continue
         if flag not in FLAGS:
             known = ", ".join(sorted(FLAGS))
             raise CannotContinue(f"step {step.action}: the flag {flag} is not one that can be rehearsed ({known})")
         options.update(FLAGS[flag])
-    return options
+    return options, timeout
 
 
 def expected(release: Release, action: str) -> tuple[Ref, ...]:
@@ -140,7 +144,6 @@ class _Call:
     def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
         self.error = ""
-        self.warnings: list[str] = []
         self._thread = threading.Thread(target=self._run, name="helm", daemon=True)
         self._thread.start()
 
