@@ -1,0 +1,60 @@
+"""The words in which the API server faults a field, as in apimachinery's `util/validation/field/errors.go`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from seatrial.resource import Body
+
+
+def invalid(field: str, value: Any, detail: str) -> str:
+    return f"{field}: Invalid value: {shown(value)}: {detail}"
+
+
+def required(field: str, detail: str = "") -> str:
+    return f"{field}: Required value: {detail}" if detail else f"{field}: Required value"
+
+
+def duplicate(field: str, value: Any) -> str:
+    return f"{field}: Duplicate value: {shown(value)}"
+
+
+def unsupported(field: str, value: Any, supported: Iterable[str]) -> str:
+    """The order of `supported` is the server's own: most lists are sorted, some are not."""
+    listed = ", ".join(f'"{name}"' for name in supported)
+    return f"{field}: Unsupported value: {shown(value)}: supported values: {listed}"
+
+
+def forbidden(field: str, detail: str) -> str:
+    return f"{field}: Forbidden: {detail}"
+
+
+def not_found(field: str, value: Any) -> str:
+    return f"{field}: Not found: {shown(value)}"
+
+
+def too_long(field: str, bytes_max: int) -> str:
+    return f"{field}: Too long: may not be more than {bytes_max} bytes"
+
+
+def shown(value: Any) -> str:
+    """A value as Go prints it there: JSON with sorted keys, its angle brackets and ampersands escaped."""
+    text = msgspec.json.encode(value, order="sorted").decode()
+    if isinstance(value, str):
+        return text
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def internal(body: Body, fields: Iterable[str]) -> Raw:
+    """An object as Go prints the type it works with: every field by its Go name, in the order of the struct."""
+    found = {name: body.get(name[:1].lower() + name[1:], body.get(name[:2].lower() + name[2:])) for name in fields}
+    return Raw(msgspec.json.encode(found))
+
+
+def each(field: str, value: Any, problems: Iterable[str]) -> list[str]:
+    """One sentence for each thing that is wrong with one value."""
+    return [invalid(field, value, problem) for problem in problems]

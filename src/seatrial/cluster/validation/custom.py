@@ -1,0 +1,216 @@
+"""What the API server refuses a custom resource for: its structural schema. The words are kube-openapi's validators'.
+
+Rules in CEL (`x-kubernetes-validations`) are found but not evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from seatrial.cluster.structural import EMBEDDED
+from seatrial.cluster.validation.causes import duplicate, invalid, required, shown, unsupported
+from seatrial.resource import Body
+
+INT_OR_STRING = "x-kubernetes-int-or-string"
+CEL = "x-kubernetes-validations"
+
+_UNCHECKED = (
+    "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+# Faults after which CEL rules are not run. A plain `Invalid value` is none, unless it is about a type.
+_BLOCKING = (": Required value", ": Unsupported value", ": Too long", ": Too many", " in body must be of type ")
+
+_NAMES: dict[type, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    dict: "object",
+    list: "array",
+    type(None): "null",
+}
+
+_FORMATS: dict[str, Callable[[str], object]] = {
+    "date-time": re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[-+]\d\d:?\d\d)?").fullmatch,
+    "date": re.compile(r"\d{4}-\d\d-\d\d").fullmatch,
+    "uri": re.compile(r"[a-zA-Z][-+.a-zA-Z0-9]*:.*|/.*").fullmatch,
+    "uuid": re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}").fullmatch,
+    "ipv4": re.compile(r"\d{1,3}(\.\d{1,3}){3}").fullmatch,
+    "duration": re.compile(r"-?(\d+(\.\d+)?\s*(ns|us|µs|ms|s|m|h|d|w)[a-z]*\s*)+|0").fullmatch,
+}
+
+
+def custom_problems(body: Body, node: Body) -> Iterator[str]:
+    """What is wrong with a custom resource that has been pruned and defaulted."""
+    found = [*_fields(body, node, ""), *_list_problems(body, node, "")]
+    yield from found
+    if any(word in sentence for sentence in found for word in _BLOCKING) and next(rules_in_cel(node), None):
+        yield _UNCHECKED
+
+
+def rules_in_cel(node: Body, path: str = "") -> Iterator[tuple[str, str]]:
+    """(path, rule) of everything that this program does not evaluate."""
+    for rule in node.get(CEL) or ():
+        yield path, str(rule.get("rule", ""))
+    for key, child in (node.get("properties") or {}).items():
+        yield from rules_in_cel(child, f"{path}.{key}" if path else key)
+    for key, step in (("items", "[*]"), ("additionalProperties", ".*")):
+        if isinstance(node.get(key), dict):
+            yield from rules_in_cel(node[key], path + step)
+
+
+def _problems(value: Any, node: Body, path: str) -> Iterator[str]:
+    """In the order of kube-openapi's validators: type, combinations, text, numbers, lists, choices, fields."""
+    if value is None:
+        return
+    yield from _type(value, node, path)
+    yield from _combined(value, node, path)
+    match value:
+        case str():
+            yield from _text(value, node, path)
+        case bool():
+            pass
+        case int() | float():
+            yield from _number(value, node, path)
+        case list():
+            yield from _items(value, node, path)
+    if "enum" in node and value not in node["enum"]:
+        yield unsupported(path, value, (str(choice) for choice in node["enum"]))
+    if isinstance(value, dict):
+        yield from _fields(value, node, path)
+
+
+def _type(value: Any, node: Body, path: str) -> Iterator[str]:
+    declared = "integer,string" if node.get(INT_OR_STRING) else str(node.get("type") or "")
+    name = _NAMES[type(value)]
+    if type(value) is float and value.is_integer() and declared == "integer":
+        name = "integer"
+    if declared and name not in declared.split(",") and not (name == "integer" and declared == "number"):
+        yield invalid(path, name, f'{path} in body must be of type {declared}: "{name}"')
+    elif isinstance(value, str) and (check := _FORMATS.get(str(node.get("format")))) and not check(value):
+        yield invalid(path, value, f'{path} in body must be of type {node["format"]}: "{value}"')
+
+
+def _combined(value: Any, node: Body, path: str) -> Iterator[str]:
+    if any_of := node.get("anyOf"):
+        found = [list(_problems(value, option, path)) for option in any_of]
+        if all(found):
+            yield f'<nil>: Invalid value: "": "{path}" must validate at least one schema (anyOf)'
+            yield from found[0]
+    if one_of := node.get("oneOf"):
+        found = [list(_problems(value, option, path)) for option in one_of]
+        right = sum(1 for faults in found if not faults)
+        if right != 1:
+            words = "Found none valid" if not right else f"Found {right} valid alternatives"
+            yield f'<nil>: Invalid value: "": "{path}" must validate one and only one schema (oneOf). {words}'
+            yield from [] if right else found[0]
+    if all_of := node.get("allOf"):
+        found = [list(_problems(value, option, path)) for option in all_of]
+        yield from (fault for faults in found for fault in faults)
+        if any(found):
+            none = " None validated" if all(found) else ""
+            yield f'<nil>: Invalid value: "": "{path}" must validate all the schemas (allOf).{none}'
+    if (unwanted := node.get("not")) and not any(_problems(value, unwanted, path)):
+        yield f'<nil>: Invalid value: "": "{path}" must not validate the schema (not)'
+
+
+def _text(value: str, node: Body, path: str) -> Iterator[str]:
+    """The first of these that is wrong."""
+    if (most := node.get("maxLength")) is not None and len(value) > most:
+        yield f"{path}: Too long: may not be more than {most} bytes"
+    elif (least := node.get("minLength")) is not None and len(value) < least:
+        yield invalid(path, value, f"{path} in body should be at least {least} chars long")
+    elif (pattern := node.get("pattern")) and not _matches(pattern, value):
+        yield invalid(path, value, f"{path} in body should match '{pattern}'")
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """None where Go's dialect has something that Python's has not; such a pattern lets everything pass."""
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return None
+
+
+def _matches(pattern: str, value: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is None or compiled.search(value) is not None
+
+
+def _number(value: float, node: Body, path: str) -> Iterator[str]:
+    if (most := node.get("maximum")) is not None:
+        if node.get("exclusiveMaximum"):
+            if value >= most:
+                yield invalid(path, value, f"{path} in body should be less than {shown(most)}")
+        elif value > most:
+            yield invalid(path, value, f"{path} in body should be less than or equal to {shown(most)}")
+    if (least := node.get("minimum")) is not None:
+        if node.get("exclusiveMinimum"):
+            if value <= least:
+                yield invalid(path, value, f"{path} in body should be greater than {shown(least)}")
+        elif value < least:
+            yield invalid(path, value, f"{path} in body should be greater than or equal to {shown(least)}")
+    if (factor := node.get("multipleOf")) and value / factor != int(value / factor):
+        yield invalid(path, value, f"{path} in body should be a multiple of {shown(factor)}")
+
+
+def _items(value: list[Any], node: Body, path: str) -> Iterator[str]:
+    items = node.get("items")
+    if isinstance(items, dict):
+        for index, item in enumerate(value):
+            yield from _problems(item, items, f"{path}[{index}]")
+    if (least := node.get("minItems")) is not None and len(value) < least:
+        yield invalid(path, len(value), f"{path} in body should have at least {least} items")
+    if (most := node.get("maxItems")) is not None and len(value) > most:
+        yield f"{path}: Too many: {len(value)}: must have at most {most} items"
+
+
+def _fields(value: Body, node: Body, path: str) -> Iterator[str]:
+    properties: Body = node.get("properties") or {}
+    extra = node.get("additionalProperties")
+    if (least := node.get("minProperties")) is not None and len(value) < least:
+        yield invalid(path, len(value), f"{path} in body should have at least {least} properties")
+    if (most := node.get("maxProperties")) is not None and len(value) > most:
+        yield f"{path}: Too many: {len(value)}: must have at most {most} items"
+    for key, child in value.items():
+        below = properties.get(key, extra)
+        # The metadata of the whole has been looked at already.
+        if isinstance(below, dict) and (path or key != "metadata"):
+            yield from _problems(child, below, f"{path}.{key}" if path else key)
+    needed = [*(node.get("required") or ()), *(("apiVersion", "kind") if node.get(EMBEDDED) else ())]
+    for key in needed:
+        if key not in value:
+            yield required(f"{path}.{key}" if path else key)
+
+
+def _list_problems(value: Any, node: Body, path: str) -> Iterator[str]:
+    """That no item of a set, and no key of a list of maps, is there twice."""
+    match value:
+        case dict():
+            properties, extra = node.get("properties") or {}, node.get("additionalProperties")
+            for key, child in value.items():
+                below = properties.get(key, extra)
+                if isinstance(below, dict):
+                    yield from _list_problems(child, below, f"{path}.{key}" if path else key)
+        case list():
+            keys = node.get("x-kubernetes-list-map-keys") or ()
+            kind = node.get("x-kubernetes-list-type")
+            seen = set()
+            for index, item in enumerate(value):
+                here = f"{path}[{index}]"
+                if kind in ("set", "map"):
+                    identity = _identity(item, keys if kind == "map" else ())
+                    if shown(identity) in seen:
+                        yield duplicate(here, identity)
+                    seen.add(shown(identity))
+                if isinstance(node.get("items"), dict):
+                    yield from _list_problems(item, node["items"], here)
+
+
+def _identity(item: Any, keys: list[str] | tuple[str, ...]) -> Any:
+    return {key: item[key] for key in keys if key in item} if keys and isinstance(item, dict) else item
