@@ -1,4 +1,4 @@
-"""How many requests a second the embedded API answers, in process and over loopback."""
+"""How many requests a second the embedded API answers, in process (of processor time) and over loopback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from bench import Figure, rate
+from bench import Figure, rate, seconds
 from bench.objects import ask, configmap, deployment
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import LOOPBACK, Server
@@ -63,6 +63,7 @@ def _over_loopback(client: _Client) -> Iterator[Figure]:
         "loopback: create ConfigMap",
         OVER_LOOPBACK,
         lambda n: client.send("POST", CONFIGMAPS, "application/json", configmap(f"created-{n}")),
+        seconds,
     )
     yield rate(
         "loopback: apply ConfigMap (new)",
@@ -73,8 +74,14 @@ def _over_loopback(client: _Client) -> Iterator[Figure]:
             "application/apply-patch+yaml",
             configmap(f"applied-{n}"),
         ),
+        seconds,
     )
-    yield rate("loopback: get ConfigMap", OVER_LOOPBACK, lambda n: client.send("GET", f"{CONFIGMAPS}/created-{n}"))
+    yield rate(
+        "loopback: get ConfigMap",
+        OVER_LOOPBACK,
+        lambda n: client.send("GET", f"{CONFIGMAPS}/created-{n}"),
+        seconds,
+    )
 
 
 def _changed(name: str) -> Body:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from bench import Figure, seconds
+from bench import Figure, processor_seconds
 from bench.objects import ask, deployment, namespace
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
@@ -62,7 +62,7 @@ def measure(owners: int) -> Measured:
             ask(cluster, "create", "deployments", home, body=deployment(f"web-{number}", REPLICAS))
             told += sum(map(_read, watches))
 
-    took = seconds(everything)
+    took = processor_seconds(everything)
     made = sum(cluster.store.count(kind) for kind in (("apps", "Deployment"), ("apps", "ReplicaSet"), ("", "Pod")))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Measured(made, took, peak, told)
