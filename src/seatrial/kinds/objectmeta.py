@@ -64,11 +64,11 @@ def controller_reference(owner: Body) -> Body:
     }
 
 
-def adopt(owner: Body, world: World, kind: str, selector: Body, group: str = "") -> Acts:
+def adopt(owner: Body, world: World, kind: str, selector: Body, group: str = "", name_start: str = "") -> Acts:
     """Take over what fits the selector and has no controller, as after `kubectl delete --cascade=orphan`."""
     if is_going(owner) or not selector:
         return
     for body in selected(world, kind, namespace_of(owner), selector, group):
-        if controller_of(body) is None and not is_going(body):
+        if controller_of(body) is None and not is_going(body) and name_of(body).startswith(name_start):
             others = metadata(body).get("ownerReferences") or []
             yield Change(with_metadata(body, ownerReferences=[*others, controller_reference(owner)]))
