@@ -100,7 +100,8 @@ def without_items(document: Document, path: Path, doomed: Collection[int]) -> li
     kept = [item for index, item in enumerate(node.value) if index not in doomed]
     if node.flow_style or not kept:
         items = ", ".join(content[start_of(item) : end_of(item, content)] for item in kept)
-        edits = [Edit(Span(start_of(node), end_of(node, content)), f"[{items}]")]
+        # Dashes may stand in the column of their key, where a bracket may not.
+        edits = [Edit(Span(start_of(node), end_of(node, content)), f"{'' if node.flow_style else ' '}[{items}]")]
     else:
         edges = [content.rindex("-", 0, start_of(item) + 1) for item in node.value[1:]]
         starts = [content.rfind("\n", 0, edge) + 1 for edge in (start_of(node), *edges)]

@@ -250,7 +250,7 @@ version: 3
             {0, 2},
             "name: u # it\ndependencies:\n  # the first\n  - name: b   # gone\n    version: 2\n\nversion: 3\n",
         ),
-        ({0, 1, 2}, "name: u # it\ndependencies:\n  # the first\n  []\nversion: 3\n"),
+        ({0, 1, 2}, "name: u # it\ndependencies:\n  # the first\n   []\nversion: 3\n"),
     ],
 )
 def test_items_are_taken_out_of_a_list_and_nothing_else_moves(doomed: set[int], left: str) -> None:
@@ -262,6 +262,15 @@ def test_items_are_taken_out_of_a_list_in_brackets() -> None:
     document = parse(Text("Chart.yaml", "dependencies: [{name: a}, {name: b}, {name: c}] # three\n"))
     without = edited(document.text, without_items(document, ("dependencies",), {1}))
     assert without.content == "dependencies: [{name: a}, {name: c}] # three\n"
+
+
+def test_a_list_whose_dashes_stand_below_its_key_may_become_empty() -> None:
+    document = parse(Text("Chart.yaml", "dependencies:\n- name: a\nname: u\n"))
+    without = edited(document.text, without_items(document, ("dependencies",), {0}))
+    assert (without.content, parse(without).body) == (
+        "dependencies:\n []\nname: u\n",
+        {"dependencies": [], "name": "u"},
+    )
 
 
 def test_json_may_hold_tabs_and_surrogates() -> None:

@@ -1,0 +1,93 @@
+"""What the user gives us becomes releases. The only package that reads files."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from seatrial import trial
+from seatrial.errors import CannotContinue
+from seatrial.resource import Place
+from seatrial.sources.chartfiles import ChartFiles, read_archive
+from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
+from seatrial.text import Text
+from seatrial.trial import Trial
+from seatrial.yamlfile import BrokenYaml, documents
+
+Kind = Literal["chart", "manifests", "trial"]
+
+_GZIP = b"\x1f\x8b"
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
+def kind_of(path: str) -> Kind:
+    """What a path of the user's is: a chart (folder or .tgz), manifests (file, folder or `-`), or a trial file."""
+    if path == STDIN:
+        return "manifests"
+    if "://" in path:
+        raise CannotContinue(f"{path}: charts are read from disk; fetch it first with: helm pull {path}")
+    where = Path(path)
+    if where.is_dir():
+        return _folder(where)
+    if not where.exists():
+        raise CannotContinue(f"{path}: there is no such file or folder")
+    if where.name == "Chart.yaml":
+        raise CannotContinue(f"{path}: this is a file of a chart; name the chart's folder: {shown(str(where.parent))}")
+    if read_bytes(path, "look at the file").startswith(_GZIP):
+        return "chart"
+    return "trial" if _is_trial(path) else "manifests"
+
+
+def read_trial(path: str) -> Trial:
+    return trial.parse(_first_document(path), place=shown(path))
+
+
+def line_at(place: Place) -> str | None:
+    """The line that a place points at; None where it cannot be read a second time, as from standard input."""
+    text = _text_of(place.file)
+    return text.line_at(place.line) if text else None
+
+
+def _folder(folder: Path) -> Kind:
+    if (folder / "Chart.yaml").is_file():
+        return "chart"
+    for name in _KUSTOMIZATIONS:
+        if (folder / name).is_file():
+            named = shown(str(folder))
+            raise CannotContinue(
+                f"{named}: this is a kustomization; pipe it in: kustomize build {named} | seatrial check -"
+            )
+    return "manifests"
+
+
+def _is_trial(path: str) -> bool:
+    try:
+        body = _first_document(path)
+    except BrokenYaml:
+        return False  # Whoever reads it as manifests says what is wrong with it.
+    return isinstance(body, dict) and "steps" in body and "kind" not in body
+
+
+def _first_document(path: str) -> Any:
+    return next((document.body for document in documents(read_text(path, "read the file"))), None)
+
+
+@lru_cache(maxsize=64)
+def _text_of(file: str) -> Text | None:
+    archive, colon, _ = file.partition(".tgz:")
+    doing = "read the file again"
+    try:
+        if not colon:
+            return read_text(file, doing)
+        named = f"{archive}.tgz"
+        return _text_within(read_archive(read_bytes(named, doing), named), file)
+    except CannotContinue:
+        return None
+
+
+def _text_within(chart: ChartFiles, file: str) -> Text | None:
+    own = file.removeprefix(chart.shown)
+    if file.startswith(chart.shown) and own in chart.files:
+        return as_text(file, chart.files[own], "read the file again")
+    return next((found for inner in chart.subcharts.values() if (found := _text_within(inner, file))), None)

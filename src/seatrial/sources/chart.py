@@ -1,0 +1,150 @@
+"""Helm charts: a folder or a .tgz becomes a chart that Helm can render and install from memory. Renders nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.helmsdk import Chart, HelmError
+from seatrial.sources.chartfiles import CHART_BYTES_MAX, ChartFiles, archived, read_archive, read_folder, with_file
+from seatrial.sources.dependencies import CHART_FILE, dependencies_of, described, gathered
+from seatrial.sources.files import as_text, read_bytes, shown
+from seatrial.text import Text
+
+_CASE = re.compile(r"ci/[^/]*-values\.yaml")
+"""Where chart-testing (`ct`) looks for the values a chart is tested with."""
+
+
+class ChartSource(Struct, frozen=True):
+    """A chart of the user's, in memory, with the dependencies that could be found."""
+
+    path: str
+    """As the user typed it."""
+    name: str
+    version: str
+    files: ChartFiles
+    archive: bytes
+    missing_dependencies: tuple[str, ...] = ()
+    cases: Mapping[str, Text] = {}
+    """The values files that the chart is tested with, by their names in it: `ci/ha-values.yaml`."""
+
+    def load(self) -> Chart:
+        """The chart as Helm holds it. Load it anew for every act: rendering drops what the values disable, for good."""
+        try:
+            return Chart.load_archive(self.archive)
+        except HelmError as error:
+            raise CannotContinue(f"{shown(self.path)}: open the chart: {error}") from None
+
+
+class TemplateFile(Struct, frozen=True):
+    """A file that Helm names in what it renders, found among those of the user's."""
+
+    inner: tuple[str, ...]
+    """The way through charts/ to the chart that holds it."""
+    path: str
+    text: Text
+
+
+def open_chart(path: str) -> ChartSource:
+    files = read_folder(path) if Path(path).is_dir() else _read_archive(path)
+    if CHART_FILE not in files.files:
+        raise CannotContinue(f"{shown(path)}: open the chart: Chart.yaml file is missing")
+    source = _source(path, files)
+    with source.load():
+        pass  # Helm knows best what it refuses.
+    if described(files).get("type") == "library":
+        raise NothingToCheck(f"{shown(path)}: {source.name} is a library chart: it holds no objects of its own")
+    return source
+
+
+def with_texts(source: ChartSource, texts: Mapping[str, str]) -> ChartSource:
+    """The chart as it would be with these files in place of its own; paths are as the user would type them."""
+    known, files = _replaced(source.files, texts)
+    new = {path for path in texts if path not in known and path.startswith(files.shown)}
+    for path in sorted(new):
+        files = with_file(files, (), path.removeprefix(files.shown), texts[path].encode())
+    changed = _source(source.path, files)
+    missing = dict.fromkeys((*source.missing_dependencies, *changed.missing_dependencies))
+    return replace(changed, missing_dependencies=tuple(missing))
+
+
+def find_file(files: ChartFiles, rendered: str) -> TemplateFile | None:
+    """The file behind a name such as `app/charts/db/templates/cm.yaml`, where `db` may be an alias."""
+    _, *steps = rendered.split("/")
+    inner: list[str] = []
+    chart = files
+    while len(steps) > 2 and steps[0] == "charts":
+        entry = _entry(chart, steps[1])
+        if entry is None:
+            return None
+        inner.append(entry)
+        chart = chart.subcharts[entry]
+        steps = steps[2:]
+    path = "/".join(steps)
+    if path not in chart.files:
+        return None
+    return TemplateFile(tuple(inner), path, as_text(chart.shown + path, chart.files[path], "read the template"))
+
+
+def _replaced(chart: ChartFiles, texts: Mapping[str, str]) -> tuple[set[str], ChartFiles]:
+    """The chart with the files that it has replaced, and which those are."""
+    known = {chart.shown + path for path in chart.files if chart.shown + path in texts}
+    files = {
+        path: texts[named].encode() if (named := chart.shown + path) in known else content
+        for path, content in chart.files.items()
+    }
+    subcharts: dict[str, ChartFiles] = {}
+    for entry, subchart in chart.subcharts.items():
+        more, subcharts[entry] = _replaced(subchart, texts)
+        known |= more
+    return known, replace(chart, files=files, subcharts=subcharts)
+
+
+def _read_archive(path: str) -> ChartFiles:
+    data = read_bytes(path, "open the chart", CHART_BYTES_MAX)
+    try:
+        Chart.load_archive(data).close()
+    except HelmError as error:
+        raise CannotContinue(f"{shown(path)}: open the chart: {error}") from None
+    return read_archive(data, shown(path))
+
+
+def _source(path: str, files: ChartFiles) -> ChartSource:
+    complete = gathered(files)
+    about = described(files)
+    name = str(about.get("name") or "chart")
+    return ChartSource(
+        path=path,
+        name=name,
+        version=str(about.get("version") or ""),
+        files=complete.chart,
+        archive=archived(complete.chart, name),
+        missing_dependencies=complete.missing,
+        cases=_cases(files),
+    )
+
+
+def _cases(files: ChartFiles) -> dict[str, Text]:
+    """The values of `ci/`, which a .helmignore often keeps out of the chart itself."""
+    found = {path: content for path, content in files.files.items() if _CASE.fullmatch(path)}
+    if files.folder:
+        paths = Path(files.folder, "ci").glob("*-values.yaml")
+        found = {f"ci/{path.name}": read_bytes(str(path), "read the values file") for path in paths}
+    return {name: as_text(files.shown + name, found[name], "read the values file") for name in sorted(found)}
+
+
+def _entry(chart: ChartFiles, called: str) -> str | None:
+    """The name in charts/ of the chart that is called so: by an alias that its parent gives it, or by its own name."""
+    aliases = [entry for entry in dependencies_of(chart) if entry.get("alias") == called]
+    wanted = aliases[0] if aliases else {"name": called}
+    found = [
+        (str(about.get("version")) != str(wanted.get("version")), entry)
+        for entry, subchart in chart.subcharts.items()
+        if (about := described(subchart)).get("name") == wanted.get("name")
+    ]
+    return min(found)[1] if found else None

@@ -1,0 +1,75 @@
+"""Plain manifests: files, folders and standard input become a release. Knows nothing of charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from seatrial.case import Release
+from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.resource import Place
+from seatrial.sources.files import project_of, read_text, reason, refuse_escape, shown
+from seatrial.sources.objects import Found, defined_scopes, objects_in, resources
+from seatrial.text import Text
+from seatrial.yamlfile import Document, documents
+
+EXTENSIONS = (".json", ".yaml", ".yml")
+FILES_MAX = 10_000
+
+_DOING = "read the manifests"
+
+
+def read_manifests(
+    path: str, namespace: str = "default", *, release: str = "", instead: Mapping[str, str] | None = None
+) -> Release:
+    """What a file, a folder or standard input (`-`) says should be in the cluster.
+
+    A folder is read as `kubectl apply -R -f` does: the .json, .yaml and .yml files in it and in the folders below, each
+    folder by name. `instead` holds what to read in the place of files, by the paths that the user would type.
+    """
+    texts = (_text(name, instead or {}) for name in _files(path))
+    found = [one for text in texts for one in _objects(text)]
+    if not found:
+        raise NothingToCheck(f"{shown(path)}: there is no Kubernetes object in it")
+    scopes = defined_scopes(found)
+    return Release(release, namespace, path, tuple(resources(found, namespace, scopes)))
+
+
+def _files(path: str) -> Iterator[str]:
+    root = Path(path)
+    if not root.is_dir():
+        yield path
+        return
+    project = project_of(root)
+    for count, file in enumerate(_walk(root)):
+        if count == FILES_MAX:
+            raise CannotContinue(f"{shown(path)}: {_DOING}: more than {FILES_MAX} files")
+        if file.is_symlink():
+            refuse_escape(file, project, shown(str(file)))
+        yield str(file)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except OSError as error:
+        raise CannotContinue(f"{shown(str(folder))}: {_DOING}: {reason(error)}") from None
+    for entry in entries:
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _walk(entry)
+        elif entry.suffix in EXTENSIONS and entry.is_file():
+            yield entry
+
+
+def _text(path: str, instead: Mapping[str, str]) -> Text:
+    named = shown(path)
+    return Text(named, instead[named]) if named in instead else read_text(path, _DOING)
+
+
+def _objects(text: Text) -> Iterator[Found]:
+    for document in documents(text):
+        yield from objects_in(document, text.path, _where)
+
+
+def _where(document: Document, offset: int) -> Place:
+    return Place(document.text.path, document.text.line(offset))

@@ -1,0 +1,177 @@
+"""A chart and values become a release, through Helm's own templates. Installs nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial import helmsdk
+from seatrial.case import Release
+from seatrial.errors import CannotContinue
+from seatrial.helmsdk import HelmError
+from seatrial.resource import Body, Place
+from seatrial.sources.chart import ChartSource, find_file
+from seatrial.sources.chartfiles import archived, with_file
+from seatrial.sources.files import shown
+from seatrial.sources.objects import Found, Where, defined_scopes, objects_in, resources
+from seatrial.sources.provenance import Provenance, marked, provenance
+from seatrial.text import Span, Text
+from seatrial.yamlfile import BrokenYaml, Document, documents, parse
+
+# As `SplitManifests` in pkg/release/v1/util/manifest.go of Helm 4.2, which leaves out what is blank.
+_SEPARATOR = re.compile(r"^---[ \t]*", re.MULTILINE)
+_PLACE = re.compile(r"([^\s:()\"]+/[^\s:()\"]+):(\d+)(?::(\d+))?")
+
+
+Texts = dict[str, str]
+"""Rendered text by the name of its template."""
+
+
+class Rendering(Struct, frozen=True):
+    """One way to render a chart."""
+
+    chart: ChartSource
+    values: Body
+    options: dict[str, Any]
+
+
+class Rendered(Struct, frozen=True):
+    """What Helm made of it, and the files of crds/ that the values leave enabled."""
+
+    texts: Texts
+    crds: list[dict[str, str]]
+
+
+def render(
+    chart: ChartSource,
+    values: Body,
+    *,
+    release: str,
+    namespace: str,
+    is_upgrade: bool = False,
+    revision: int = 1,
+    kube_version: str = "",
+    api_versions: Sequence[str] = (),
+) -> Release:
+    """What the chart says should be in the cluster under these values."""
+    options = {
+        "name": release,
+        "namespace": namespace,
+        "revision": revision,
+        "is_install": not is_upgrade,
+        "is_upgrade": is_upgrade,
+        "kube_version": kube_version or None,
+        "api_versions": list(api_versions) or None,
+    }
+    rendering = Rendering(chart, values, options)
+    rendered = _rendered(rendering)
+    names = _manifests(rendered.texts)
+    shadow = cache(lambda: _shadow(rendering, names))
+    found = [one for name in names for one in _objects(rendering, name, rendered.texts[name], shadow)]
+    crds = [one for crd in sorted(rendered.crds, key=_chart_path) for one in _crd_objects(chart, crd)]
+    scopes = defined_scopes((*found, *crds))
+    return Release(
+        name=release,
+        namespace=namespace,
+        source=chart.path,
+        resources=tuple(resources(found, namespace, scopes)),
+        crds=tuple(resources(crds, namespace, scopes)),
+        missing_dependencies=chart.missing_dependencies,
+    )
+
+
+def _rendered(rendering: Rendering) -> Rendered:
+    with rendering.chart.load() as handle:
+        try:
+            return Rendered(helmsdk.render(handle, rendering.values, **rendering.options), handle.crds)
+        except HelmError as error:
+            raise CannotContinue(_complaint(rendering.chart, str(error))) from None
+
+
+def _complaint(chart: ChartSource, words: str) -> str:
+    """Helm's words on one line, after the first place in them that is a file of the user's."""
+    place, rest = f"{shown(chart.path)}: render the chart", words
+    for named in _PLACE.finditer(words):
+        if file := find_file(chart.files, named[1]):
+            place = ":".join((file.text.path, *(part for part in named.groups()[1:] if part)))
+            rest = words[named.end() :] if named.start() == 0 else words
+            break
+    absent = ", ".join(chart.missing_dependencies)
+    hint = f" (the chart was rendered without its missing dependencies: {absent})" if absent else ""
+    return f"{place}: {' '.join(rest.split())}{hint}"
+
+
+def _manifests(texts: Texts) -> list[str]:
+    """The rendered files that Helm takes objects from, in its order."""
+    names = (name for name, text in texts.items() if text.strip())
+    wanted = (n for n in names if not n.rpartition("/")[2].startswith("_") and not n.endswith("NOTES.txt"))
+    return sorted(wanted, key=str.encode)
+
+
+def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[], Texts]) -> Iterator[Found]:
+    file = find_file(rendering.chart.files, name)
+    text = Text(file.text.path if file else name, content)
+
+    @cache
+    def origins() -> Provenance:
+        found = provenance(text, shadow().get(name))
+        # A template that looks at another one's text may go astray when both have marks.
+        return found if found.fits else provenance(text, _shadow(rendering, [name]).get(name))
+
+    def where(_: Document, offset: int) -> Place:
+        origin = origins().at(offset)
+        return Place(text.path, origin.line, origin.sure)
+
+    for span in _split(content):
+        yield from objects_in(_parsed(text, span, name, where), text.path, where)
+
+
+def _shadow(rendering: Rendering, names: Iterable[str]) -> Texts:
+    """What the chart gives when it is rendered again with marks in these templates; nothing where it then fails."""
+    files = rendering.chart.files
+    for name in names:
+        if (file := find_file(files, name)) and (again := marked(file.text)):
+            files = with_file(files, file.inner, file.path, again.content.encode())
+    chart = replace(rendering.chart, archive=archived(files, rendering.chart.name))
+    try:
+        return _rendered(replace(rendering, chart=chart)).texts
+    except CannotContinue:
+        return {}
+
+
+def _split(content: str) -> Iterator[Span]:
+    start = 0
+    for separator in (*_SEPARATOR.finditer(content), None):
+        end = separator.start() if separator else len(content)
+        blank = len(content[start:end]) - len(content[start:end].lstrip())
+        if start + blank < end:
+            yield Span(start + blank, end)
+        start = separator.end() if separator else end
+
+
+def _parsed(text: Text, span: Span, name: str, where: Where) -> Document:
+    try:
+        return parse(text, span)
+    except BrokenYaml as broken:
+        line = text.line(broken.offset)
+        blank = len(text.line_at(line)) - len(text.line_at(line).lstrip())
+        place = where(Document(text, span, None), text.start_of(line) + blank)
+        said = f"YAML parse error on {name}: {broken.problem}"
+        raise CannotContinue(f"{place}: {said} (line {line} as rendered: {text.line_at(line).strip()})") from None
+
+
+def _chart_path(crd: dict[str, str]) -> tuple[str, ...]:
+    """A chart comes before its subcharts, as in Helm, and those by name: Helm loads them in no order at all."""
+    return tuple(crd["filename"].rpartition("/crds/")[0].split("/charts/")[1:])
+
+
+def _crd_objects(chart: ChartSource, crd: dict[str, str]) -> Iterator[Found]:
+    file = find_file(chart.files, crd["filename"])
+    text = Text(file.text.path if file else crd["filename"], crd["data"])
+    for document in documents(text):
+        yield from objects_in(document, text.path, lambda d, offset: Place(d.text.path, d.text.line(offset)))
