@@ -70,5 +70,4 @@ def _number(value: float) -> str:
     """Shortest form; an exponent only from 1e21 on or below 1e-4."""
     if value.is_integer() and abs(value) < 1e21:
         return str(int(value))
-    mantissa, exponent, power = repr(value).partition("e")
-    return f"{mantissa}{exponent}{power}"
+    return repr(value)

@@ -223,13 +223,12 @@ def _with_apply(
 ) -> Body:
     """The applied object with its managedFields. The time of an apply that changes no value is not noted."""
     owned = without(fields, UNOWNED)
-    if after is before:
-        time = mine.get("time") if mine else None
-        entry = writer.entry(owned, time)
-        if entry == mine or (mine is None and not owned):
-            return before
-        return _with_entries(before, [*others, entry] if owned else others)
-    return _with_entries(after, [*others, writer.entry(owned, writer.time)] if owned else others)
+    changed = after is not before
+    time = writer.time if changed else mine.get("time") if mine else None
+    entries = [*others, writer.entry(owned, time)] if owned else others
+    if not changed and sorted(entries, key=_order) == metadata(before).get("managedFields", []):
+        return before
+    return _with_entries(after, entries)
 
 
 def _entries_of_update(old: Body | None, new: Body, subresource: str, custom: bool) -> list[Entry]:

@@ -13,8 +13,6 @@ from seatrial.cluster.fieldset import MEMBER, Fields, element, is_member, node_o
 from seatrial.cluster.shape import ITEMS, Shape
 from seatrial.resource import Body
 
-GONE = object()
-
 _EMPTY: dict[type, Any] = {dict: {}, list: []}
 
 
@@ -55,7 +53,8 @@ def _map_changes(old: Body, new: Body, shape: Shape) -> tuple[Fields, Fields]:
             if before is not value and before != value:
                 _note(changed, removed, "f:" + key, before, value, below[key])
         elif key in shape.implied and _is_open(value, below[key]):
-            _note(changed, removed, "f:" + key, _EMPTY[type(value)], value, below[key])
+            if value:
+                _note(changed, removed, "f:" + key, None, value, below[key])
         else:
             changed["f:" + key] = node_of(value, below[key])
     for key in old:
@@ -69,7 +68,7 @@ def _note(changed: Fields, removed: Fields, name: str, before: Any, after: Any, 
     kind = type(after) if before is None else type(before)
     old: Any = _EMPTY.get(kind) if before is None else before
     new: Any = _EMPTY.get(kind) if after is None else after
-    if type(new) is not kind or not _is_open(old, shape):
+    if type(new) is not kind or not _is_open(old, shape) or not (old or new):
         changed[name] = node_of(after, shape)
         return
     compare = _map_changes if kind is dict else _list_changes
@@ -189,19 +188,16 @@ def _pruned_map(value: Body, last: Fields, owned: Fields, shape: Shape) -> Body:
             continue
         declared = key in shape.declared
         now = owned.get(name)
-        if (declared or is_member(was)) and (now is None or not (declared or is_member(now))):
-            rest = GONE
-        else:
-            rest = pruned(value[key], was, now or {}, shape.below[key]) if was else value[key]
-            if rest is value[key]:
-                continue
+        gone = (declared or is_member(was)) and (now is None or not (declared or is_member(now)))
+        rest = None if gone else pruned(value[key], was, now or {}, shape.below[key])
+        if rest is value[key]:
+            continue
         if result is value:
             result = dict(value)
-        if rest is GONE:
+        if gone:
             del result[key]
         else:
-            # What has lost its last field is null: still there for those who own it, but not stored.
-            result[key] = rest or None
+            result[key] = rest
     return result
 
 

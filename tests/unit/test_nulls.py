@@ -1,0 +1,33 @@
+"""Nulls in kinds that Kubernetes itself serves, with the outcomes that a real API server (1.34) gave."""
+
+from seatrial.cluster.nulls import without_nulls
+from seatrial.cluster.schema import as_schema, builtin_schema
+
+POD = builtin_schema("1.34", "", "v1", "Pod")
+
+
+def test_null_fields_are_not_kept_at_any_depth() -> None:
+    body = {
+        "metadata": {"name": "p", "creationTimestamp": None, "labels": None},
+        "spec": {"affinity": {"podAffinity": None}, "containers": [{"name": "a", "image": None}, {"name": "b"}]},
+    }
+    assert without_nulls(body, POD) == {
+        "metadata": {"name": "p"},
+        "spec": {"affinity": {}, "containers": [{"name": "a"}, {"name": "b"}]},
+    }
+
+
+def test_a_null_in_a_mapping_of_texts_is_the_empty_text() -> None:
+    body = {"metadata": {"labels": {"a": None, "b": "1"}}}
+    assert without_nulls(body, POD) == {"metadata": {"labels": {"a": "", "b": "1"}}}
+
+
+def test_a_body_without_nulls_is_returned_itself() -> None:
+    body = {"metadata": {"labels": {"b": "1"}}, "spec": {"containers": [{"name": "a"}]}}
+    assert without_nulls(body, POD) is body
+
+
+def test_custom_resources_keep_their_nulls() -> None:
+    body = {"spec": {"a": None}}
+    assert without_nulls(body, as_schema({"type": "object"})) is body
+    assert without_nulls(body, None) is body
