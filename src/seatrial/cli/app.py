@@ -1,0 +1,36 @@
+"""The verbs. Each is one file, which imports what it works with when it is used: `--help` is quick."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+from seatrial import __version__
+from seatrial.cli.check import check
+from seatrial.cli.explain import explain
+from seatrial.cli.help import Help
+from seatrial.cli.run import run
+from seatrial.cli.serve import serve
+
+ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
+
+Runs the real Helm - install, upgrade, rollback, uninstall - against a Kubernetes API in memory, and says which step
+breaks or destroys something, why, and where it was written. No cluster, no network.
+
+  seatrial check ./chart                     install, and the same again
+  seatrial check ./chart --from ./old        from the old one to the new one and back
+  helm template ./chart | seatrial check -   manifests, as kubectl applies them"""
+
+APP = App(
+    name="seatrial",
+    help=ABOUT,
+    help_format="plaintext",
+    help_formatter=Help(),
+    version=f"seatrial {__version__}",
+    version_flags=("--version",),
+    help_flags=("--help", "-h"),
+    suppress_keyboard_interrupt=False,  # the front door says how it ends
+)
+APP.command(check, sort_key=1)
+APP.command(run, sort_key=2)
+APP.command(serve, sort_key=3)
+APP.command(explain, sort_key=4)

@@ -1,0 +1,36 @@
+"""`seatrial explain`: a rule's page, by its name or code."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from seatrial.cli.flags import ColorFlag, Voice
+from seatrial.errors import CannotContinue
+
+
+def explain(
+    rule: Annotated[str, Parameter(help="Name or code of a rule; without it, all are listed.")] = "",
+    /,
+    *,
+    color: ColorFlag = "auto",
+) -> int:
+    """Explain a rule: what happens, an example, what to write instead."""
+    from seatrial.cli import terminal
+    from seatrial.report import rulepage
+    from seatrial.rules import all_rules, page
+
+    sheet = terminal.page(Voice(color=color))
+    if not rule:
+        terminal.say(rulepage.render_list([(one, page(one)) for one in all_rules()], sheet))
+        return 0
+    names = {name.lower(): one for one in all_rules() for name in (one.name, one.code)}
+    found = names.get(rule.lower())
+    if found is None:
+        close = get_close_matches(rule.lower(), names, n=1)
+        meant = f"did you mean {names[close[0]].name}?" if close else "seatrial explain lists all rules"
+        raise CannotContinue(f"no rule is called {rule}; {meant}")
+    terminal.say(rulepage.render(found, page(found), sheet))
+    return 0

@@ -1,0 +1,52 @@
+"""From which findings on the exit code is 1: `--fail-on`."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import get_args
+
+from msgspec import Struct
+
+from seatrial.errors import CannotContinue
+from seatrial.findings import DAMAGES, Certainty, Damage, Finding
+from seatrial.result import Result
+
+CERTAINTIES: tuple[Certainty, ...] = get_args(Certainty)
+
+
+class Threshold(Struct, frozen=True):
+    certainty: Certainty = "will"
+    damage: Damage = "failed-deploy"
+
+
+def parse(text: str) -> Threshold:
+    """`may`, `outage`, `will:nuisance`: a certainty, a damage, or both; what is not said stays as it is by default."""
+    certainty, damage = Threshold().certainty, Threshold().damage
+    for part in text.split(":") if text else ():
+        if part in CERTAINTIES:
+            certainty = CERTAINTIES[CERTAINTIES.index(part)]
+        elif part in DAMAGES:
+            damage = DAMAGES[DAMAGES.index(part)]
+        else:
+            raise CannotContinue(_refusal(text, part))
+    return Threshold(certainty, damage)
+
+
+def reached(result: Result, threshold: Threshold) -> bool:
+    """Whether a finding is as bad as that. A step that failed and that no rule explains is never passed over."""
+    if not result.findings:
+        return any(step.outcome != "ok" for played in result.played for step in played.rehearsal.steps)
+    return any(_is_as_bad(finding, threshold) for finding in result.findings)
+
+
+def _is_as_bad(finding: Finding, threshold: Threshold) -> bool:
+    return CERTAINTIES.index(finding.certainty) <= CERTAINTIES.index(threshold.certainty) and DAMAGES.index(
+        finding.damage
+    ) <= DAMAGES.index(threshold.damage)
+
+
+def _refusal(text: str, part: str) -> str:
+    known = (*CERTAINTIES, *DAMAGES)
+    close = get_close_matches(part, known, n=1)
+    meant = f"did you mean {close[0]}?" if close else f"it takes {', '.join(known)}, or two of them as will:outage"
+    return f"--fail-on {text}: {part!r} is neither a certainty nor a damage; {meant}"

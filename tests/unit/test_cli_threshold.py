@@ -1,0 +1,69 @@
+"""`--fail-on`: from which findings on the exit code is 1."""
+
+import pytest
+from msgspec.structs import replace
+from rehearsed import CLEAN, FINDING, LAZY, RESULT
+
+from seatrial.cli.threshold import Threshold, parse, reached
+from seatrial.errors import CannotContinue
+from seatrial.findings import Certainty, Damage
+from seatrial.result import Played
+
+
+@pytest.mark.parametrize(
+    ("text", "threshold"),
+    [
+        ("", Threshold("will", "failed-deploy")),
+        ("may", Threshold("may", "failed-deploy")),
+        ("outage", Threshold("will", "outage")),
+        ("will:nuisance", Threshold("will", "nuisance")),
+        ("data-loss:may", Threshold("may", "data-loss")),
+    ],
+)
+def test_a_certainty_a_damage_or_both_may_be_said(text: str, threshold: Threshold) -> None:
+    assert parse(text) == threshold
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("mya", "--fail-on mya: 'mya' is neither a certainty nor a damage; did you mean may?"),
+        ("will:outrage", "--fail-on will:outrage: 'outrage' is neither a certainty nor a damage; did you mean outage?"),
+        (
+            "42",
+            "--fail-on 42: '42' is neither a certainty nor a damage; "
+            "it takes will, may, data-loss, outage, failed-deploy, nuisance, or two of them as will:outage",
+        ),
+    ],
+)
+def test_other_words_are_refused(text: str, sentence: str) -> None:
+    with pytest.raises(CannotContinue) as refused:
+        parse(text)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("certainty", "damage", "fail_on", "fails"),
+    [
+        ("will", "failed-deploy", "", True),
+        ("will", "data-loss", "", True),
+        ("will", "nuisance", "", False),
+        ("may", "data-loss", "", False),
+        ("may", "outage", "may", True),
+        ("will", "outage", "may", True),
+        ("may", "nuisance", "may", False),
+        ("will", "outage", "data-loss", False),
+        ("will", "nuisance", "nuisance", True),
+    ],
+)
+def test_findings_fail_from_the_threshold_on(certainty: Certainty, damage: Damage, fail_on: str, fails: bool) -> None:
+    result = replace(RESULT, findings=(replace(FINDING, certainty=certainty, damage=damage),))
+    assert reached(result, parse(fail_on)) is fails
+
+
+def test_nothing_found_and_every_step_well_does_not_fail() -> None:
+    assert not reached(CLEAN, Threshold())
+
+
+def test_a_failed_step_that_no_rule_explains_fails() -> None:
+    assert reached(replace(CLEAN, played=(Played("", LAZY),)), Threshold())
