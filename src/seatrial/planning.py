@@ -12,7 +12,7 @@ from seatrial import outside, sources
 from seatrial.case import Case, Release
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
-from seatrial.errors import CannotContinue
+from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.rehearsal import Plan, Played
 from seatrial.resource import Body
@@ -137,6 +137,10 @@ def _planned(trial: Trial, engine: str, case: str, opened: _Sources, options: Ch
     played = tuple(_step(step, setting) for step in _flat(trial.steps))
     releases = _with_rollbacks([release for _, release in played], [step for step, _ in played])
     given = [release for release in releases if release is not None]
+    if not any(release.resources or release.crds for release in given):
+        raise NothingToCheck(
+            f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
+        )
     taken = _taken_for_granted(given, setting)
     assumed = (*_assumed(trial.assume, setting), *(body for body, _ in taken))
     plan = Plan(tuple(step for step, _ in played), Case(case, releases), kube_version, assumed)
@@ -188,7 +192,7 @@ def _step(step: Step, setting: _Setting) -> tuple[Played, Release | None]:
         )
         return Played(step, name, namespace, chart.load, values), release
     if step.action == "apply":
-        release = read_manifests(opened.path(step.source), namespace)
+        release = read_manifests(opened.path(step.source), namespace=namespace)
         return Played(step, "", namespace, objects=tuple(r.body for r in release.resources)), release
     if step.action == "delete":
         return Played(step, "", namespace, objects=tuple(_deleted(step, setting))), None
@@ -201,7 +205,7 @@ def _deleted(step: Step, setting: _Setting) -> Iterator[Body]:
     kinds = [entry for entry in CATALOGUE.values() if entry.kind == parts[0]]
     if not kinds:
         path = setting.opened.path(step.source)
-        release = read_manifests(path, step.namespace or setting.namespace)
+        release = read_manifests(path, namespace=step.namespace or setting.namespace)
         yield from (resource.body for resource in release.resources)
         return
     entry = kinds[0]
@@ -246,9 +250,9 @@ def _assumed(assume: Assumptions, setting: _Setting) -> Iterator[Body]:
     served = Discovery(setting.kube_version).api_versions()
     yield from outside.from_api_versions(setting.options.api_versions, served)
     for path in (*assume.crds, *assume.objects):
-        yield from (r.body for r in read_manifests(setting.opened.path(path), setting.namespace).resources)
+        yield from (r.body for r in read_manifests(setting.opened.path(path), namespace=setting.namespace).resources)
     for path in setting.options.assume:
-        yield from (r.body for r in read_manifests(path, setting.namespace).resources)
+        yield from (r.body for r in read_manifests(path, namespace=setting.namespace).resources)
     for storage_class in assume.storage_classes or (USUAL_STORAGE,):
         annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
         yield {

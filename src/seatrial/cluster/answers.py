@@ -12,6 +12,7 @@ from seatrial.cluster.refusal import unknown_resource
 from seatrial.cluster.routes import Query
 
 JSON = "application/json"
+OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 HEALTH = ("/healthz", "/livez", "/readyz")
 
 
@@ -49,6 +50,10 @@ def _beside(cluster: Cluster, path: str, accept: str) -> Answer | None:
     """What is no object: None where the path is one of a resource."""
     if path.startswith(HEALTH):
         return Answer(200, b"ok", "text/plain")
+    if path == "/openapi/v2":
+        # Helm and kubectl ask for it when they meet a kind that is not served. An empty document knows no kind, which
+        # is the answer: they then complain of the kind and not of the document.
+        return Answer(200, b"", OPENAPI_V2)
     if path.startswith("/openapi/"):
         document = cluster.openapi.document(path)
         if document is None:
