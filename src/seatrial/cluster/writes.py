@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from seatrial import kinds
 from seatrial.cluster import admission, reads
-from seatrial.cluster.managed import server_side_apply, track_update
+from seatrial.cluster.intake import named, object_of
+from seatrial.cluster.managed import same_but_for_times, server_side_apply, track_update
+from seatrial.cluster.nulls import without_nulls
 from seatrial.cluster.patch import json_patch, merge_patch, strategic_patch
 from seatrial.cluster.refusal import (
     Refused,
@@ -27,10 +28,6 @@ from seatrial.resource import Body, Ref, metadata, name_of
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
-
-NAME_MAX = 63 - 5
-"""Of a generated name, what is left for the prefix."""
-SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 # Built-in kinds whose strategy counts generations; custom resources always do. From `PrepareForCreate` under
 # pkg/registry of Kubernetes 1.34.
@@ -68,7 +65,7 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
     """Answer a POST."""
     ref = Ref(kind.kind, request.namespace if kind.namespaced else "", "", kind.group)
     try:
-        body = _object(kind, request)
+        body = object_of(kind, request)
         ref = Ref(ref.kind, ref.namespace, name_of(body) or metadata(body).get("generateName", ""), ref.group)
         manager = request.field_manager
         stored = create_object(
@@ -103,11 +100,11 @@ def create_object(
     meta = metadata(body)
     if meta.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
-    body = _named(cluster, kind, body)
+    body = named(cluster, kind, body)
     ref = _ref(kind, body)
     if "status" in kind.subresources and actor != "kubernetes":
         body = {key: value for key, value in body.items() if key != "status"}
-    body = _defaulted(kind, body)
+    body = _defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
     admission.admit_creation(kind, body, view)
     existing = cluster.store.get(ref)
     if existing is not None:
@@ -118,10 +115,12 @@ def create_object(
         fresh.pop(unwanted, None)
     if _counts_generations(cluster, kind):
         fresh["generation"] = 1
-    body = _prepared(kind, {**body, "metadata": fresh}, None)
+    body = {**body, "metadata": fresh}
     if verb != "apply":
         schema = cluster.schema_of(kind)
         body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
+    # What the server makes up itself, such as a clusterIP, belongs to no manager.
+    body = _prepared(kind, body, None)
     if dry:
         return body
     stored = cluster.store.put(ref, body)
@@ -148,7 +147,7 @@ def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
     ref = reads.ref_for(kind, request)
     try:
         live = _live(cluster, kind, ref)
-        body = _object(kind, request)
+        body = object_of(kind, request)
         if request.subresource == "scale":
             body = _scaled(live, body)
         stored = _change(cluster, kind, ref, live, body, request, "update")
@@ -200,10 +199,9 @@ def put_status(cluster: Cluster, body: Body, status: Body, actor: str, cause: in
 def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Reply:
     """Server-side apply: creates where nothing is, merges by ownership where something is."""
     if not request.field_manager:
-        raise bad_request(
-            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'
-        )
-    applied = _object(kind, request)
+        words = "fieldManager: Required value: is required for apply patch"
+        raise invalid("PatchOptions", "meta.k8s.io", "", [words])
+    applied = object_of(kind, request)
     live = cluster.store.get(ref)
     shown = None if live is None else in_version(live, kind)
     merged = server_side_apply(
@@ -229,60 +227,6 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
         return Reply(201, in_version(created, kind))
     stored = _change(cluster, kind, ref, live, merged, request, "apply")
     return Reply(200, in_version(stored, kind))
-
-
-def _object(kind: ServedKind, request: Request) -> Body:
-    """The object in a request, its names filled in from the path, or refused where they disagree."""
-    body = request.body
-    if not isinstance(body, dict):
-        raise bad_request(f"couldn't get version/kind; json parse error: the body is no object: {type(body).__name__}")
-    if request.subresource == "scale":
-        return body
-    given = body.get("apiVersion") or kind.api_version, body.get("kind") or kind.kind
-    if given != (kind.api_version, kind.kind):
-        raise bad_request(
-            f'{given[1]} in version "{str(given[0]).rpartition("/")[2]}" cannot be handled as a {kind.kind}: '
-            f'no kind "{given[1]}" is registered for version "{given[0]}"'
-        )
-    meta = body.get("metadata")
-    meta = dict(meta) if isinstance(meta, dict) else {}
-    if kind.namespaced:
-        if meta.get("namespace") not in (None, "", request.namespace):
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-        meta["namespace"] = request.namespace
-    else:
-        meta.pop("namespace", None)
-    if request.name:
-        if meta.get("name") not in (None, "", request.name):
-            raise bad_request(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({request.name})"
-            )
-        meta["name"] = request.name
-    return {**body, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
-
-
-def _named(cluster: Cluster, kind: ServedKind, body: Body) -> Body:
-    meta = metadata(body)
-    if meta.get("name"):
-        return body
-    prefix = meta.get("generateName")
-    if not prefix:
-        words = "metadata.name: Required value: name or generateName is required"
-        raise invalid(kind.kind, kind.group, "", [words])
-    namespace = meta.get("namespace", "") if kind.namespaced else ""
-    name = _generated(cluster, kind, namespace, str(prefix))
-    return {**body, "metadata": {**meta, "name": name}}
-
-
-def _generated(cluster: Cluster, kind: ServedKind, namespace: str, prefix: str) -> str:
-    """The first free name; the letters depend on the prefix and on how often it was used, so runs repeat."""
-    for count in range(1_000_000):
-        digest = hashlib.md5(f"{namespace}/{prefix}{count}".encode(), usedforsecurity=False).digest()
-        suffix = "".join(SUFFIX_LETTERS[byte % len(SUFFIX_LETTERS)] for byte in digest[:5])
-        ref = Ref(kind.kind, namespace, prefix[:NAME_MAX] + suffix, kind.group)
-        if not cluster.store.lived(ref):
-            return ref.name
-    raise already_exists(kind.plural, kind.group, prefix)
 
 
 def _defaulted(kind: ServedKind, body: Body) -> Body:
@@ -323,8 +267,7 @@ def _change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body
         raise conflict(kind.plural, kind.group, ref.name, why)
     body = _with_kept(live, {**body, "apiVersion": live["apiVersion"]})
     body = _only_what_may_change(kind, live, body, request.subresource)
-    body = _prepared(kind, _defaulted(kind, body), live)
-    _refuse_frozen(cluster, kind, ref, live, body)
+    body = _defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
     if verb != "apply":
         body = track_update(
             live,
@@ -334,6 +277,8 @@ def _change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body
             time=cluster.store.now(),
             subresource=request.subresource,
         )
+    body = _prepared(kind, body, live)
+    _refuse_frozen(cluster, kind, ref, live, body)
     if request.dry_run:
         return body
     return _store(cluster, kind, ref, live, body, request.actor, verb, None)
@@ -343,7 +288,7 @@ def _store(
     cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, actor: str, verb: str, cause: int | None
 ) -> Body:
     """Store a changed object, count its generation, and finish a deletion that waited for this change."""
-    if _same(live, body):
+    if live == body or same_but_for_times(live, body):
         cluster.recorder.note(actor, verb, ref, "unchanged", cause=cause, before=live, after=live)
         return live
     if "generation" in live["metadata"] and _spec_of(live) != _spec_of(body):
@@ -396,23 +341,6 @@ def _scaled(live: Body, scale: Body) -> Body:
     if asked:
         meta["resourceVersion"] = asked
     return {**live, "metadata": meta, "spec": {**live.get("spec", {}), "replicas": replicas}}
-
-
-def _same(live: Body, body: Body) -> bool:
-    """Whether nothing changed but the time that a field manager was last seen."""
-    if live == body:
-        return True
-    if any(live.get(key) != body.get(key) for key in {*live, *body} if key != "metadata"):
-        return False
-    return _meta_without_times(live) == _meta_without_times(body)
-
-
-def _meta_without_times(body: Body) -> Body:
-    meta = body["metadata"]
-    entries = [
-        {key: value for key, value in entry.items() if key != "time"} for entry in meta.get("managedFields") or ()
-    ]
-    return {**meta, "managedFields": entries}
 
 
 def _spec_of(body: Body) -> dict[str, Any]:
