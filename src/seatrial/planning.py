@@ -26,6 +26,9 @@ from seatrial.trial import Assumptions, Step, StorageClass, Trial, default_steps
 KUBE_VERSION = "1.34"
 USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True)
 """What most clusters have: a default class that waits for the first consumer."""
+WAIT = "--wait"
+"""The case of those who wait: CI pipelines, Flux, `--atomic`."""
+WAITING_STEPS = 2
 RENDERED = ("install", "upgrade")
 PLAYABLE = ("helm", "kubectl")
 
@@ -80,16 +83,24 @@ def _of_trial(trial: Trial, base: str, options: CheckOptions) -> Iterator[Planne
         if name not in PLAYABLE:
             raise CannotContinue(f"the engine {engine} cannot be played yet; known are {', '.join(PLAYABLE)}")
         opened = _Sources(base)
-        for case in _cases(trial, opened, options):
-            yield _planned(trial, name, case, opened, options)
+        for case, variant in _cases(trial, opened, options, own=not base):
+            yield _planned(variant, name, case, opened, options)
 
 
-def _cases(trial: Trial, opened: _Sources, options: CheckOptions) -> list[str]:
-    """The plain values, and each ci/*-values.yaml of the newest chart as a case of its own."""
+def _cases(trial: Trial, opened: _Sources, options: CheckOptions, *, own: bool) -> Iterator[tuple[str, Trial]]:
+    """The plain one; each ci/*-values.yaml of the newest chart; and, where we chose the steps, those that wait."""
+    yield "", trial
     newest = next((step for step in reversed(trial.steps) if step.action in RENDERED), None)
-    if newest is None or options.values != ValueFlags() or newest.values or newest.set:
-        return [""]
-    return ["", *sorted(opened.chart(newest.source).cases)]
+    if newest is None:
+        return
+    if options.values == ValueFlags() and not newest.values and not newest.set:
+        yield from ((name, trial) for name in sorted(opened.chart(newest.source).cases))
+    if own:
+        yield WAIT, replace(trial, steps=tuple(_waiting(step) for step in trial.steps[:WAITING_STEPS]))
+
+
+def _waiting(step: Step) -> Step:
+    return replace(step, flags=(*step.flags, WAIT)) if step.action in RENDERED else step
 
 
 class _Sources:
