@@ -116,6 +116,7 @@ def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Play
         recreated=tuple(sorted(ref for ref, uid in after.items() if before.get(ref, uid) != uid)),
         missing=tuple(sorted(_missing(plan, index, ended, after))),
         orphans=tuple(sorted(_orphans(cluster, step, after))),
+        flags=step.flags,
         warnings=ended.warnings,
         waits_for=ended.stuck.waits_for if ended.stuck else (),
         lacking=ended.stuck.lacking if ended.stuck else (),

@@ -53,6 +53,8 @@ class StepResult(Struct, frozen=True):
     """Objects that the release says it has and that are not there when the step ends."""
     orphans: tuple[Ref, ...] = ()
     """Objects of the release that stay behind after it is gone."""
+    flags: tuple[str, ...] = ()
+    """What the user would type beside the act: `--wait`."""
     warnings: tuple[str, ...] = ()
     waits_for: tuple[Ref, ...] = ()
     """For a hang: the objects that the engine would wait for until its timeout."""

@@ -34,9 +34,9 @@ from collections.abc import Iterator
 
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
-from seatrial.findings import Damage, Finding, Rule
+from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.words import consumers_sentence, listed_objects
+from seatrial.rules.words import consumers_sentence, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
 MEANT = ("Job", "Pod", "CustomResourceDefinition")
@@ -80,35 +80,26 @@ def _deletion_of_live(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None
 def _finding(rehearsal: Rehearsal, old: Release, resource: Resource, step: int, deletion: Event) -> Finding | None:
     ref, action = resource.ref, rehearsal.steps[step].action
     cascade = _cascade(rehearsal, deletion)
-    users = listed_objects(old, ref)
+    users = users_beyond_hooks(old, ref)
     if not cascade and not users and ref.kind != "PersistentVolumeClaim":
         return None
-    damage: Damage = "data-loss" if cascade or ref.kind == "PersistentVolumeClaim" else "outage"
     with_it = f" with {len(cascade)} objects in it" if len(cascade) > 1 else " with what is in it" if cascade else ""
-    return Finding(
-        rule=RULE.name,
-        code=RULE.code,
-        certainty="will",
-        damage=damage,
-        engines=(rehearsal.engine,),
-        action=action,
-        objects=(ref,),
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="data-loss" if cascade or ref.kind == "PersistentVolumeClaim" else "outage",
         message=f"every helm {action} deletes {ref}{with_it}, because it is a hook",
-        details=tuple(
-            filter(
-                None,
-                (
-                    _policy_sentence(resource),
-                    _lost_sentence(rehearsal, step, cascade),
-                    consumers_sentence(old, ref),
-                    _outcome_sentence(rehearsal, step),
-                ),
-            )
+        details=(
+            _policy_sentence(resource),
+            _lost_sentence(rehearsal, step, cascade),
+            consumers_sentence(old, ref),
+            _outcome_sentence(rehearsal, step),
         ),
-        places=(resource.place("metadata", "annotations", hooks.HOOK),),
-        evidence=(deletion.index, *(event.index for event in cascade[:LOST_MAX])),
+        places=[resource.place("metadata", "annotations", hooks.HOOK)],
+        evidence=(deletion, *cascade[:LOST_MAX]),
         confirm=_confirm(ref),
-        schedules=(rehearsal.schedule,),
     )
 
 

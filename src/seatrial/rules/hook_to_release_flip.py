@@ -29,9 +29,9 @@ from collections.abc import Iterator
 
 from seatrial import hooks
 from seatrial.case import Case, Resource, deployed_before
-from seatrial.findings import Finding, Rule
+from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.timeline import Event, Rehearsal, StepResult
+from seatrial.timeline import Event, Rehearsal
 
 NOT_OURS = "cannot be imported into the current release: invalid ownership metadata"
 
@@ -43,9 +43,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             continue
         for resource in new.resources:
             was = old.find(resource.ref)
-            flipped = was is not None and hooks.is_hook(was.body) and not hooks.is_hook(resource.body)
-            if flipped and _named(resource.ref) in ended.error:
-                yield _finding(rehearsal, ended, resource, step, was)
+            if was is None or not hooks.is_hook(was.body) or hooks.is_hook(resource.body):
+                continue
+            if _named(resource.ref) in ended.error:
+                yield _finding(rehearsal, resource, was, step)
 
 
 def _named(ref: Ref) -> str:
@@ -53,18 +54,15 @@ def _named(ref: Ref) -> str:
     return f'{ref.kind} "{ref.name}" in namespace "{ref.namespace}" exists'
 
 
-def _finding(rehearsal: Rehearsal, ended: StepResult, resource: Resource, step: int, was: Resource | None) -> Finding:
-    ref = resource.ref
-    made = _made_by_hook(rehearsal, step, ref)
+def _finding(rehearsal: Rehearsal, resource: Resource, was: Resource, step: int) -> Finding:
+    ref, ended = resource.ref, rehearsal.steps[step]
     named = f"{ref.kind.lower()} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
-    return Finding(
-        rule=RULE.name,
-        code=RULE.code,
-        certainty="will",
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
         damage="failed-deploy",
-        engines=(rehearsal.engine,),
-        action=ended.action,
-        objects=(ref,),
         message=f"{ref} was a hook and is now a plain object: helm {ended.action} refuses to take it over",
         details=(
             f'Helm says: "{ended.error.strip()}"',
@@ -75,13 +73,9 @@ def _finding(rehearsal: Rehearsal, ended: StepResult, resource: Resource, step: 
             f"kubectl annotate {named} meta.helm.sh/release-name={ended.release} "
             f"meta.helm.sh/release-namespace={ended.namespace}; or upgrade once with --take-ownership.",
         ),
-        places=(
-            resource.place("metadata", "name"),
-            *((was.place("metadata", "annotations", hooks.HOOK),) if was else ()),
-        ),
-        evidence=tuple(event.index for event in made),
+        places=[resource.place("metadata", "name"), was.place("metadata", "annotations", hooks.HOOK)],
+        evidence=_made_by_hook(rehearsal, step, ref),
         confirm=f"kubectl get {named} -o jsonpath='{{.metadata.annotations}}'",
-        schedules=(rehearsal.schedule,),
     )
 
 

@@ -34,8 +34,8 @@ from collections.abc import Iterator
 
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
-from seatrial.findings import Damage, Finding, Rule
-from seatrial.rules.words import consumers_sentence, listed_objects, next_time_sentence, pods_say
+from seatrial.findings import Finding, Rule, found
+from seatrial.rules.words import consumers_sentence, next_time_sentence, pods_say, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
 
@@ -45,42 +45,37 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if ended.action not in ("upgrade", "rollback") or ended.outcome != "ok" or old is None or new is None:
             continue
         for resource in new.resources:
-            was = old.find(resource.ref)
-            flipped = was is not None and not hooks.is_hook(was.body) and hooks.is_hook(resource.body)
-            if not flipped or resource.ref not in ended.deleted:
+            if not _flipped(old.find(resource.ref), resource) or resource.ref not in ended.deleted:
                 continue
             deeds = [e for e in rehearsal.of_step(step) if e.object == resource.ref and e.actor == "helm"]
             if deeds and deeds[-1].effect in ("deleted", "deleting"):
                 yield _finding(rehearsal, new, resource, step, deeds)
 
 
+def _flipped(was: Resource | None, resource: Resource) -> bool:
+    """Plain before and now a hook that is meant to stay; one with hook-succeeded deletes itself, as its author wants."""
+    if was is None or hooks.is_hook(was.body) or not hooks.is_hook(resource.body):
+        return False
+    return "hook-succeeded" not in hooks.delete_policies(resource.body)
+
+
 def _finding(rehearsal: Rehearsal, new: Release, resource: Resource, step: int, deeds: list[Event]) -> Finding:
-    users = listed_objects(new, resource.ref)
-    damage: Damage = "outage" if users else "failed-deploy"
-    action = rehearsal.steps[step].action
-    return Finding(
-        rule=RULE.name,
-        code=RULE.code,
-        certainty="will",
-        damage=damage,
-        engines=(rehearsal.engine,),
-        action=action,
-        objects=(resource.ref,),
-        message=f"{resource.ref} became a hook, and the {action} that makes it one leaves it deleted",
-        details=tuple(
-            filter(
-                None,
-                (
-                    _what_helm_did(deeds),
-                    consumers_sentence(new, resource.ref, said=pods_say(rehearsal, step, resource.ref)),
-                    next_time_sentence(rehearsal, step, resource.ref),
-                ),
-            )
+    ref, action = resource.ref, rehearsal.steps[step].action
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="outage" if users_beyond_hooks(new, ref) else "failed-deploy",
+        message=f"{ref} became a hook, and the {action} that makes it one leaves it deleted",
+        details=(
+            _what_helm_did(deeds),
+            consumers_sentence(new, ref, said=pods_say(rehearsal, step, ref)),
+            next_time_sentence(rehearsal, step, ref),
         ),
-        places=(resource.place("metadata", "annotations", hooks.HOOK),),
-        evidence=tuple(event.index for event in deeds),
-        confirm=f"helm get manifest RELEASE --revision N; helm get hooks RELEASE  # {resource.ref} moved between them",
-        schedules=(rehearsal.schedule,),
+        places=[resource.place("metadata", "annotations", hooks.HOOK)],
+        evidence=deeds,
+        confirm=f"helm get hooks {rehearsal.steps[step].release}  # lists it; helm get manifest no longer does",
     )
 
 

@@ -15,7 +15,7 @@ HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountN
 NAMES_MAX = 5
 
 
-def listed_objects(release: Release, ref: Ref) -> list[Edge]:
+def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
     """Who uses an object beyond the hooks of the release: one edge for each user."""
     found = {edge.user.ref: edge for edge in users_of(release, ref) if not hooks.is_hook(edge.user.body)}
     return [found[user] for user in sorted(found)]
@@ -23,7 +23,7 @@ def listed_objects(release: Release, ref: Ref) -> list[Edge]:
 
 def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:
     """`Deployment/default/web mounts it.`, with what its pods said, or what one says that starts without it."""
-    users = listed_objects(release, ref)
+    users = users_beyond_hooks(release, ref)
     if not users:
         return ""
     named = ", ".join(f"{edge.user.ref} {_how(edge)} it" for edge in users[:NAMES_MAX])
