@@ -38,8 +38,8 @@ one leaves it deleted
    = step 2, upgrade ./v2, which ended ok:
         5  helm     delete  ConfigMap/default/web-config  deleted
         6  helm     apply   ConfigMap/default/web-config  created
-       10  kubelet  says    Pod/default/web-5d9c7b
-                            MountVolume.SetUp failed for volume "config" : configmap "web-config" not found
+       10  kubelet  says    Pod/default/web-5d9c7b        MountVolume.SetUp failed for volume "config" : configmap \
+"web-config" not found
        11  helm     delete  ConfigMap/default/web-config  deleted
    = Helm deleted it by the hook's delete policy, made it as a hook, deleted it, because the new
      manifest no longer lists it. It reported success.

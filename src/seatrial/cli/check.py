@@ -38,7 +38,7 @@ def check(
 
     limit = threshold.parse(fail_on)
     asked = options("check", inputs, release)
-    with terminal.progress(voice) as said:
+    with terminal.at_work(voice) as said:
         from seatrial.check import check as rehearse_all
 
         result = rehearse_all(asked, said)

@@ -35,7 +35,7 @@ def run(
     from seatrial.cli import terminal
 
     asked = options("run", inputs, release)
-    with terminal.progress(voice) as said:
+    with terminal.at_work(voice) as said:
         from seatrial.check import run as play
 
         said(f"play {' '.join(inputs)}")

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from seatrial.report.page import Ink, Page, Role, harmless, plain
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 SENTENCES_MAX = 100
 """Columns; longer lines are hard to read."""
+
+STANDARD_ERROR = 2
 
 STYLES: dict[Role, str] = {
     "strong": "bold",
@@ -57,17 +60,31 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def progress(voice: Voice) -> Iterator[Callable[[str], None]]:
+def at_work(voice: Voice) -> Iterator[Callable[[str], None]]:
     """Somewhere to say what is being done; heard only on a terminal."""
-    if voice.quiet or not sys.stderr.isatty():
-        yield lambda said: None
-        return
-    from rich.console import Console
-    from rich.text import Text
+    with _helm_silent(voice) as standard_error:
+        if voice.quiet or not standard_error.isatty():
+            yield lambda said: None
+            return
+        from rich.console import Console
+        from rich.text import Text
 
-    console = Console(stderr=True, no_color=ink(voice.color, terminal=True) is plain)
-    with console.status(Text("read the input")) as status:
-        yield lambda said: status.update(Text(harmless(said), no_wrap=True, overflow="ellipsis"))
+        console = Console(file=standard_error, no_color=ink(voice.color, terminal=True) is plain)
+        with console.status(Text("read the input")) as status:
+            yield lambda said: status.update(Text(harmless(said), no_wrap=True, overflow="ellipsis"))
+
+
+@contextmanager
+def _helm_silent(voice: Voice) -> Iterator[TextIO]:
+    """Standard error for us alone: Helm's library logs to it by itself, with the time of day. Verbose leaves it be."""
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as kept:
+        if not voice.verbose:
+            with Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), STANDARD_ERROR)
+        try:
+            yield kept
+        finally:
+            os.dup2(kept.fileno(), STANDARD_ERROR)
 
 
 def _coloured(text: str, role: Role) -> str:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from seatrial.report.page import Line, Page, Piece, Role, line, lines_of, quoted
+from msgspec import Struct
+
+from seatrial.report.page import Line, Page, Piece, Role, line, quoted
 from seatrial.timeline import Effect, Event
 
-ACTOR_MAX = 24
 OBJECT_MAX = 60
-"""Columns are as wide as their widest text, up to here; longer texts push the rest of their own line."""
+"""The column of objects is as wide as its widest text, up to here; longer names push the rest of their own line."""
+BESIDE_MAX = 160
+"""How long a line may get by what was said, where the page does not fold."""
+DEPTH_MAX = 3
+"""A rollout is a chain of thirty causes; indenting says no more after three."""
 
 SAID: Effect = "said"
+DELETIONS: tuple[Effect, ...] = ("deleting", "deleted")
 ROLES: dict[Effect, Role] = {
     "created": "good",
     "deleting": "bad",
@@ -24,40 +30,77 @@ ROLES: dict[Effect, Role] = {
 }
 
 
+class Columns(Struct, frozen=True):
+    """Widths that make a table of events."""
+
+    index: int
+    actor: int
+    verb: int
+    object: int
+    fits: bool
+    """Whether the page is wide enough for a table; where it is not, events are told as sentences, folded."""
+
+
+def columns_of(events: Sequence[Event], page: Page, *, indent: str, depths: Mapping[int, int]) -> Columns:
+    """The widths that these events need."""
+    index = max((len(str(event.index)) for event in events), default=0)
+    actor = max((len(_actor(event, depths)) for event in events), default=0)
+    verb = max((len(_verb(event)) for event in events), default=0)
+    named = min(OBJECT_MAX, max((len(str(event.object)) for event in events), default=0))
+    effect = max((len(_effect(event)) for event in events), default=0)
+    whole = len(indent) + index + actor + verb + named + effect + 8
+    return Columns(index, actor, verb, named, fits=not page.fold or whole <= page.fold)
+
+
 def event_lines(
-    events: Sequence[Event], page: Page, *, indent: str = "", depths: Mapping[int, int] | None = None
+    events: Sequence[Event], page: Page, *, indent: str, depths: Mapping[int, int], columns: Columns
 ) -> Iterator[Line]:
-    """The events as a table; `depths` indents those that were caused by one above, by index."""
-    depths = depths or {}
-    actors = {event.index: "  " * depths.get(event.index, 0) + event.actor for event in events}
-    index_width = max((len(str(event.index)) for event in events), default=0)
-    actor_width = min(ACTOR_MAX, max(map(len, actors.values()), default=0))
-    verb_width = max((len(_verb(event)) for event in events), default=0)
-    object_width = min(OBJECT_MAX, max((len(str(event.object)) for event in events), default=0))
+    """The events as a table; `depths` says how many others led to each, by index."""
+    why = ""
     for event in events:
-        start = f"{indent}{event.index:>{index_width}}  "
-        who = f"{actors[event.index]:<{actor_width}}  {_verb(event):<{verb_width}}  "
-        yield from _told(event, Piece(start, "faint"), who, object_width, page)
+        # A cascade is one reason for many deletions, and the first of them tells it.
+        told = "" if event.effect in DELETIONS and event.message == why else event.message
+        why = event.message
+        start = f"{indent}{event.index:>{columns.index}}  "
+        if columns.fits:
+            yield from _row(event, told, start, columns, depths, page)
+        else:
+            yield from _sentence(event, told, start, depths, page)
+
+
+def _actor(event: Event, depths: Mapping[int, int]) -> str:
+    return "  " * min(DEPTH_MAX, depths.get(event.index, 0)) + event.actor
 
 
 def _verb(event: Event) -> str:
     return "says" if event.effect == SAID else event.verb
 
 
-def _told(event: Event, start: Piece, who: str, object_width: int, page: Page) -> Iterator[Line]:
+def _effect(event: Event) -> str:
+    return "" if event.effect == SAID else event.effect
+
+
+def _row(
+    event: Event, told: str, start: str, columns: Columns, depths: Mapping[int, int], page: Page
+) -> Iterator[Line]:
+    who = f"{_actor(event, depths):<{columns.actor}}  {_verb(event):<{columns.verb}}  "
+    named = f"{event.object!s:<{columns.object}}  "
     role = ROLES.get(event.effect, "")
-    before = (start, Piece(who), Piece(f"{event.object!s:<{object_width}}"))
-    outcome = "" if event.effect == SAID else event.effect
-    if not event.message:
-        yield line(*before, "  ", Piece(outcome, role))
-        return
+    beside = ": ".join(filter(None, (_effect(event), told)))
     # What was said stands beside its object where there is room for it, and else below: it is never cut.
-    words = lines_of(event.message)
-    beside = f"{outcome}: {words[0]}" if outcome else words[0]
-    length = sum(len(piece.text) for piece in before) + 2
-    if len(words) == 1 and length + len(beside) <= (page.fold or page.width):
-        yield line(*before, "  ", Piece(beside, role))
+    if "\n" not in told and len(start + who + named + beside) <= (page.fold or BESIDE_MAX):
+        yield line(Piece(start, "faint"), who, named, Piece(beside, role))
         return
-    yield line(*before, "  ", Piece(outcome, role))
-    margin = " " * (len(start.text) + len(who))
-    yield from (line(Piece(text, role)) for text in quoted(event.message, page, first=margin, rest=margin))
+    yield line(Piece(start, "faint"), who, named, Piece(_effect(event), role))
+    margin = " " * len(start + who)
+    yield from (line(Piece(text, role)) for text in quoted(told, page, first=margin, rest=margin))
+
+
+def _sentence(event: Event, told: str, start: str, depths: Mapping[int, int], page: Page) -> Iterator[Line]:
+    who = f"{_actor(event, depths)} {_verb(event)} {event.object}: "
+    said = ": ".join(filter(None, (_effect(event), told)))
+    role = ROLES.get(event.effect, "")
+    first, *more = quoted(f"{who}{said}", page, first=start, rest=" " * (len(start) + 4))
+    split = len(start + who)
+    yield line(Piece(start, "faint"), first[len(start) : split], Piece(first[split:], role))
+    yield from (line(Piece(text, role)) for text in more)

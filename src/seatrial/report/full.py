@@ -7,7 +7,7 @@ from itertools import groupby
 
 from seatrial.findings import Finding, Fix
 from seatrial.report import concise
-from seatrial.report.events import event_lines
+from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.steps import OUTCOMES, steps_table
@@ -101,12 +101,14 @@ def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iter
     wanted = set(finding.evidence)
     events = [event for event in rehearsal.timeline if event.index in wanted]
     shown = events if page.verbose else _ends(events)
+    margin = f"{indent}    "
+    columns = columns_of(shown, page, indent=margin, depths={})
     for index, group in groupby(shown, lambda event: event.step):
         yield _step_heading(rehearsal, index, indent)
-        yield from event_lines(list(group), page, indent=f"{indent}    ")
+        yield from event_lines(list(group), page, indent=margin, depths={}, columns=columns)
     if len(shown) < len(events):
         left_out = counted(len(events) - len(shown), "event")
-        yield line(f"{indent}    ", Piece(f"{left_out} between these left out (-v shows all)", "faint"))
+        yield line(margin, Piece(f"{left_out} between these left out (-v shows all)", "faint"))
 
 
 def _rehearsal_of(finding: Finding, result: Result) -> Rehearsal | None:
