@@ -53,7 +53,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _flipped(was: Resource | None, resource: Resource) -> bool:
-    """Plain before and now a hook that is meant to stay; one with hook-succeeded deletes itself, as its author wants."""
+    """Plain before, and now a hook that is meant to stay: one with hook-succeeded deletes itself, as it should."""
     if was is None or hooks.is_hook(was.body) or not hooks.is_hook(resource.body):
         return False
     return "hook-succeeded" not in hooks.delete_policies(resource.body)
