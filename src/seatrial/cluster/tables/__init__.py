@@ -1,0 +1,1 @@
+"""What `kubectl get` shows, kind by kind. Read from `pkg/printers/internalversion/printers.go` of Kubernetes 1.34."""
