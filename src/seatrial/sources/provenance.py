@@ -1,8 +1,8 @@
 """Where rendered text was written: the line of its template, and how sure that is. Renders nothing itself.
 
-A template is rendered a second time with a mark before every piece of its text and every action that gives text. Taken
-out again, the marks must leave what the first rendering gave; then each says where what follows it was written. Marks
-stand only in text that goes straight to the output, so they change nothing that a template could look at.
+A copy of the template is rendered, with a mark before every piece of its text and every action that gives text. Taken
+out again, the marks must leave what the template itself gave; then each says where what follows it was written. Marks
+stand only in text that goes straight to the output, so they change nothing that the template could look at.
 """
 
 from __future__ import annotations
@@ -49,16 +49,11 @@ class Provenance(Struct, frozen=True):
 
     rendered: Text
     shadow: Text
-    """The second rendering without its marks: the same text, unless the template makes things up as it goes."""
+    """What the copy gave, without its marks: the same text, unless the template makes things up as it goes."""
     offsets: tuple[int, ...] = ()
     """Where in the shadow each piece begins."""
     lines: tuple[int, ...] = ()
     writers: tuple[str, ...] = ()
-
-    @property
-    def fits(self) -> bool:
-        """Whether the shadow has a line for each line of the rendered text."""
-        return self.rendered.content.count("\n") == self.shadow.content.count("\n")
 
     def at(self, offset: int) -> Origin:
         """The origin of the character at `offset` of the rendered text."""

@@ -25,6 +25,7 @@ from seatrial.yamlfile import BrokenYaml, Document, documents, parse
 
 # As `SplitManifests` in pkg/release/v1/util/manifest.go of Helm 4.2, which leaves out what is blank.
 _SEPARATOR = re.compile(r"^---[ \t]*", re.MULTILINE)
+_COPY = ".marked"
 _PLACE = re.compile(r"([^\s:()\"]+/[^\s:()\"]+):(\d+)(?::(\d+))?")
 
 
@@ -119,9 +120,7 @@ def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[],
 
     @cache
     def origins() -> Provenance:
-        found = provenance(text, shadow().get(name))
-        # A template that looks at another one's text may go astray when both have marks.
-        return found if found.fits else provenance(text, _shadow(rendering, [name]).get(name))
+        return provenance(text, shadow().get(name + _COPY))
 
     def where(_: Document, offset: int) -> Place:
         origin = origins().at(offset)
@@ -132,11 +131,14 @@ def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[],
 
 
 def _shadow(rendering: Rendering, names: Iterable[str]) -> Texts:
-    """What the chart gives when it is rendered again with marks in these templates; nothing where it then fails."""
+    """What marked copies of these templates give; nothing where they fail.
+
+    Copies, since templates look at each other: for a checksum, say, which must be of the text without marks.
+    """
     files = rendering.chart.files
     for name in names:
-        if (file := find_file(files, name)) and (again := marked(file.text)):
-            files = with_file(files, file.inner, file.path, again.content.encode())
+        if (file := find_file(files, name)) and (copy := marked(file.text)):
+            files = with_file(files, file.inner, file.path + _COPY, copy.content.encode())
     chart = replace(rendering.chart, archive=archived(files, rendering.chart.name))
     try:
         return _rendered(replace(rendering, chart=chart)).texts

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from chartfolder import config_map, write
+
+from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.resource import Place
+from seatrial.sources import kind_of, line_at, read_trial
+from seatrial.sources.manifests import read_manifests
+from seatrial.trial import Step
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def _read(path: str) -> list[tuple[str, str]]:
+    return [(str(r.ref), str(r.place("metadata", "name"))) for r in read_manifests(path, "ns").resources]
+
+
+def test_a_folder_is_read_as_kubectl_does_with_all_below_it(tmp_path: Path) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "json"}}
+    namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n"
+    write(
+        tmp_path,
+        {
+            "m/b.yaml": config_map("b") + namespace,
+            "m/a/z.yml": config_map("z"),
+            "m/c.json": json.dumps(secret, indent="\t"),
+            "m/README.md": "kind: [",
+            "m/empty.yaml": "# nothing\n",
+        },
+    )
+    (tmp_path / "m/up").symlink_to("..")
+    assert _read("./m/") == [
+        ("ConfigMap/ns/z", "m/a/z.yml:4"),
+        ("ConfigMap/ns/b", "m/b.yaml:4"),
+        ("Namespace/team", "m/b.yaml:8"),
+        ("Secret/ns/json", "m/c.json:5"),
+    ]
+
+
+def test_a_file_of_any_name_may_hold_lists(tmp_path: Path) -> None:
+    write(
+        tmp_path, {"all": "kind: List\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: p}\n"}
+    )
+    assert _read("all") == [("Pod/ns/p", "all:6")]
+
+
+def test_manifests_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(config_map("a").encode())))
+    assert _read("-") == [("ConfigMap/ns/a", "stdin:4")]
+
+
+def test_kinds_that_the_manifests_define_know_their_scope(tmp_path: Path) -> None:
+    definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: w}\n"
+    definition += "spec: {group: e.com, scope: Cluster, names: {kind: W}}\n"
+    write(tmp_path, {"w.yaml": f"apiVersion: e.com/v1\nkind: W\nmetadata: {{name: w}}\n---\n{definition}"})
+    assert [ref for ref, _ in _read("w.yaml")] == ["W/w", "CustomResourceDefinition/w"]
+
+
+def test_a_text_can_be_tried_in_the_place_of_a_file(tmp_path: Path) -> None:
+    write(tmp_path, {"m/a.yaml": config_map("a"), "m/b.yaml": config_map("b")})
+    tried = read_manifests("./m", instead={"m/a.yaml": config_map("changed")})
+    assert [r.ref.name for r in tried.resources] == ["changed", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("a: 1\nb: c: d\n", "m.yaml:2: cannot read the YAML: mapping values are not allowed in this context"),
+        (f"{config_map('a')}---\nname: x\n", "m.yaml:6: not a Kubernetes object: Object 'Kind' is missing"),
+        ("- a\n", "m.yaml:1: not a Kubernetes object: a list, not a mapping"),
+    ],
+)
+def test_what_is_no_object_is_one_sentence_with_its_place(content: str, sentence: str, tmp_path: Path) -> None:
+    write(tmp_path, {"m.yaml": content})
+    with pytest.raises(CannotContinue) as complaint:
+        read_manifests("m.yaml")
+    assert str(complaint.value) == sentence
+
+
+@pytest.mark.parametrize("content", ["", "# only this\n---\n---\n", "kind: List\napiVersion: v1\nitems: []\n"])
+def test_where_there_is_no_object_there_is_nothing_to_check(content: str, tmp_path: Path) -> None:
+    write(tmp_path, {"m/a.yaml": content})
+    with pytest.raises(NothingToCheck, match=r"^m: there is no Kubernetes object in it$"):
+        read_manifests("m")
+
+
+def test_links_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
+    write(tmp_path, {"secret.yaml": config_map("s"), "m/a.yaml": config_map("a")})
+    (tmp_path / "m/b.yaml").symlink_to("../secret.yaml")
+    with pytest.raises(CannotContinue, match=r"^m/b\.yaml: the link leads to .*secret\.yaml, outside of "):
+        read_manifests("m")
+
+
+STORY = "engine: helm\nsteps:\n  - install: ./v1\n"
+
+
+def test_a_path_is_a_chart_manifests_or_a_trial(tmp_path: Path) -> None:
+    files = {"c/Chart.yaml": "", "m/a.yaml": "", "a.yaml": config_map("a"), "broken.yaml": "a: b: c", "t.yaml": STORY}
+    write(tmp_path, files)
+    (tmp_path / "c.tgz").write_bytes(b"\x1f\x8b\x08")
+    paths = ("c", "c.tgz", "m", "a.yaml", "broken.yaml", "-", "t.yaml")
+    assert [kind_of(path) for path in paths] == ["chart", "chart", *["manifests"] * 4, "trial"]
+    assert read_trial("t.yaml").steps == (Step("install", "./v1"),)
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("nope", "nope: there is no such file or folder"),
+        ("./c/Chart.yaml", "./c/Chart.yaml: this is a file of a chart; name the chart's folder: c"),
+        ("k/", "k: this is a kustomization; pipe it in: kustomize build k | seatrial check -"),
+        ("oci://r/c", "oci://r/c: charts are read from disk; fetch it first with: helm pull oci://r/c"),
+    ],
+)
+def test_what_is_none_of_these_is_one_sentence(path: str, sentence: str, tmp_path: Path) -> None:
+    write(tmp_path, {"c/Chart.yaml": "", "k/kustomization.yaml": ""})
+    with pytest.raises(CannotContinue) as complaint:
+        kind_of(path)
+    assert str(complaint.value) == sentence
+
+
+def test_the_line_of_a_place_can_be_read_again_except_where_it_is_gone(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": config_map("a")})
+    places = [Place("a.yaml", 4), Place("nope.yaml", 1), Place("stdin", 1)]
+    assert [line_at(place) for place in places] == ["  name: a", None, None]
