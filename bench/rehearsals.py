@@ -1,32 +1,67 @@
-"""How long the real Helm takes on the embedded API, and `seatrial check` on the examples, beside rendering alone."""
+"""How long `seatrial check` takes on the examples beside rendering them, and the real Helm on the embedded API."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import Figure, seconds
+from bench import Figure, best, seconds
 from seatrial import helmsdk
+from seatrial.check import check
+from seatrial.cli.flags import Voice
+from seatrial.cli.terminal import at_work
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
+from seatrial.planning import CheckOptions
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 TIMES = 5
 
+EXAMPLE_OPTIONS = {
+    "basic-app": CheckOptions(inputs=(str(EXAMPLES / "basic-app/v2"),), old=str(EXAMPLES / "basic-app/v1")),
+    "tenants": CheckOptions(inputs=(str(EXAMPLES / "tenants"),)),
+}
+
 
 def figures() -> Iterator[Figure]:
-    yield from _helm()
+    with at_work(Voice(quiet=True)):
+        for name, options in EXAMPLE_OPTIONS.items():
+            yield from _check(name, options)
+        yield from _helm()
+
+
+def _check(name: str, options: CheckOptions) -> Iterator[Figure]:
+    charts = [path for path in (options.old, *options.inputs) if path]
+    rendering = best(lambda: _render(charts), TIMES)
+    checking = best(lambda: check(options), TIMES)
+    started = best(lambda: _command(options), TIMES)
+    yield Figure(f"{name}: render its charts", f"{rendering * 1000:.1f} ms")
+    yield Figure(f"{name}: check", f"{checking:.2f} s", f"{checking / rendering:.0f} x rendering")
+    yield Figure(f"{name}: seatrial check, with start-up", f"{started:.2f} s", f"{started / rendering:.0f} x rendering")
+
+
+def _render(charts: list[str]) -> None:
+    for path in charts:
+        helmsdk.render(helmsdk.Chart.load(path), {}, name="demo", namespace="default", is_install=True)
+
+
+def _command(options: CheckOptions) -> None:
+    old = ["--from", options.old] if options.old else []
+    command = [str(Path(sys.executable).with_name("seatrial")), "check", *options.inputs, *old]
+    subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
 
 
 def _helm() -> Iterator[Figure]:
-    old = helmsdk.Chart.load(str(EXAMPLES / "basic-app/v1"))
-    new = helmsdk.Chart.load(str(EXAMPLES / "basic-app/v2"))
-    rounds = [_install_and_upgrade(old, new) for _ in range(TIMES)]
+    rounds = [_install_and_upgrade() for _ in range(TIMES)]
     yield Figure("one real Helm install", f"{min(install for install, _ in rounds):.3f} s")
     yield Figure("one real Helm upgrade", f"{min(upgrade for _, upgrade in rounds):.3f} s")
 
 
-def _install_and_upgrade(old: helmsdk.Chart, new: helmsdk.Chart) -> tuple[float, float]:
+def _install_and_upgrade() -> tuple[float, float]:
+    old = helmsdk.Chart.load(str(EXAMPLES / "basic-app/v1"))
+    new = helmsdk.Chart.load(str(EXAMPLES / "basic-app/v2"))
     with Server(Cluster(), actor="helm") as server:
         config = helmsdk.Config(kubeconfig_content=server.kubeconfig(), namespace="default")
         context = helmsdk.HelmContext()
