@@ -5,6 +5,7 @@ Read from `api/discovery/*.json` of Kubernetes 1.34; which versions a minor serv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -12,101 +13,103 @@ from msgspec import Struct
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 # Kind, plural, scope, short names, categories, subresources; `-` is none. `name@minor` came with that minor.
+# A list that ends in a comma goes on.
 _TABLE = """
 apiregistration.k8s.io
-  APIService                        apiservices                        cluster     -         api-extensions  status
+  APIService                       apiservices                       cluster    -        api-extensions status
 (core)
-  Binding                           bindings                           namespaced  -         -               -
-  ComponentStatus                   componentstatuses                  cluster     cs        -               -
-  ConfigMap                         configmaps                         namespaced  cm        -               -
-  Endpoints                         endpoints                          namespaced  ep        -               -
-  Event                             events                             namespaced  ev        -               -
-  LimitRange                        limitranges                        namespaced  limits    -               -
-  Namespace                         namespaces                         cluster     ns        -               finalize,status
-  Node                              nodes                              cluster     no        -               proxy,status
-  PersistentVolumeClaim             persistentvolumeclaims             namespaced  pvc       -               status
-  PersistentVolume                  persistentvolumes                  cluster     pv        -               status
-  Pod                               pods                               namespaced  po        all             attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize@33,status
-  PodTemplate                       podtemplates                       namespaced  -         -               -
-  ReplicationController             replicationcontrollers             namespaced  rc        all             scale,status
-  ResourceQuota                     resourcequotas                     namespaced  quota     -               status
-  Secret                            secrets                            namespaced  -         -               -
-  ServiceAccount                    serviceaccounts                    namespaced  sa        -               token
-  Service                           services                           namespaced  svc       all             proxy,status
+  Binding                          bindings                          namespaced -        -              -
+  ComponentStatus                  componentstatuses                 cluster    cs       -              -
+  ConfigMap                        configmaps                        namespaced cm       -              -
+  Endpoints                        endpoints                         namespaced ep       -              -
+  Event                            events                            namespaced ev       -              -
+  LimitRange                       limitranges                       namespaced limits   -              -
+  Namespace                        namespaces                        cluster    ns       -              finalize,status
+  Node                             nodes                             cluster    no       -              proxy,status
+  PersistentVolumeClaim            persistentvolumeclaims            namespaced pvc      -              status
+  PersistentVolume                 persistentvolumes                 cluster    pv       -              status
+  Pod                              pods                              namespaced po       all            attach,
+    binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize@33,status
+  PodTemplate                      podtemplates                      namespaced -        -              -
+  ReplicationController            replicationcontrollers            namespaced rc       all            scale,status
+  ResourceQuota                    resourcequotas                    namespaced quota    -              status
+  Secret                           secrets                           namespaced -        -              -
+  ServiceAccount                   serviceaccounts                   namespaced sa       -              token
+  Service                          services                          namespaced svc      all            proxy,status
 apps
-  ControllerRevision                controllerrevisions                namespaced  -         -               -
-  DaemonSet                         daemonsets                         namespaced  ds        all             status
-  Deployment                        deployments                        namespaced  deploy    all             scale,status
-  ReplicaSet                        replicasets                        namespaced  rs        all             scale,status
-  StatefulSet                       statefulsets                       namespaced  sts       all             scale,status
+  ControllerRevision               controllerrevisions               namespaced -        -              -
+  DaemonSet                        daemonsets                        namespaced ds       all            status
+  Deployment                       deployments                       namespaced deploy   all            scale,status
+  ReplicaSet                       replicasets                       namespaced rs       all            scale,status
+  StatefulSet                      statefulsets                      namespaced sts      all            scale,status
 events.k8s.io
-  Event                             events                             namespaced  ev        -               -
+  Event                            events                            namespaced ev       -              -
 authentication.k8s.io
-  SelfSubjectReview                 selfsubjectreviews                 cluster     -         -               -
-  TokenReview                       tokenreviews                       cluster     -         -               -
+  SelfSubjectReview                selfsubjectreviews                cluster    -        -              -
+  TokenReview                      tokenreviews                      cluster    -        -              -
 authorization.k8s.io
-  LocalSubjectAccessReview          localsubjectaccessreviews          namespaced  -         -               -
-  SelfSubjectAccessReview           selfsubjectaccessreviews           cluster     -         -               -
-  SelfSubjectRulesReview            selfsubjectrulesreviews            cluster     -         -               -
-  SubjectAccessReview               subjectaccessreviews               cluster     -         -               -
+  LocalSubjectAccessReview         localsubjectaccessreviews         namespaced -        -              -
+  SelfSubjectAccessReview          selfsubjectaccessreviews          cluster    -        -              -
+  SelfSubjectRulesReview           selfsubjectrulesreviews           cluster    -        -              -
+  SubjectAccessReview              subjectaccessreviews              cluster    -        -              -
 autoscaling
-  HorizontalPodAutoscaler           horizontalpodautoscalers           namespaced  hpa       all             status
+  HorizontalPodAutoscaler          horizontalpodautoscalers          namespaced hpa      all            status
 batch
-  CronJob                           cronjobs                           namespaced  cj        all             status
-  Job                               jobs                               namespaced  -         all             status
+  CronJob                          cronjobs                          namespaced cj       all            status
+  Job                              jobs                              namespaced -        all            status
 certificates.k8s.io
-  CertificateSigningRequest         certificatesigningrequests         cluster     csr       -               approval,status
-  ClusterTrustBundle                clustertrustbundles                cluster     -         -               -
-  PodCertificateRequest             podcertificaterequests             namespaced  -         -               status
+  CertificateSigningRequest        certificatesigningrequests        cluster    csr      -              approval,status
+  ClusterTrustBundle               clustertrustbundles               cluster    -        -              -
+  PodCertificateRequest            podcertificaterequests            namespaced -        -              status
 networking.k8s.io
-  IngressClass                      ingressclasses                     cluster     -         -               -
-  Ingress                           ingresses                          namespaced  ing       -               status
-  IPAddress                         ipaddresses                        cluster     ip        -               -
-  NetworkPolicy                     networkpolicies                    namespaced  netpol    -               -
-  ServiceCIDR                       servicecidrs                       cluster     -         -               status
+  IngressClass                     ingressclasses                    cluster    -        -              -
+  Ingress                          ingresses                         namespaced ing      -              status
+  IPAddress                        ipaddresses                       cluster    ip       -              -
+  NetworkPolicy                    networkpolicies                   namespaced netpol   -              -
+  ServiceCIDR                      servicecidrs                      cluster    -        -              status
 policy
-  PodDisruptionBudget               poddisruptionbudgets               namespaced  pdb       -               status
+  PodDisruptionBudget              poddisruptionbudgets              namespaced pdb      -              status
 rbac.authorization.k8s.io
-  ClusterRoleBinding                clusterrolebindings                cluster     -         -               -
-  ClusterRole                       clusterroles                       cluster     -         -               -
-  RoleBinding                       rolebindings                       namespaced  -         -               -
-  Role                              roles                              namespaced  -         -               -
+  ClusterRoleBinding               clusterrolebindings               cluster    -        -              -
+  ClusterRole                      clusterroles                      cluster    -        -              -
+  RoleBinding                      rolebindings                      namespaced -        -              -
+  Role                             roles                             namespaced -        -              -
 storage.k8s.io
-  CSIDriver                         csidrivers                         cluster     -         -               -
-  CSINode                           csinodes                           cluster     -         -               -
-  CSIStorageCapacity                csistoragecapacities               namespaced  -         -               -
-  StorageClass                      storageclasses                     cluster     sc        -               -
-  VolumeAttachment                  volumeattachments                  cluster     -         -               status
-  VolumeAttributesClass             volumeattributesclasses            cluster     vac       -               -
+  CSIDriver                        csidrivers                        cluster    -        -              -
+  CSINode                          csinodes                          cluster    -        -              -
+  CSIStorageCapacity               csistoragecapacities              namespaced -        -              -
+  StorageClass                     storageclasses                    cluster    sc       -              -
+  VolumeAttachment                 volumeattachments                 cluster    -        -              status
+  VolumeAttributesClass            volumeattributesclasses           cluster    vac      -              -
 admissionregistration.k8s.io
-  MutatingAdmissionPolicy           mutatingadmissionpolicies          cluster     -         api-extensions  -
-  MutatingAdmissionPolicyBinding    mutatingadmissionpolicybindings    cluster     -         api-extensions  -
-  MutatingWebhookConfiguration      mutatingwebhookconfigurations      cluster     -         api-extensions  -
-  ValidatingAdmissionPolicy         validatingadmissionpolicies        cluster     -         api-extensions  status
-  ValidatingAdmissionPolicyBinding  validatingadmissionpolicybindings  cluster     -         api-extensions  -
-  ValidatingWebhookConfiguration    validatingwebhookconfigurations    cluster     -         api-extensions  -
+  MutatingAdmissionPolicy          mutatingadmissionpolicies         cluster    -        api-extensions -
+  MutatingAdmissionPolicyBinding   mutatingadmissionpolicybindings   cluster    -        api-extensions -
+  MutatingWebhookConfiguration     mutatingwebhookconfigurations     cluster    -        api-extensions -
+  ValidatingAdmissionPolicy        validatingadmissionpolicies       cluster    -        api-extensions status
+  ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings cluster    -        api-extensions -
+  ValidatingWebhookConfiguration   validatingwebhookconfigurations   cluster    -        api-extensions -
 apiextensions.k8s.io
-  CustomResourceDefinition          customresourcedefinitions          cluster     crd,crds  api-extensions  status
+  CustomResourceDefinition         customresourcedefinitions         cluster    crd,crds api-extensions status
 scheduling.k8s.io
-  PriorityClass                     priorityclasses                    cluster     pc        -               -
+  PriorityClass                    priorityclasses                   cluster    pc       -              -
 coordination.k8s.io
-  Lease                             leases                             namespaced  -         -               -
+  Lease                            leases                            namespaced -        -              -
 node.k8s.io
-  RuntimeClass                      runtimeclasses                     cluster     -         -               -
+  RuntimeClass                     runtimeclasses                    cluster    -        -              -
 discovery.k8s.io
-  EndpointSlice                     endpointslices                     namespaced  -         -               -
+  EndpointSlice                    endpointslices                    namespaced -        -              -
 resource.k8s.io
-  DeviceClass                       deviceclasses                      cluster     -         -               -
-  DeviceTaintRule                   devicetaintrules                   cluster     -         -               status
-  ResourceClaim                     resourceclaims                     namespaced  -         -               status
-  ResourceClaimTemplate             resourceclaimtemplates             namespaced  -         -               -
-  ResourceSlice                     resourceslices                     cluster     -         -               -
+  DeviceClass                      deviceclasses                     cluster    -        -              -
+  DeviceTaintRule                  devicetaintrules                  cluster    -        -              status
+  ResourceClaim                    resourceclaims                    namespaced -        -              status
+  ResourceClaimTemplate            resourceclaimtemplates            namespaced -        -              -
+  ResourceSlice                    resourceslices                    cluster    -        -              -
 flowcontrol.apiserver.k8s.io
-  FlowSchema                        flowschemas                        cluster     -         -               status
-  PriorityLevelConfiguration        prioritylevelconfigurations        cluster     -         -               status
+  FlowSchema                       flowschemas                       cluster    -        -              status
+  PriorityLevelConfiguration       prioritylevelconfigurations       cluster    -        -              status
 storagemigration.k8s.io
-  StorageVersionMigration           storageversionmigrations           cluster     -         -               status
-"""  # noqa: E501
+  StorageVersionMigration          storageversionmigrations          cluster    -        -              status
+"""
 
 # What may be done with a kind, where that is not everything.
 _VERBS = {
@@ -220,7 +223,7 @@ def subresource_kind(kind: ServedKind, name: str) -> str:
 
 def _entries() -> Iterator[Entry]:
     group = ""
-    for line in _TABLE.strip().splitlines():
+    for line in re.sub(r",\s+", ",", _TABLE).strip().splitlines():
         if not line.startswith(" "):
             group = "" if line == "(core)" else line
             continue
