@@ -25,7 +25,11 @@ ALIAS_SHARE_MAX = 0.99
 VALUES_MAX = 4_000_000
 """Limits on what aliases may blow up, after `allowedAliasRatio` in decode.go of go.yaml.in/yaml/v2."""
 
+_ANCHOR = re.compile(r"(?:^|[\s\[{,])&[^\s&,\[\]{}]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+_OPEN = (0, 0)
+"""Of a node that is still being weighed."""
 
 Path = tuple[str | int, ...]
 
@@ -39,12 +43,13 @@ class Refused(Exception):
         self.index = index
 
 
+@lru_cache(maxsize=512)
 def body_of(content: str) -> Any:
-    """What the first document in `content` says; None where there is none."""
+    """What the first document in `content` says; None where there is none. Steps of a trial say the same again."""
     node = _composed(content)
     if node is None:
         return None
-    if "*" in content:
+    if _ANCHOR.search(content):
         _weigh(node)
     return _value(node)
 
@@ -157,27 +162,28 @@ def _refused(error: yaml.YAMLError, content: str) -> Refused:
 
 def _weigh(root: yaml.Node) -> None:
     """Refuse aliases that multiply: count what they stand for without ever writing it out."""
-    weights: dict[int, int] = {}
-    heights: dict[int, int] = {}
+    known: dict[int, tuple[int, int]] = {}
     aliased = 0
 
-    def weigh(node: yaml.Node) -> int:
+    def weigh(node: yaml.Node) -> tuple[int, int]:
+        """How many values a node stands for, and how deep they nest."""
         nonlocal aliased
-        known = weights.get(id(node))
-        if known == 0:
-            raise Refused("an anchor's value contains itself", start_of(node))
-        if known is not None:
-            aliased += known
-            return known
-        weights[id(node)] = 0
-        children = _children(node)
-        weights[id(node)] = weight = 1 + sum(weigh(child) for child in children)
-        heights[id(node)] = 1 + max((heights[id(child)] for child in children), default=0)
-        if heights[id(node)] > NESTING_MAX:
+        if isinstance(node, yaml.ScalarNode):
+            return 1, 1
+        if found := known.get(id(node)):
+            if found == _OPEN:
+                raise Refused("an anchor's value contains itself", start_of(node))
+            aliased += found[0]
+            return found
+        known[id(node)] = _OPEN
+        below = [weigh(child) for child in _children(node)]
+        weight, height = 1 + sum(w for w, _ in below), 1 + max((h for _, h in below), default=0)
+        if height > NESTING_MAX:
             raise Refused(f"nested more than {NESTING_MAX} deep", start_of(node))
-        return weight
+        known[id(node)] = weight, height
+        return weight, height
 
-    total = weigh(root)
+    total, _ = weigh(root)
     blown = aliased > ALIASES_FREE and total > VALUES_FREE and aliased / total > ALIAS_SHARE_MAX
     if blown or (aliased and total > VALUES_MAX):
         raise Refused("document contains excessive aliasing", start_of(root))

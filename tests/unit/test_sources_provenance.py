@@ -1,4 +1,4 @@
-"""Every rendered line of a template, with the line that it came from: `=` exact, `~` near, `?` only the file."""
+"""Every rendered line of a template after the line it came from: `=` exact, `~` near, `_` in a file of helpers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 from chartfolder import CHART, write
 
 from seatrial import helmsdk
-from seatrial.sources.provenance import marked, provenance
+from seatrial.resource import Place
+from seatrial.sources.provenance import copies, provenance
 from seatrial.text import Text
 
-SIGNS = {"exact": "=", "near": "~", "file": "?"}
+SIGNS = {"exact": "=", "near": "~"}
 
 HELPERS = """\
 {{- define "labels" -}}
@@ -22,30 +23,36 @@ tier: y
 {{- define "whole" -}}
 kind: Whole
 metadata: {}
+{{ include "labels" . }}
 {{- end }}
+{{- define "more" }}
+more: yes
+{{- toYaml .labels | nindent 0 }}
+{{ end -}}
 """
 
 
 def shown(template: str, values: dict[str, Any], tmp_path: Path) -> str:
     """The rendered text, each line after its origin."""
-    write(tmp_path, {"Chart.yaml": CHART, "templates/_helpers.tpl": HELPERS, "templates/t.yaml": template})
-    rendered = _render(tmp_path, values)
-    again = marked(Text("t.yaml", template))
-    assert again is not None
-    write(tmp_path, {"templates/t.yaml": again.content})
-    found = provenance(Text("t.yaml", rendered), _render(tmp_path, values))
+    texts = [Text("_helpers.tpl", HELPERS), Text("t.yaml", template)]
+    write(tmp_path, {"Chart.yaml": CHART, **{f"templates/{text.path}": text.content for text in texts}})
+    rendered = _render(tmp_path, values, "t.yaml")
+    made = copies({"t": texts[1]}, texts)
+    write(tmp_path, {"templates/_named.tpl": made.named, "templates/copy.yaml": made.templates["t"]})
+    found = provenance(Text("t.yaml", rendered), _render(tmp_path, values, "copy.yaml"), made.files)
     lines = []
     offset = 0
     for line in rendered.splitlines(keepends=True):
-        origin = found.at(offset + len(line) - len(line.lstrip(" ")))
-        lines.append(f"{origin.line}{SIGNS[origin.sure]} {line.rstrip()}" if line.strip() else "")
+        place = found.at(offset + len(line) - len(line.lstrip(" ")))
+        helper = "_" if place.file == "_helpers.tpl" else ""
+        lines.append(f"{helper}{place.line}{SIGNS[place.sure]} {line.rstrip()}" if line.strip() else "")
         offset += len(line)
     return "\n".join(lines).strip("\n")
 
 
-def _render(folder: Path, values: dict[str, Any]) -> str:
+def _render(folder: Path, values: dict[str, Any], template: str) -> str:
     with helmsdk.Chart.load(folder) as chart:
-        return helmsdk.render(chart, values, name="r", namespace="d")["demo/templates/t.yaml"]
+        return helmsdk.render(chart, values, name="r", namespace="d")[f"demo/templates/{template}"]
 
 
 def test_a_loop_gives_the_same_lines_again_and_again(tmp_path: Path) -> None:
@@ -79,26 +86,40 @@ def test_the_branch_that_was_taken_is_known_even_where_both_read_the_same(
     assert shown(template, {"on": chosen}, tmp_path) == f"{line}= kind: A\n6= name: b"
 
 
-def test_what_an_include_wrote_is_near_the_line_that_calls_it(tmp_path: Path) -> None:
+def test_what_a_named_template_writes_was_written_there(tmp_path: Path) -> None:
     template = """\
 labels:
   {{- include "labels" . | nindent 2 }}
+  {{- include "more" (dict "labels" .Values.labels) | nindent 2 }}
 annotations: {{ include "labels" . | quote }}
+first: {{ include "labels" . | trunc 6 }}
+{{ template "whole" . }}
 tier: {{ .Release.Name }}
 """
     assert (
-        shown(template, {}, tmp_path)
+        shown(template, {"labels": {"a": 1, "b": 2}}, tmp_path)
         == """\
 1= labels:
-2~   app: x
-2~   tier: y
-3= annotations: "app: x\\ntier: y"
-4= tier: r"""
+_2=   app: x
+_3=   tier: y
+
+_11=   more: yes
+3~   a: 1
+3~   b: 2
+
+4= annotations: "app: x\\ntier: y"
+5= first: app: x
+_6= kind: Whole
+_7= metadata: {}
+_2= app: x
+_3= tier: y
+7= tier: r"""
     )
 
 
-def test_a_whole_file_may_be_an_include(tmp_path: Path) -> None:
-    assert shown('{{ include "whole" . }}\n', {}, tmp_path) == "1~ kind: Whole\n1~ metadata: {}"
+def test_a_named_template_that_is_written_twice_is_near_the_line_that_calls_it(tmp_path: Path) -> None:
+    template = '{{ define "labels" }}app: mine{{ end }}\nlabels:\n  {{- include "labels" . | nindent 2 }}\n'
+    assert shown(template, {}, tmp_path) == "2= labels:\n3~   app: x\n3~   tier: y"
 
 
 def test_values_written_out_are_near_the_line_that_writes_them(tmp_path: Path) -> None:
@@ -202,15 +223,14 @@ def test_what_differs_each_time_is_near_and_the_rest_is_exact(tmp_path: Path) ->
 
 
 def test_a_template_that_uses_our_marks_is_left_alone() -> None:
-    assert marked(Text("t.yaml", "kind: \ue000\n")) is None
-    nowhere = provenance(Text("t.yaml", "kind: \ue000\n"), None).at(3)
-    assert (nowhere.line, nowhere.sure) == (1, "file")
+    text = Text("t.yaml", "kind: \ue000\n")
+    made = copies({"t": text}, [text])
+    assert made.templates == {}
+    assert provenance(text, "", made.files).at(3) == Place("t.yaml", 1, "file")
 
 
 def test_lines_that_come_and_go_are_never_called_exact() -> None:
-    once = "a: 1\nb: 2\nz: 9\n"
-    template = Text("t.yaml", "a: 1\nb: 2\nc: {{ .x }}\nz: 9\n")
-    again = marked(template)
-    assert again is not None
-    found = provenance(Text("t.yaml", once), again.content)
-    assert [(o.line, o.sure) for o in map(found.at, (0, 5, 10))] == [(1, "near"), (2, "near"), (4, "near")]
+    text = Text("t.yaml", "a: 1\nb: 2\nc: 3\nz: 9\n")
+    made = copies({"t": text}, [text])
+    found = provenance(Text("t.yaml", "a: 1\nb: 2\nz: 9\n"), made.templates["t"], made.files)
+    assert [found.at(offset) for offset in (0, 5, 10)] == [Place("t.yaml", line, "near") for line in (1, 2, 4)]

@@ -8,7 +8,7 @@ from chartfolder import CHART, config_map, write
 
 from seatrial.case import Release
 from seatrial.errors import CannotContinue
-from seatrial.resource import Ref
+from seatrial.resource import Place, Ref
 from seatrial.sources.chart import open_chart
 from seatrial.sources.rendering import render
 
@@ -140,14 +140,20 @@ metadata:
   annotations:
     checksum: {{ include (print $.Template.BasePath "/other.yaml") . | sha256sum }}
 """
-    helpers = '{{ define "labels" }}app: x{{ end }}'
+    helpers = '{{ define "labels" }}\napp: x\n{{ toYaml .Values.labels }}{{ end }}'
     release = _rendered(
-        {"templates/a.yaml": template, "templates/_h.tpl": helpers, "templates/other.yaml": config_map("other")}
+        {"templates/a.yaml": template, "templates/_h.tpl": helpers, "templates/other.yaml": config_map("other")},
+        {"labels": {"given": "x"}},
     )
     first = release.resources[0]
-    paths = (("name",), ("labels", "app"), ("annotations", "checksum"), ("none",))
-    places = [first.place("metadata", *path) for path in paths]
-    assert [(place.line, place.sure) for place in places] == [(4, "exact"), (5, "near"), (7, "exact"), (3, "exact")]
+    paths = (("name",), ("labels", "app"), ("labels", "given"), ("annotations", "checksum"), ("none",))
+    assert [first.place("metadata", *path) for path in paths] == [
+        Place("v2/templates/a.yaml", 4, "exact"),
+        Place("v2/templates/_h.tpl", 2, "exact"),
+        Place("v2/templates/a.yaml", 5, "near"),
+        Place("v2/templates/a.yaml", 7, "exact"),
+        Place("v2/templates/a.yaml", 3, "exact"),
+    ]
 
 
 def test_a_template_that_parses_another_one_still_has_its_lines() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -89,6 +89,15 @@ def find_file(files: ChartFiles, rendered: str) -> TemplateFile | None:
     if path not in chart.files:
         return None
     return TemplateFile(tuple(inner), path, as_text(chart.shown + path, chart.files[path], "read the template"))
+
+
+def template_texts(chart: ChartFiles) -> Iterator[Text]:
+    """Every template of a chart and of those within it, named ones included."""
+    for path, content in chart.files.items():
+        if path.startswith("templates/"):
+            yield as_text(chart.shown + path, content, "read the template")
+    for subchart in chart.subcharts.values():
+        yield from template_texts(subchart)
 
 
 def _replaced(chart: ChartFiles, texts: Mapping[str, str]) -> tuple[set[str], ChartFiles]:

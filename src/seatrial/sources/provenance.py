@@ -1,47 +1,45 @@
 """Where rendered text was written: the line of its template, and how sure that is. Renders nothing itself.
 
-A copy of the template is rendered, with a mark before every piece of its text and every action that gives text. Taken
+A copy of each template is rendered, with a mark before every piece of its text and every action that gives text. Taken
 out again, the marks must leave what the template itself gave; then each says where what follows it was written. Marks
-stand only in text that goes straight to the output, so they change nothing that the template could look at.
+stand only in text that goes straight to the output, so they change nothing that a template could look at. That holds
+for a named template too, where an action does nothing with it but write it out: there, the copy calls a marked copy.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
 
-from seatrial.resource import Sure
+from seatrial.resource import Place
+from seatrial.sources.gotemplate import Piece, definitions, pieces
 from seatrial.text import Edit, Span, Text, edited
 
 Writer = Literal["text", "value", "call"]
 """What wrote a piece: the template's own text, the value of an action, or something that an action called."""
 
-# An action of a Go template: whether it trims the text before it, what it says, whether it trims the text after it.
-_ACTION = re.compile(
-    r"\{\{(?P<before>-(?=\s))?"
-    r"(?P<says>\s*/\*.*?\*/\s*?|(?:[^\"`'}]|\"(?:\\.|[^\"\\])*\"|`[^`]*`|'(?:\\.|[^'\\])*'|\}(?!\}))*?)"
-    r"(?P<after>(?<=\s)-)?\}\}",
-    re.DOTALL,
-)
-_SILENT = re.compile(r"/\*|\$\w*(\s*,\s*\$\w+)?\s*:?=[^=]|(if|else|range|with|end|define|break|continue|fail)\b")
-_OPENS = re.compile(r"(if|range|with|define|block)\b")
 _CALLS = re.compile(r"\b(include|template|block|tpl|toYaml|toYamlPretty|nindent|indent|Files)\b")
-_ENDS = re.compile(r"end\b")
-_LINE = re.compile(r"[^\n]*\n?")
-_SPACE = " \t\r\n"
+_PLAIN_CALL = re.compile(r"""(?:include|template)\s+("[^"\\]+")\s([^|"`]|"[^"]*")*(?:\|\s*n?indent\s+\d+)?""")
+"""A named template that is written out as it is, but for the margin before its lines."""
+_COPIED = ".marked"
 
-_MARK = "\ue000{line} {writer}\ue001"
-_MARKED = re.compile(r"\ue000(\d+) (\w+)\ue001")
+_MARK = "\ue000{file} {line} {writer}\ue001"
+_MARKED = re.compile(r"\ue000(\d+) (\d+) (\w+)\ue001")
 _RESERVED = ("\ue000", "\ue001")
 
 
-class Origin(Struct, frozen=True):
-    line: int
-    sure: Sure
+class Copies(Struct, frozen=True):
+    """Marked copies of templates, by the names of those, and one of the named templates they call."""
+
+    templates: Mapping[str, str]
+    named: str
+    files: tuple[str, ...]
+    """The files that the marks speak of, by number, as the user would type them."""
 
 
 class Provenance(Struct, frozen=True):
@@ -52,31 +50,33 @@ class Provenance(Struct, frozen=True):
     """What the copy gave, without its marks: the same text, unless the template makes things up as it goes."""
     offsets: tuple[int, ...] = ()
     """Where in the shadow each piece begins."""
-    lines: tuple[int, ...] = ()
+    places: tuple[Place, ...] = ()
     writers: tuple[str, ...] = ()
 
-    def at(self, offset: int) -> Origin:
-        """The origin of the character at `offset` of the rendered text."""
-        if not self.offsets:
-            return Origin(1, "file")
+    def at(self, offset: int) -> Place:
+        """Where the character at `offset` of the rendered text was written."""
         found, same = self._in_shadow(offset)
         piece = bisect_right(self.offsets, found) - 1
         if piece < 0:
-            return Origin(1, "file")
-        return Origin(self.lines[piece], "exact" if same and self._wrote_one_line(piece) else "near")
+            return Place(self.rendered.path, 1, "file")
+        place = self.places[piece]
+        if same and self._wrote_one_line(piece):
+            return place
+        # What a named template did not write itself is best looked for where it was called.
+        own = (self.places[n] for n in range(piece, -1, -1) if self.places[n].file == self.rendered.path)
+        return Place(self.rendered.path, next(own, place).line, "near")
 
     def _in_shadow(self, offset: int) -> tuple[int, bool]:
-        """The same character of the shadow, and whether its line reads the same there."""
+        """The same character of the shadow, and whether its line is there and reads the same."""
         if self.rendered.content == self.shadow.content:
             return offset, True
         line = self.rendered.line(offset)
-        other = self.shadow.content.count("\n") - self.rendered.content.count("\n")
-        same_above = self.rendered.line_at(line) == self.shadow.line_at(line)
-        there = line if other == 0 or same_above else line + other
-        text = self.shadow.line_at(max(there, 1))
-        same = text == self.rendered.line_at(line)
-        column = self.rendered.column(offset) - 1 if same else len(text) - len(text.lstrip())
-        return self.shadow.start_of(max(there, 1)) + column, same and other == 0
+        words = self.rendered.line_at(line)
+        more = self.shadow.content.count("\n") - self.rendered.content.count("\n")
+        there = line if not more or words == self.shadow.line_at(line) else max(line + more, 1)
+        text = self.shadow.line_at(there)
+        column = self.rendered.column(offset) - 1 if text == words else len(text) - len(text.lstrip())
+        return self.shadow.start_of(there) + column, text == words and not more
 
     def _wrote_one_line(self, piece: int) -> bool:
         if self.writers[piece] != "value":
@@ -85,54 +85,57 @@ class Provenance(Struct, frozen=True):
         return "\n" not in self.shadow.content[self.offsets[piece] : end].strip()
 
 
-def marked(template: Text) -> Text | None:
-    """The template with its marks; None where it uses the very characters that marks are made of."""
-    if any(character in template.content for character in _RESERVED):
-        return None
-    marks = (
-        Edit(Span(offset, offset), _MARK.format(line=template.line(at), writer=writer))
-        for offset, at, writer in _marks(template.content)
+def copies(templates: Mapping[str, Text], all_files: Iterable[Text]) -> Copies:
+    """Marked copies of templates. `all_files` are those where named templates may be defined."""
+    usable = [text for text in all_files if not any(character in text.content for character in _RESERVED)]
+    numbers = {text.path: number for number, text in enumerate(usable)}
+    defined = [(text, definition) for text in usable for definition in definitions(text.content)]
+    times = Counter(definition.name for _, definition in defined)
+    # Of two templates with one name Helm takes the one it reads last; we do not guess which that is.
+    known = {name for name, count in times.items() if count == 1}
+    named = (
+        '{{ define "'
+        + definition.name
+        + _COPIED
+        + f'" {"-" if definition.trims_start else ""}}}}}'
+        + _marked(text, numbers[text.path], known, definition.start, definition.end)
+        + f"{{{{{'- ' if definition.trims_end else ''}end }}}}"
+        for text, definition in defined
+        if definition.name in known
     )
-    return edited(template, marks)
+    marked = {
+        name: _marked(text, numbers[text.path], known) for name, text in templates.items() if text.path in numbers
+    }
+    return Copies(marked, "\n".join(named), tuple(numbers))
 
 
-def provenance(rendered: Text, marked_rendering: str | None) -> Provenance:
-    """`marked_rendering` is what the marked template gave; None where it gave nothing."""
-    parts = _MARKED.split(marked_rendering or "")
-    clean: list[str] = [parts[0]]
+def provenance(rendered: Text, copied: str, files: tuple[str, ...]) -> Provenance:
+    """`copied` is what the copy of the template gave; empty where it gave nothing."""
+    first, *rest = _MARKED.split(copied)
+    clean = [first]
     offsets: list[int] = []
-    length = len(parts[0])
-    for text in parts[3::3]:
+    length = len(first)
+    for text in rest[3::4]:
         offsets.append(length)
         clean.append(text)
         length += len(text)
-    shadow = Text(rendered.path, "".join(clean))
-    return Provenance(rendered, shadow, tuple(offsets), tuple(map(int, parts[1::3])), tuple(parts[2::3]))
+    places = (Place(files[int(file)], int(line)) for file, line in zip(rest[0::4], rest[1::4], strict=True))
+    return Provenance(rendered, Text(rendered.path, "".join(clean)), tuple(offsets), tuple(places), tuple(rest[2::4]))
 
 
-def _marks(content: str) -> Iterator[tuple[int, int, Writer]]:
-    """Where to put each mark, the character whose line it tells, and who writes there."""
-    inside: list[str] = []
-    start = 0
-    for action in _ACTION.finditer(content):
-        says = action["says"].strip()
-        text = content[start : action.start()]
-        end = start + len(text.rstrip(_SPACE) if action["before"] else text)
-        if not {"define", "block"} & set(inside):
-            yield from _text_marks(content, start, end)
-            if says and not _SILENT.match(says):
-                yield end, action.start(), "call" if _CALLS.search(says) else "value"
-        if opens := _OPENS.match(says):
-            inside.append(opens[1])
-        elif _ENDS.match(says) and inside:
-            inside.pop()
-        start = action.end()
-    yield from _text_marks(content, start, len(content))
+def _marked(text: Text, number: int, known: set[str], start: int = 0, end: int | None = None) -> str:
+    end = len(text.content) if end is None else end
+    edits = [edit for piece in pieces(text.content, start, end) for edit in _edits(text, piece, number, known)]
+    after = len(text.content) - end
+    whole = edited(text, edits).content
+    return whole[start : len(whole) - after]
 
 
-def _text_marks(content: str, start: int, end: int) -> Iterator[tuple[int, int, Writer]]:
-    """A mark before the first character of each line that is no space: spaces may be trimmed, and must be as before."""
-    for line in _LINE.finditer(content, start, end):
-        if words := line[0].lstrip(_SPACE):
-            at = line.end() - len(words)
-            yield at, at, "text"
+def _edits(text: Text, piece: Piece, number: int, known: set[str]) -> Iterator[Edit]:
+    writer: Writer = "text" if not piece.says else "call" if _CALLS.search(piece.says) else "value"
+    mark = _MARK.format(file=number, line=text.line(piece.start), writer=writer)
+    yield Edit(Span(piece.mark, piece.mark), mark)
+    call = _PLAIN_CALL.fullmatch(piece.says)
+    if call and call[1].strip('"') in known:
+        name_end = text.content.index(call[1], piece.start) + len(call[1]) - 1
+        yield Edit(Span(name_end, name_end), _COPIED)

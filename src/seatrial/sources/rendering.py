@@ -15,11 +15,11 @@ from seatrial.case import Release
 from seatrial.errors import CannotContinue
 from seatrial.helmsdk import HelmError
 from seatrial.resource import Body, Place
-from seatrial.sources.chart import ChartSource, find_file
+from seatrial.sources.chart import ChartSource, find_file, template_texts
 from seatrial.sources.chartfiles import archived, with_file
 from seatrial.sources.files import shown
 from seatrial.sources.objects import Found, Where, defined_scopes, objects_in, resources
-from seatrial.sources.provenance import Provenance, marked, provenance
+from seatrial.sources.provenance import Provenance, copies, provenance
 from seatrial.text import Span, Text
 from seatrial.yamlfile import BrokenYaml, Document, documents, parse
 
@@ -46,6 +46,13 @@ class Rendered(Struct, frozen=True):
 
     texts: Texts
     crds: list[dict[str, str]]
+
+
+class Shadow(Struct, frozen=True):
+    """What marked copies of the templates gave, and the files that their marks speak of."""
+
+    texts: Texts
+    files: tuple[str, ...]
 
 
 def render(
@@ -114,36 +121,37 @@ def _manifests(texts: Texts) -> list[str]:
     return sorted(wanted, key=str.encode)
 
 
-def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[], Texts]) -> Iterator[Found]:
+def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[], Shadow]) -> Iterator[Found]:
     file = find_file(rendering.chart.files, name)
     text = Text(file.text.path if file else name, content)
 
     @cache
     def origins() -> Provenance:
-        return provenance(text, shadow().get(name + _COPY))
+        return provenance(text, shadow().texts.get(name + _COPY, ""), shadow().files)
 
     def where(_: Document, offset: int) -> Place:
-        origin = origins().at(offset)
-        return Place(text.path, origin.line, origin.sure)
+        return origins().at(offset)
 
     for span in _split(content):
         yield from objects_in(_parsed(text, span, name, where), text.path, where)
 
 
-def _shadow(rendering: Rendering, names: Iterable[str]) -> Texts:
+def _shadow(rendering: Rendering, names: Iterable[str]) -> Shadow:
     """What marked copies of these templates give; nothing where they fail.
 
     Copies, since templates look at each other: for a checksum, say, which must be of the text without marks.
     """
     files = rendering.chart.files
-    for name in names:
-        if (file := find_file(files, name)) and (copy := marked(file.text)):
-            files = with_file(files, file.inner, file.path + _COPY, copy.content.encode())
+    templates = {name: file for name in names if (file := find_file(files, name))}
+    made = copies({name: file.text for name, file in templates.items()}, template_texts(files))
+    files = with_file(files, (), f"templates/_seatrial{_COPY}", made.named.encode())
+    for name, content in made.templates.items():
+        files = with_file(files, templates[name].inner, templates[name].path + _COPY, content.encode())
     chart = replace(rendering.chart, archive=archived(files, rendering.chart.name))
     try:
-        return _rendered(replace(rendering, chart=chart)).texts
+        return Shadow(_rendered(replace(rendering, chart=chart)).texts, made.files)
     except CannotContinue:
-        return {}
+        return Shadow({}, ())
 
 
 def _split(content: str) -> Iterator[Span]:
