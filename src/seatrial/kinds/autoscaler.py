@@ -10,6 +10,12 @@ from seatrial.kinds.conditions import condition
 from seatrial.kinds.objectmeta import is_going, namespace_of
 from seatrial.resource import Body, Ref, dig, group_of
 
+CPU_LOAD = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
+"""What is measured where nothing is said."""
+
 
 def needs(scaler: Body) -> Iterator[Need]:
     if target := _target(scaler):
@@ -35,7 +41,10 @@ def behave(scaler: Body, world: World) -> Acts:
 
 
 def default(scaler: Body) -> Body:
-    return {**scaler, "spec": {"minReplicas": 1, **(scaler.get("spec") or {})}}
+    spec = {"minReplicas": 1, **(scaler.get("spec") or {})}
+    if str(scaler.get("apiVersion")).endswith("/v2"):
+        spec.setdefault("metrics", [CPU_LOAD])
+    return {**scaler, "spec": spec}
 
 
 def _target(scaler: Body) -> Ref | None:

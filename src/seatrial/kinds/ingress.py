@@ -45,9 +45,8 @@ def default(ingress: Body) -> Body:
 
 def default_policy(policy: Body) -> Body:
     spec = policy.get("spec") or {}
-    if spec.get("policyTypes"):
-        return policy
-    return {**policy, "spec": {**spec, "policyTypes": ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]}}
+    types = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    return {**policy, "spec": {"policyTypes": types, **spec}}
 
 
 def frozen_class(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:

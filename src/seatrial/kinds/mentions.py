@@ -10,8 +10,8 @@ from seatrial.resource import Body, Ref, dig, listed
 
 _LABEL = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 
-# name.namespace.svc and name.namespace.svc.cluster.local, wherever they stand.
-_FULL_NAME = re.compile(rf"(?<![-.a-z0-9])({_LABEL})\.({_LABEL})\.svc(?![-a-z0-9])")
+# name.namespace.svc and name.namespace.svc.cluster.local, also behind the name of a pod, wherever they stand.
+_FULL_NAME = re.compile(rf"(?<![-a-z0-9])({_LABEL})\.({_LABEL})\.svc(?![-a-z0-9])")
 # postgres://user:word@db:5432/app, http://api, kafka://broker.queue:9092
 _URL = re.compile(rf"[a-z][-+.a-z0-9]*://(?:[^\s/@]*@)?({_LABEL})(?:\.({_LABEL}))?(?=[:/?\s\"',]|$)")
 # db:5432, or a list of such
@@ -21,6 +21,10 @@ _NAMED_HOST = re.compile(
     rf"(?im)(?:host|hostname|server|addr|address|endpoint)[\"']?\s*[:=]\s*[\"']?({_LABEL})[\"']?\s*$"
 )
 
+NO_NAMESPACE = frozenset(
+    ("com", "org", "net", "io", "dev", "app", "ai", "co", "de", "eu", "cloud", "local", "internal")
+)
+"""What comes last in a name of the wide world: api.example.com ends in no namespace."""
 NO_SERVICE = frozenset(("localhost", "true", "false", "none", "null", "yes", "no", "auto", "default"))
 
 
@@ -59,7 +63,8 @@ def _named_in(text: str, namespace: str) -> Iterator[tuple[str, str]]:
     for name, other in _FULL_NAME.findall(text):
         yield other, name
     for name, other in _URL.findall(text):
-        yield other or namespace, name
+        if other not in NO_NAMESPACE:
+            yield other or namespace, name
     for pattern in (_HOST_AND_PORT, _NAMED_HOST):
         for name in pattern.findall(text):
             yield namespace, name

@@ -50,6 +50,9 @@ def default(pod: Body) -> Body:
     spec.setdefault("serviceAccountName", "default")
     spec.setdefault("serviceAccount", spec["serviceAccountName"])
     spec.setdefault("enableServiceLinks", True)
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            spec[field] = [_asking_for_its_limits(container) for container in spec[field]]
     status = {"phase": "Pending", "qosClass": quality(spec), **(pod.get("status") or {})}
     return {**pod, "spec": spec, "status": status}
 
@@ -61,8 +64,7 @@ def quality(spec: Body) -> str:
     if not any(resources.get("requests") or resources.get("limits") for resources in asked):
         return "BestEffort"
     exact = all(
-        {"cpu", "memory"} <= (resources.get("limits") or {}).keys()
-        and (resources.get("requests") or resources["limits"]) == resources["limits"]
+        {"cpu", "memory"} <= (resources.get("limits") or {}).keys() and resources["requests"] == resources["limits"]
         for resources in asked
     )
     return "Guaranteed" if exact else "Burstable"
@@ -70,6 +72,14 @@ def quality(spec: Body) -> str:
 
 def ready(pod: Body) -> bool:
     return is_ready(pod) or phase_of(pod) == "Succeeded"
+
+
+def _asking_for_its_limits(container: Body) -> Body:
+    resources = container.get("resources") or {}
+    if not resources.get("limits"):
+        return container
+    requests = {**resources["limits"], **(resources.get("requests") or {})}
+    return {**container, "resources": {**resources, "requests": requests}}
 
 
 def _without_mutable(spec: Body) -> Body:

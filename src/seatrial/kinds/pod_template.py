@@ -27,6 +27,7 @@ VOLUME_SECRETS = (
     ("azureFile", "secretName"),
 )
 
+PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 RESOURCE_CLAIMS = (("resourceClaimName", "ResourceClaim"), ("resourceClaimTemplateName", "ResourceClaimTemplate"))
 
 
@@ -200,7 +201,31 @@ def _default_container(container: Body) -> Body:
     }
     if ports := listed(container, "ports"):
         filled["ports"] = [{"protocol": "TCP", **port} for port in ports]
+    if variables := listed(container, "env"):
+        filled["env"] = [_default_variable(variable) for variable in variables]
+    for field in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if isinstance(container.get(field), dict):
+            filled[field] = _default_request({**PROBE, **container[field]})
+    if lifecycle := container.get("lifecycle"):
+        filled["lifecycle"] = {
+            event: _default_request(handler) if isinstance(handler, dict) else handler
+            for event, handler in lifecycle.items()
+        }
     return filled
+
+
+def _default_request(handler: Body) -> Body:
+    """A probe or a hook that asks over HTTP asks for `/`."""
+    if not isinstance(handler.get("httpGet"), dict):
+        return handler
+    return {**handler, "httpGet": {"path": "/", "scheme": "HTTP", **handler["httpGet"]}}
+
+
+def _default_variable(variable: Body) -> Body:
+    field = dig(variable, "valueFrom", "fieldRef")
+    if not isinstance(field, dict):
+        return variable
+    return {**variable, "valueFrom": {**variable["valueFrom"], "fieldRef": {"apiVersion": "v1", **field}}}
 
 
 def _is_latest(image: str) -> bool:
@@ -218,4 +243,6 @@ def _default_volume(volume: Body) -> Body:
     for field in ("configMap", "secret", "projected", "downwardAPI"):
         if isinstance(volume.get(field), dict):
             filled[field] = {"defaultMode": 420, **volume[field]}
+    if isinstance(volume.get("hostPath"), dict):
+        filled["hostPath"] = {"type": "", **volume["hostPath"]}
     return filled
