@@ -12,6 +12,8 @@ from msgspec import Struct
 FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<kind>\w*)(?P<attributes>[^\n]*)\n(?P<body>.*?)^(?P=ticks) *$", re.M | re.S)
 SUBJECT = re.compile(r"^<!-- rule: (?P<rule>[a-z0-9-]+), (?P<twin>bad|good) -->$", re.M)
 PROMPT = "$ seatrial "
+PROSE = ("", "sh", "text")
+"""Blocks that only the reader reads."""
 
 
 class Block(Struct, frozen=True):
@@ -54,7 +56,7 @@ def scenes(text: str) -> Iterator[Scene]:
                 arguments = _arguments(block)
             else:
                 files.append(block)
-        elif arguments and block.kind:
+        elif arguments and block.kind not in PROSE:
             expected.append(block)
     if expected:
         yield Scene(tuple(files), arguments, tuple(expected))

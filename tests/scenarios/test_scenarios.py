@@ -20,19 +20,20 @@ from seatrial.result import Result
 from seatrial.rules import all_rules
 from seatrial.timeline import Rehearsal
 
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
 STORIES = sorted(Path(__file__).parent.glob("*.md"))
 BAD = [(path, rule) for path in STORIES for rule, twin in subjects(path.read_text()) if twin == "bad"]
 
 
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
-def test_the_story_goes_as_it_is_told(path: Path, stage: Stage, request: pytest.FixtureRequest) -> None:
-    expected = path.read_text()
-    seen = told(expected, stage.play)
-    if request.config.getoption("--update"):
-        path.write_text(seen)
-    elif seen != expected:
-        lines = unified_diff(expected.splitlines(), seen.splitlines(), "told", "seen", lineterm="")
-        pytest.fail("\n".join((f"{path.name} goes otherwise (pytest --update tells it anew):", *lines)), pytrace=False)
+def test_the_story_goes_as_it_is_told(path: Path, stage: Stage, update: bool) -> None:
+    _hold(path, stage, update)
+
+
+def test_the_readme_shows_what_really_happens(stage: Stage, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    _hold(README, stage, update)
 
 
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
@@ -79,6 +80,22 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     made = Stage(capsys)
     monkeypatch.setattr(seatrial.check, "check", made.check)
     return made
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update"))
+
+
+def _hold(path: Path, stage: Stage, update: bool) -> None:
+    """Hold a story against what really happens; or write down what does."""
+    expected = path.read_text()
+    seen = told(expected, stage.play)
+    if update:
+        path.write_text(seen)
+    elif seen != expected:
+        lines = unified_diff(expected.splitlines(), seen.splitlines(), "told", "seen", lineterm="")
+        pytest.fail("\n".join((f"{path.name} goes otherwise (pytest --update tells it anew):", *lines)), pytrace=False)
 
 
 def _seen(block: Block, out: str, err: str, result: Result | None) -> str:
