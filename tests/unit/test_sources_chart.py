@@ -12,7 +12,8 @@ from chartfolder import CHART, config_map, write
 from seatrial.case import Release
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.helmsdk import Chart, Config, HelmContext, HelmError, install
-from seatrial.resource import Body
+from seatrial.resource import Body, Place
+from seatrial.sources import line_at
 from seatrial.sources.chart import ChartSource, open_chart, with_texts
 from seatrial.sources.rendering import render
 
@@ -162,12 +163,12 @@ def test_an_old_chart_lists_its_dependencies_in_a_file_of_their_own(tmp_path: Pa
         tmp_path,
         {
             "old/Chart.yaml": "apiVersion: v1\nname: old\nversion: 1.0.0\n",
-            "old/requirements.yaml": "dependencies:\n- name: gone\n  version: 1.0.0\n  repository: https://charts.example\n",
+            "old/requirements.yaml": "dependencies:\n- name: gone\n  version: 1.0.0\n  repository: https://e.example\n",
             "old/templates/o.yaml": config_map("old"),
         },
     )
     chart = open_chart("old")
-    assert chart.missing_dependencies == ("gone 1.0.0 (https://charts.example)",)
+    assert chart.missing_dependencies == ("gone 1.0.0 (https://e.example)",)
     with chart.load() as trimmed:
         assert "unreachable" in _refusal(trimmed)
 
@@ -264,6 +265,14 @@ def test_an_archive_is_a_chart_like_its_folder(tmp_path: Path) -> None:
     chart = open_chart("./demo-1.0.0.tgz")
     assert _files(chart) == {"a": "demo-1.0.0.tgz:templates/cm.yaml:4"}
     assert list(chart.cases) == ["ci/x-values.yaml"]
+
+
+def test_a_line_of_an_archive_within_a_chart_can_be_read_again(tmp_path: Path) -> None:
+    inner = _tgz({"s/Chart.yaml": CHART.encode(), "s/templates/a.yaml": config_map("a").encode()})
+    (tmp_path / "c.tgz").write_bytes(_tgz({"c/Chart.yaml": CHART.encode(), "c/charts/s.tgz": inner}))
+    assert line_at(Place("c.tgz:charts/s.tgz:templates/a.yaml", 4)) == "  name: a"
+    assert line_at(Place("c.tgz:Chart.yaml", 2)) == "name: demo"
+    assert line_at(Place("c.tgz:nope.yaml", 2)) is None
 
 
 GOOD = {"c/Chart.yaml": CHART.encode()}

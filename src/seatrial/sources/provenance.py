@@ -17,7 +17,7 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.resource import Place
-from seatrial.sources.gotemplate import Piece, definitions, pieces
+from seatrial.sources.gotemplate import Definition, Piece, definitions, pieces
 from seatrial.text import Edit, Span, Text, edited
 
 Writer = Literal["text", "value", "call"]
@@ -93,19 +93,9 @@ def copies(templates: Mapping[str, Text], all_files: Iterable[Text]) -> Copies:
     times = Counter(definition.name for _, definition in defined)
     # Of two templates with one name Helm takes the one it reads last; we do not guess which that is.
     known = {name for name, count in times.items() if count == 1}
-    named = (
-        '{{ define "'
-        + definition.name
-        + _COPIED
-        + f'" {"-" if definition.trims_start else ""}}}}}'
-        + _marked(text, numbers[text.path], known, definition.start, definition.end)
-        + f"{{{{{'- ' if definition.trims_end else ''}end }}}}"
-        for text, definition in defined
-        if definition.name in known
-    )
-    marked = {
-        name: _marked(text, numbers[text.path], known) for name, text in templates.items() if text.path in numbers
-    }
+    named = (_named_copy(text, found, numbers[text.path], known) for text, found in defined if found.name in known)
+    own = {name: text for name, text in templates.items() if text.path in numbers}
+    marked = {name: _marked(text, numbers[text.path], known) for name, text in own.items()}
     return Copies(marked, "\n".join(named), tuple(numbers))
 
 
@@ -123,12 +113,18 @@ def provenance(rendered: Text, copied: str, files: tuple[str, ...]) -> Provenanc
     return Provenance(rendered, Text(rendered.path, "".join(clean)), tuple(offsets), tuple(places), tuple(rest[2::4]))
 
 
+def _named_copy(text: Text, found: Definition, number: int, known: set[str]) -> str:
+    begin = f'{{{{ define "{found.name}{_COPIED}" {"-" if found.trims_start else ""}}}}}'
+    end = f"{{{{{'-' if found.trims_end else ''} end }}}}"
+    return begin + _marked(text, number, known, found.start, found.end) + end
+
+
 def _marked(text: Text, number: int, known: set[str], start: int = 0, end: int | None = None) -> str:
+    """A template, or the part of it from `start` to `end`, with its marks."""
     end = len(text.content) if end is None else end
-    edits = [edit for piece in pieces(text.content, start, end) for edit in _edits(text, piece, number, known)]
-    after = len(text.content) - end
-    whole = edited(text, edits).content
-    return whole[start : len(whole) - after]
+    marks = [edit for piece in pieces(text.content, start, end) for edit in _edits(text, piece, number, known)]
+    whole = edited(text, marks).content
+    return whole[start : len(whole) - (len(text.content) - end)]
 
 
 def _edits(text: Text, piece: Piece, number: int, known: set[str]) -> Iterator[Edit]:
