@@ -30,6 +30,7 @@ _is_wildcard = re.compile(rf"\*\.{_SUBDOMAIN}").fullmatch
 _is_config_key = re.compile(_CONFIG_KEY).fullmatch
 _is_percent = re.compile(_PERCENT).fullmatch
 _is_port_name = re.compile("[-a-z0-9]+").fullmatch
+_has_letter = re.compile("[a-z]").search
 
 _ENDS = "and must start and end with an alphanumeric character"
 _QUALIFIED_WORDS = (
@@ -140,11 +141,12 @@ def config_key(value: str) -> Problems:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
 def port_name(value: str) -> Problems:
     found = list(_longer_than(value, 15))
     if not _is_port_name(value):
         found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not re.search("[a-z]", value):
+    if not _has_letter(value):
         found.append("must contain at least one letter (a-z)")
     if "--" in value:
         found.append("must not contain consecutive hyphens")

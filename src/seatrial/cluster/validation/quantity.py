@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from seatrial.kinds.quantities import SUFFIXES, amount
+from seatrial.kinds.quantities import SUFFIXES
+from seatrial.kinds.quantities import amount as _amount
 
 # From apimachinery's `api/resource/quantity.go`.
 _FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -15,6 +16,9 @@ _NUMBER_WRONG = "unable to parse numeric part of quantity"
 _split = re.compile("([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)").fullmatch
 _is_number = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)").fullmatch
 _is_exponent = re.compile("[eE][-+]?[0-9]+").fullmatch
+
+
+amount = lru_cache(maxsize=1024)(_amount)
 
 
 @lru_cache(maxsize=1024)
