@@ -208,3 +208,18 @@ def test_rules_in_cel_are_found_and_not_judged() -> None:
     assert list(rules_in_cel(schema)) == [("spec.cel", "self.x > 3")]
     body = {"metadata": {"name": "g"}, "spec": {"size": 1, "kind": "a", "cel": {"x": 1}}}
     assert list(problems(GIZMO, body, as_schema(schema))) == []
+
+
+def test_an_older_server_quotes_labels_as_go_does() -> None:
+    template = {
+        "metadata": {"labels": {"app": "other", "a": "b"}},
+        "spec": {"containers": [{"name": "a", "image": "x"}]},
+    }
+    body = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "template": template}}
+    with pytest.raises(Refused) as exception:
+        refuse_invalid(kind("apps", "Deployment"), body, minor=33)
+    assert refusal(exception) == (
+        422,
+        'Deployment.apps "web" is invalid: spec.template.metadata.labels: Invalid value: '
+        'map[string]string{"a":"b", "app":"other"}: `selector` does not match template `labels`',
+    )

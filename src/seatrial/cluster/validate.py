@@ -28,6 +28,7 @@ from seatrial.cluster.validation import (
     storage,
     workloads,
 )
+from seatrial.cluster.validation.causes import in_words_of
 from seatrial.cluster.validation.custom import custom_problems
 from seatrial.cluster.validation.objectmeta import metadata_problems
 from seatrial.kinds.catalogue import ServedKind
@@ -36,6 +37,9 @@ from seatrial.resource import Body, metadata, name_of
 REQUEST_BYTES_MAX = 3 * 1024 * 1024
 STORED_BYTES_MAX = 3 * 512 * 1024
 """What etcd takes in one request."""
+
+NEWEST = 34
+"""The minor whose words are used where none is named: the one they were recorded from."""
 
 RULES: Rules = {
     **access.RULES,
@@ -110,9 +114,9 @@ def applied(kind: ServedKind, body: Body, kube_version: str, custom: Schema | No
     return Decoded(reading.body)
 
 
-def refuse_invalid(kind: ServedKind, body: Body, custom: Schema | None = None) -> None:
+def refuse_invalid(kind: ServedKind, body: Body, custom: Schema | None = None, minor: int = NEWEST) -> None:
     """Refuse an object, named and defaulted, that breaks a rule of its kind."""
-    causes = list(problems(kind, body, custom))
+    causes = [in_words_of(minor, sentence) for sentence in problems(kind, body, custom)]
     if causes:
         raise invalid(kind.kind, kind.group, name_of(body), causes)
 

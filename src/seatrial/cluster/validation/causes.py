@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from seatrial.resource import Body
+
+_Rewrite = str | Callable[[re.Match[str]], str]
+
+
+def _go_map(found: re.Match[str]) -> str:
+    labels = msgspec.json.decode(found[1].encode(), type=dict[str, str])
+    pairs = ", ".join(f'"{key}":"{value}"' for key, value in sorted(labels.items()))
+    return f"Invalid value: map[string]string{{{pairs}}}: `selector`"
+
+
+# What minors before the named one wrote instead.
+_BEFORE: tuple[tuple[int, re.Pattern[str], _Rewrite], ...] = (
+    (32, re.compile(r"Too long: may not be more than (\d+) bytes"), r"Too long: must have at most \1 bytes"),
+    (34, re.compile(r"Invalid value: null: `selector`"), "Invalid value: map[string]string(nil): `selector`"),
+    (34, re.compile(r"Invalid value: null:"), 'Invalid value: "null":'),
+    (34, re.compile(r"Invalid value: (\{.*\}): `selector`"), _go_map),
+)
+
+
+def in_words_of(minor: int, sentence: str) -> str:
+    """A sentence of Kubernetes 1.34 as an older one wrote it, where a value is quoted that people meet."""
+    for first, pattern, instead in _BEFORE:
+        if minor < first:
+            sentence = pattern.sub(instead, sentence)
+    return sentence
 
 
 def invalid(field: str, value: Any, detail: str) -> str:
