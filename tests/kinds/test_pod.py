@@ -54,11 +54,18 @@ def test_a_pod_is_bound_started_and_ready() -> None:
 
 def test_a_pod_that_may_end_runs_and_then_succeeds() -> None:
     world = SmallWorld(pod("", restart="Never"))
-    phases = []
-    for _ in range(4):
+    steps = []
+    for _ in range(5):
         world.step("Pod", "app")
-        phases.append(world.status("Pod", "app")["phase"])
-    assert phases == ["Pending", "Running", "Succeeded", "Succeeded"]
+        status = world.status("Pod", "app")
+        steps.append((status["phase"], conditions_of(status).get("Ready")))
+    assert steps == [
+        ("Pending", None),
+        ("Running", "False ContainersNotReady: containers with unready status: [main]"),
+        ("Running", "True"),
+        ("Succeeded", "False PodCompleted"),
+        ("Succeeded", "False PodCompleted"),
+    ]
     assert conditions_of(world.status("Pod", "app")) == {
         "PodReadyToStartContainers": "False",
         "Initialized": "True PodCompleted",

@@ -44,23 +44,19 @@ NOT_COPIED = frozenset(
 def behave(deployment: Body, world: World) -> Acts:
     """One step of a rollout; every ReplicaSet that changes brings the next."""
     yield from adopt(deployment, world, "ReplicaSet", dig(deployment, "spec", "selector") or {}, "apps")
-    rollout = rollout_of(deployment, world.owned(deployment, "ReplicaSet", "apps"))
+    if not is_going(deployment):
+        yield from _keep_new_set(deployment, world)
+    rollout = _look(deployment, world)
     if is_going(deployment):
         yield Status(deployment, status_of(rollout, rolls=False))
-    elif (kept := paused_conditions(deployment)) is not None:
-        yield Status(deployment, {**(deployment.get("status") or {}), "conditions": kept})
-    elif dig(deployment, "spec", "paused"):
+    elif (kept := paused_conditions(rollout.deployment)) is not None:
+        yield Status(deployment, {**(rollout.deployment.get("status") or {}), "conditions": kept})
+    elif dig(deployment, "spec", "paused") or _was_scaled(rollout):
         yield from _scale(rollout)
-    elif rollout.new is None and not _must_wait(rollout, world):
-        yield from _create(rollout, world)
-    elif rollout.new is not None and (marked := _marked(rollout)) != rollout.new:
-        yield Change(marked)
-    elif revision_of(deployment) != (revision_of(rollout.new) if rollout.new else revision_of(deployment)):
-        yield Change(_with_annotations(deployment, {REVISION: annotations_of(rollout.new or {})[REVISION]}))
-    elif _was_scaled(rollout):
-        yield from _scale(rollout)
+        yield Status(deployment, status_of(_look(deployment, world), rolls=False))
     else:
         yield from _roll(rollout, world)
+        yield Status(deployment, status_of(_look(deployment, world)))
 
 
 def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
@@ -88,6 +84,25 @@ def ready(deployment: Body) -> bool:
     return is_complete(rollout_of(deployment, ()), deployment.get("status") or {})
 
 
+def _look(deployment: Body, world: World) -> Rollout:
+    """The Deployment and its ReplicaSets as they are now, after what was done to them in this step."""
+    now = world.get(Ref("Deployment", namespace_of(deployment), name_of(deployment), "apps")) or deployment
+    return rollout_of(now, world.owned(now, "ReplicaSet", "apps"))
+
+
+def _keep_new_set(deployment: Body, world: World) -> Acts:
+    """Make the ReplicaSet of the template, or give it the newest revision; the Deployment shows that revision."""
+    rollout = _look(deployment, world)
+    if rollout.new is not None and not dig(deployment, "spec", "paused"):
+        yield Change(_marked(rollout))
+    elif rollout.new is None and not dig(deployment, "spec", "paused") and not _must_wait(rollout, world):
+        yield from _create(rollout, world)
+    rollout = _look(deployment, world)
+    if rollout.new is not None:
+        revision = annotations_of(rollout.new).get(REVISION, "")
+        yield Change(_with_annotations(rollout.deployment, {REVISION: revision}))
+
+
 def _must_wait(rollout: Rollout, world: World) -> bool:
     """Recreate makes nothing new while anything old runs."""
     return not rollout.rolls and (bool(size(*rollout.old)) or _old_pods_run(rollout, world))
@@ -102,7 +117,6 @@ def _create(rollout: Rollout, world: World) -> Acts:
     body = _new_set(rollout)
     refusal = yield Create(body, owner=deployment)
     if refusal is None:
-        yield Change(_with_annotations(deployment, {REVISION: annotations_of(body)[REVISION]}))
         yield Status(deployment, status_of(rollout, created=name_of(body)))
     elif NAMESPACE_GOES not in refusal:
         # One of the same name may still be on its way out; its end is what to wait for.
@@ -155,29 +169,24 @@ def _scale(rollout: Rollout) -> Acts:
     """Follow `replicas`, in the middle of a rollout too; the rollout itself goes on after that."""
     active = [found for found in rollout.sets if size(found)]
     newest = [rollout.new] if rollout.new else sorted(rollout.old, key=revision_of)[-1:]
-    if len(active) <= 1:
-        for found in active or newest:
-            yield from _resize(rollout, found, rollout.replicas)
-    else:
-        for found in active:
-            yield from _resize(rollout, found, size(found))
-    yield Status(rollout.deployment, status_of(rollout, rolls=False))
+    for found in active or newest:
+        yield from _resize(rollout, found, rollout.replicas if len(active) <= 1 else size(found))
 
 
 def _roll(rollout: Rollout, world: World) -> Acts:
-    """Grow the new one, or shrink the old ones, or be content."""
-    acts = list(_rolling(rollout)) if rollout.rolls else list(_recreating(rollout, world))
-    yield from acts
-    if not acts and is_complete(rollout, rollout.deployment.get("status") or {}):
+    """Grow the new one, or shrink the old ones, or be content and forget the oldest."""
+    if rollout.rolls and rollout.new is not None:
+        yield from _rolling(rollout, rollout.new)
+    elif not rollout.rolls:
+        yield from _recreating(rollout, world)
+    if is_complete(rollout, rollout.deployment.get("status") or {}):
         yield from _forget_old(rollout)
-    yield Status(rollout.deployment, status_of(rollout))
 
 
-def _rolling(rollout: Rollout) -> Acts:
-    assert rollout.new is not None
+def _rolling(rollout: Rollout, new: Body) -> Acts:
     wanted = min(new_size(rollout), rollout.replicas)
-    if size(rollout.new) != wanted:
-        yield from _resize(rollout, rollout.new, wanted)
+    if size(new) != wanted:
+        yield from _resize(rollout, new, wanted)
         return
     for found, smaller in scaled_down(rollout):
         yield from _resize(rollout, found, smaller)
@@ -192,10 +201,8 @@ def _recreating(rollout: Rollout, world: World) -> Acts:
 
 
 def _resize(rollout: Rollout, found: Body, replicas: int) -> Acts:
-    resized = _with_annotations({**found, "spec": {**found["spec"], "replicas": replicas}}, _sizes(rollout))
-    if resized == found:
-        return
-    yield Change(resized)
+    if size(found) != replicas or not _sizes(rollout).items() <= annotations_of(found).items():
+        yield Change(_with_annotations({**found, "spec": {**found["spec"], "replicas": replicas}}, _sizes(rollout)))
 
 
 def _forget_old(rollout: Rollout) -> Acts:

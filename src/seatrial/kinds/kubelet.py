@@ -14,6 +14,7 @@ from seatrial.kinds.images import pull_failure
 from seatrial.kinds.objectmeta import controller_of, moment, namespace_of
 from seatrial.kinds.pod_status import ended, running, status, waiting
 from seatrial.kinds.pod_template import Source, env_sources, volume_sources
+from seatrial.kinds.pods import is_ready
 from seatrial.resource import Body, Ref, annotations_of, dig, listed, name_of, uid_of
 
 OUTCOME = "seatrial.dev/outcome"
@@ -45,18 +46,19 @@ def start(pod: Body, world: World) -> Acts:
 
 
 def go_on(pod: Body, world: World) -> Acts:
-    """What comes of a running pod: one that is to end ends; one that fails and may try again does so in vain."""
-    fails = _fails(pod)
-    policy = _restart_policy(pod)
+    """What comes of a running pod: one that is to end is ready once, and ends; one that may try again fails again."""
+    fails, policy = _fails(pod), _restart_policy(pod)
+    inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
+    mains = listed(pod, "spec", "containers")
     if policy == "Always":
         return
-    if policy == "OnFailure" and fails:
+    if not is_ready(pod) and not _has_restarted(pod):
+        yield Status(pod, status(pod, "Running", inits, [running(container, moment(pod)) for container in mains]))
+    elif policy == "OnFailure" and fails:
         yield from _crash_loop(pod, world)
-        return
-    exit_code = 1 if fails else 0
-    inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
-    mains = [ended(container, exit_code, moment(pod)) for container in listed(pod, "spec", "containers")]
-    yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, mains))
+    else:
+        states = [ended(container, 1 if fails else 0, moment(pod)) for container in mains]
+        yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, states))
 
 
 def lacks(source: Source, namespace: str, world: World) -> tuple[str, str]:
@@ -130,8 +132,12 @@ def _run(pod: Body, world: World) -> Acts:
         # It was never ready, not even for a moment: what a readiness probe would say of it.
         yield from _crash_loop(pod, world)
         return
+    # A pod that is to end is ready only in its next step, so that those who follow readiness see it before it ends.
+    stays = _restart_policy(pod) == "Always"
     states = [
-        running(container, moment(pod)) if obstacle is None else waiting(container, obstacle.state, obstacle.detail)
+        waiting(container, obstacle.state, obstacle.detail)
+        if obstacle
+        else running(container, moment(pod), ready=stays)
         for container, obstacle in zip(mains, obstacles, strict=True)
     ]
     first = next((obstacle for obstacle in obstacles if obstacle), None)
@@ -187,6 +193,10 @@ def _restarts(pod: Body, world: World) -> int:
 
 def _init_ended(container: Body, pod: Body) -> Body:
     return ended(container, 0, moment(pod), init=True)
+
+
+def _has_restarted(pod: Body) -> bool:
+    return any(container.get("restartCount") for container in listed(pod, "status", "containerStatuses"))
 
 
 def _fails(pod: Body) -> bool:

@@ -17,8 +17,8 @@ def waiting(container: Body, reason: str, message: str = "", restarts: int = 0) 
     return _container(container, {"waiting": state}, ready=False, started=False, restarts=restarts)
 
 
-def running(container: Body, since: str) -> Body:
-    return _container(container, {"running": {"startedAt": since}}, ready=True, started=True)
+def running(container: Body, since: str, *, ready: bool = True) -> Body:
+    return _container(container, {"running": {"startedAt": since}}, ready=ready, started=True)
 
 
 def ended(container: Body, exit_code: int, since: str, *, init: bool = False, restarts: int = 0) -> Body:

@@ -211,7 +211,7 @@ def _find_volume(claim: Body, world: World) -> Acts:
     elif storage_class.get("provisioner") == NO_PROVISIONER:
         yield Say(claim, "ProvisioningFailed", f"no volume plugin matched name: {NO_PROVISIONER}")
     else:
-        yield from _provision(claim, storage_class)
+        yield from _provision(claim, storage_class, world)
 
 
 def _schedulable(claim: Body, world: World) -> bool:
@@ -269,7 +269,7 @@ def _bind(claim: Body, volume: Body) -> Acts:
     yield Change(with_metadata(body, annotations=marks))
 
 
-def _provision(claim: Body, storage_class: Body) -> Acts:
+def _provision(claim: Body, storage_class: Body, world: World) -> Acts:
     driver = str(storage_class.get("provisioner"))
     spec = claim["spec"]
     volume = {
@@ -289,7 +289,10 @@ def _provision(claim: Body, storage_class: Body) -> Acts:
             "volumeMode": spec.get("volumeMode") or "Filesystem",
         },
     }
-    yield Create(volume)
+    refusal = yield Create(volume)
+    made = world.get(Ref("PersistentVolume", "", name_of(volume)))
+    if refusal is None and made is not None:
+        yield from _bind(claim, made)
 
 
 def _claim_ref(claim: Body) -> Body:

@@ -1,0 +1,142 @@
+"""The kinds on the machine they are made for: what wakes whom, under both schedules."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.request import Request
+from seatrial.resource import Body, Ref, dig, group_of, version_of
+from seatrial.timeline import Schedule
+
+EAGER_AND_LAZY: tuple[Schedule, ...] = ("eager", "lazy")
+
+DATABASE = """
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: waiting}
+provisioner: example.com/disks
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: main, image: db}]}}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {storageClassName: waiting, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: "web:1"}]}}
+"""
+
+
+def create(cluster: Cluster, text: str, namespace: str = "default") -> None:
+    for body in yaml.safe_load_all(text):
+        group, version = group_of(body["apiVersion"]), version_of(body["apiVersion"])
+        kind = cluster.discovery.of_kind(group, body["kind"])
+        assert kind is not None
+        where = namespace if kind.namespaced else ""
+        reply = cluster.request(Request("create", group, version, kind.plural, namespace=where, body=body))
+        assert reply.code == 201, reply.body["message"]
+
+
+def status(cluster: Cluster, ref: Ref) -> Body:
+    found = cluster.store.get(ref)
+    assert found is not None
+    return found.get("status") or {}
+
+
+@pytest.mark.parametrize("schedule", EAGER_AND_LAZY)
+def test_waiting_for_a_stateful_set_moves_its_claims_and_volumes_too(schedule: Schedule) -> None:
+    cluster = Cluster(schedule=schedule)
+    create(cluster, DATABASE)
+    ref = Ref("StatefulSet", "default", "db", "apps")
+    cluster.awaits("someone", [ref])
+    assert status(cluster, ref)["readyReplicas"] == 2
+
+
+@pytest.mark.parametrize("schedule", EAGER_AND_LAZY)
+def test_a_deployment_that_adopts_comes_to_rest_with_a_whole_status(schedule: Schedule) -> None:
+    cluster = Cluster(schedule=schedule)
+    create(cluster, WEB)
+    cluster.settle()
+    request = Request("delete", "apps", "v1", "deployments", "default", "web", propagation="Orphan")
+    assert cluster.request(request).code == 200
+    cluster.settle()
+    pods = [dig(pod, "metadata", "name") for pod in cluster.store.of_kind(("", "Pod"))]
+    create(cluster, WEB)
+    cluster.settle()
+    assert [dig(pod, "metadata", "name") for pod in cluster.store.of_kind(("", "Pod"))] == pods
+    assert status(cluster, Ref("Deployment", "default", "web", "apps"))["availableReplicas"] == 1
+
+
+@pytest.mark.parametrize("schedule", EAGER_AND_LAZY)
+def test_a_job_waits_for_its_config_map_and_runs_when_it_comes(schedule: Schedule) -> None:
+    cluster = Cluster(schedule=schedule)
+    ref = Ref("Job", "default", "migrate", "batch")
+    create(
+        cluster,
+        """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: main, image: app, envFrom: [{configMapRef: {name: late}}]}]}
+""",
+    )
+    cluster.awaits("someone", [ref])
+    assert status(cluster, ref)["active"] == 1
+    assert [event.message for event in cluster.timeline() if event.verb == "say"] == [
+        'Error: configmap "late" not found'
+    ]
+    create(cluster, "{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}")
+    cluster.awaits("someone", [ref])
+    assert [found["type"] for found in status(cluster, ref)["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+
+
+def test_the_pod_of_a_job_is_seen_behind_a_service_that_selects_it() -> None:
+    cluster = Cluster()
+    create(
+        cluster,
+        """
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec: {template: {metadata: {labels: {app: web}}, spec: {restartPolicy: Never, containers: [{name: m, image: m}]}}}
+""",
+    )
+    seen = [
+        dig(event.after, "endpoints", 0, "conditions", "ready")
+        for event in cluster.timeline()
+        if event.object.kind == "EndpointSlice" and event.after
+    ]
+    assert True in seen
+    assert seen[-1] is None
+
+
+def test_nothing_is_left_of_a_namespace() -> None:
+    cluster = Cluster()
+    create(cluster, "{apiVersion: v1, kind: Namespace, metadata: {name: demo}}")
+    create(cluster, DATABASE + "---" + WEB, "demo")
+    assert len(cluster.store.of_kind(("", "PersistentVolume"))) == 2
+    assert cluster.request(Request("delete", "", "v1", "namespaces", name="demo")).code == 200
+    assert cluster.store.content("demo") == []
+    assert cluster.store.get(Ref("Namespace", "", "demo")) is None
+    assert cluster.store.of_kind(("", "PersistentVolume")) == []
