@@ -6,8 +6,11 @@ import random
 import threading
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from seatrial import kinds
 from seatrial.cluster import definitions, deletion, reads, writes
+from seatrial.cluster.admission import hooks
 from seatrial.cluster.controllers import Controllers, View
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.openapi import OpenAPI
@@ -54,6 +57,11 @@ class Cluster:
         self._dice = random.Random(seed)
         self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
         self._said: dict[tuple[Ref, str], str] = {}
+        self.hooks = hooks.NO_HOOKS
+        self.warnings: list[str] = []
+        """What the client is told beside its answer."""
+        self.notes: list[str] = []
+        """What is to be said of the write that is being done."""
         self._start()
 
     def view(self) -> View:
@@ -63,13 +71,14 @@ class Cluster:
     def request(self, request: Request) -> Reply:
         """Answer one request; a write also moves the cluster as far as the schedule lets it."""
         with self.lock:
+            self._begin()
             try:
                 kind = self._kind_for(request)
                 if request.verb not in WRITES:
                     return reads.answer(self, kind, request)
                 return self._write(kind, request)
             except Refused as refused:
-                return Reply(refused.code, refused.status())
+                return Reply(refused.code, refused.status(), tuple(self.warnings))
 
     def watch(self, request: Request, *, initial_events: bool, bookmarks: bool) -> Watch:
         """Open a watch; raises `Refused` where the version asked for is gone."""
@@ -99,9 +108,16 @@ class Cluster:
         self.watches.changed()
         if ref.kind == "CustomResourceDefinition":
             self._definition_changed(before, after, cause)
+        elif ref.group == hooks.GROUP and ref.kind in hooks.KINDS:
+            self.hooks = hooks.read(*(self.store.of_kind((hooks.GROUP, kind)) for kind in hooks.KINDS))
         self.controllers.changed(ref, before, after, cause)
         if after is None and before is not None:
             self._removed(before, cause)
+
+    def warn(self, words: str) -> None:
+        """Tell the client and the timeline."""
+        self.warnings.append(words)
+        self.notes.append(words)
 
     def owned_by_nobody(self, body: Body) -> Iterable[str]:
         """Owners that an object names and that do not exist."""
@@ -132,17 +148,24 @@ class Cluster:
 
     def _write(self, kind: ServedKind, request: Request) -> Reply:
         reply = WRITES[request.verb](self, kind, request)
+        if self.warnings:
+            reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
         if self.schedule == "eager":
             self.controllers.run()
         elif self.schedule == "seeded":
             self.controllers.run_some(self._dice)
         return reply
 
+    def _begin(self) -> None:
+        """What was said of one write is not said of the next."""
+        self.warnings, self.notes = [], []
+
     def _serves(self, kind: str, group: str) -> bool:
         return self.discovery.of_kind(group, kind) is not None
 
     def _do(self, act: Act, actor: str, cause: int | None, view: View) -> str | None:
         """Do what a controller wants done; the API server may refuse."""
+        self._begin()
         try:
             match act:
                 case Create(body, owner):
@@ -152,12 +175,23 @@ class Cluster:
                 case Change(body):
                     writes.replace(self, body, actor, cause, view)
                 case Delete(body, why, now):
-                    deletion.delete_for(self, body, actor, cause, now=now, why=why)
+                    deletion.delete_for(self, body, actor, cause, view, now=now, why=why)
                 case Say(body, reason, message):
                     self._say(body, reason, message, actor, cause)
         except Refused as refused:
+            self._note_refusal(act, refused.message, actor, cause)
             return refused.message
         return None
+
+    def _note_refusal(self, act: Act, message: str, actor: str, cause: int | None) -> None:
+        """A controller says itself that it could not create; of a change or a deletion nobody would hear."""
+        match act:
+            case Change(body) | Delete(body):
+                verb = "delete" if isinstance(act, Delete) else "update"
+                ref = self.ref_of(body)
+                if self._said.get((ref, verb)) != message:
+                    self._said[ref, verb] = message
+                    self.recorder.note(actor, verb, ref, "refused", message, cause)
 
     def _say(self, body: Body, reason: str, message: str, actor: str, cause: int | None) -> None:
         ref = self.ref_of(body)
@@ -198,8 +232,8 @@ class Cluster:
         kind = self.discovery.of_kind(str(body.get("apiVersion", "")).rpartition("/")[0], body["kind"])
         return ref_of(body, namespaced=kind is None or kind.namespaced)
 
-    def _collect(self, uid: str, cause: int | None) -> None:
-        deletion.collect(self, uid, cause)
+    def _collect(self, uid: str, cause: int | None, view: View) -> None:
+        deletion.collect(self, uid, cause, view)
 
     def _removed(self, before: Body, cause: int | None) -> None:
         uid = uid_of(before)

@@ -81,7 +81,7 @@ class Controllers:
         kinds: dict[tuple[str, str], Kind],
         view: Callable[[], View],
         hands: Hands,
-        collect: Callable[[str, int | None], None],
+        collect: Callable[[str, int | None, View], None],
     ) -> None:
         self._collect = collect
         self._store = store
@@ -170,12 +170,13 @@ class Controllers:
 
     def _move(self, ref: Ref) -> None:
         cause = self._queue.pop(ref)
+        view = self._view()
         if ref.kind == GARBAGE:
-            self._collect(ref.name, cause)
+            self._collect(ref.name, cause, view)
+            self._remember(ref, view.looks)
             return
         body = self._store.get(ref)
         kind = self._kinds.get((ref.group, ref.kind))
-        view = self._view()
         if body is not None and kind is not None:
             acts = kind.behave(body, view)
             answer: str | None = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seatrial import kinds
-from seatrial.cluster import garbage, reads
-from seatrial.cluster.refusal import conflict, not_found
+from seatrial.cluster import admission, garbage, reads
+from seatrial.cluster.refusal import Refused, conflict, not_found
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.selector import field_test, label_test
 from seatrial.cluster.watch import in_version
+from seatrial.kinds import World
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, Ref, metadata
 
@@ -29,6 +30,11 @@ def delete(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         cluster.recorder.note(request.actor, "delete", ref, "refused", refused.message)
         raise refused
     _preconditions(kind, live, request)
+    try:
+        _admit(cluster, kind, ref, live, cluster.view(), dry_run=request.dry_run)
+    except Refused as refused:
+        cluster.recorder.note(request.actor, "delete", ref, "refused", refused.message)
+        raise
     if request.dry_run:
         return Reply(200, in_version(live, kind))
     left = mark(cluster, ref, live, request.actor, None, request.propagation or "Background", request.grace_seconds)
@@ -44,6 +50,7 @@ def delete_collection(cluster: Cluster, kind: ServedKind, request: Request) -> R
     for body in cluster.store.of_kind((kind.group, kind.kind), request.namespace if kind.namespaced else ""):
         if labels(body) and fields(body):
             ref = Ref(kind.kind, metadata(body).get("namespace", ""), metadata(body)["name"], kind.group)
+            _admit(cluster, kind, ref, body, cluster.view(), dry_run=request.dry_run)
             if not request.dry_run:
                 mark(
                     cluster, ref, body, request.actor, None, request.propagation or "Background", request.grace_seconds
@@ -53,17 +60,18 @@ def delete_collection(cluster: Cluster, kind: ServedKind, request: Request) -> R
     return Reply(200, {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta, "items": items})
 
 
-def delete_for(cluster: Cluster, body: Body, actor: str, cause: int | None, *, now: bool, why: str) -> None:
-    """Delete what a controller wants gone."""
+def delete_for(
+    cluster: Cluster, body: Body, actor: str, cause: int | None, view: World, *, now: bool, why: str
+) -> None:
+    """Delete what a controller wants gone; raises `Refused` where that may not be."""
     ref = cluster.ref_of(body)
     live = cluster.store.get(ref)
-    if live is None:
+    if live is None or (metadata(live).get("finalizers") if now else metadata(live).get("deletionTimestamp")):
         return
+    _admit(cluster, cluster.kind_of(live), ref, live, view)
     if now:
-        if not metadata(live).get("finalizers"):
-            _take_out(cluster, ref, actor, cause, why)
-        return
-    if not metadata(live).get("deletionTimestamp"):
+        _take_out(cluster, ref, actor, cause, why)
+    else:
         mark(cluster, ref, live, actor, cause, "Background", None, why)
 
 
@@ -114,12 +122,12 @@ def finish(cluster: Cluster, ref: Ref, body: Body, actor: str, cause: int | None
         _take_out(cluster, ref, actor, cause, "")
 
 
-def collect(cluster: Cluster, uid: str, cause: int | None) -> None:
+def collect(cluster: Cluster, uid: str, cause: int | None, view: World) -> None:
     """The garbage collector looks at one owner that is gone or going, and at its dependents."""
     owner_ref = cluster.store.by_uid(uid)
     owner = cluster.store.get(owner_ref) if owner_ref else None
     if owner is None:
-        _collect_dependents(cluster, uid, cause)
+        _collect_dependents(cluster, uid, cause, view)
         return
     if not metadata(owner).get("deletionTimestamp"):
         return
@@ -130,19 +138,27 @@ def collect(cluster: Cluster, uid: str, cause: int | None) -> None:
         _let_go(cluster, owner, garbage.ORPHAN, cause)
     elif garbage.FOREGROUND in finalizers:
         dependents = cluster.store.dependents(uid)
-        for _, body in dependents:
-            delete_for(cluster, body, COLLECTOR, cause, now=False, why="its owner is being deleted")
+        for ref, body in dependents:
+            _sweep(cluster, ref, body, cause, view, "its owner is being deleted")
         if not any(garbage.blocks(body, uid) for _, body in cluster.store.dependents(uid)):
             _let_go(cluster, owner, garbage.FOREGROUND, cause)
 
 
-def _collect_dependents(cluster: Cluster, uid: str, cause: int | None) -> None:
+def _collect_dependents(cluster: Cluster, uid: str, cause: int | None, view: World) -> None:
     for ref, body in cluster.store.dependents(uid):
         others = [other for other in garbage.owner_uids(body) if other != uid and cluster.store.by_uid(other)]
         if others:
             _put(cluster, ref, body, garbage.without_owner(body, uid), cause)
         else:
-            delete_for(cluster, body, COLLECTOR, cause, now=False, why="its owner is gone")
+            _sweep(cluster, ref, body, cause, view, "its owner is gone")
+
+
+def _sweep(cluster: Cluster, ref: Ref, body: Body, cause: int | None, view: World, why: str) -> None:
+    """Delete a dependent; one that may not be deleted stays, and is tried again when what forbids it changes."""
+    try:
+        delete_for(cluster, body, COLLECTOR, cause, view, now=False, why=why)
+    except Refused as refused:
+        cluster.recorder.note(COLLECTOR, "delete", ref, "refused", refused.message, cause)
 
 
 def _let_go(cluster: Cluster, owner: Body, finalizer: str, cause: int | None) -> None:
@@ -157,6 +173,12 @@ def _put(cluster: Cluster, ref: Ref, live: Body, body: Body, cause: int | None) 
     index = cluster.recorder.note(COLLECTOR, "update", ref, "changed", cause=cause, before=live, after=stored)
     cluster.changed(ref, live, stored, index)
     finish(cluster, ref, stored, COLLECTOR, index)
+
+
+def _admit(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, view: World, *, dry_run: bool = False) -> None:
+    asked = admission.asked(cluster, "DELETE", kind, ref, {}, live, dry_run=dry_run)
+    admission.mutate(asked, view)
+    admission.validate(asked, view)
 
 
 def _take_out(cluster: Cluster, ref: Ref, actor: str, cause: int | None, why: str) -> None:

@@ -79,6 +79,10 @@ class Discovery:
         found = (version for g, version, p in self._served if g == group and p == plural)
         return tuple(sorted(found, key=version_order))
 
+    def versions_of(self, group: str, kind: str) -> tuple[str, ...]:
+        """The versions a kind is served in, the preferred one first."""
+        return tuple(served.version for served in self._by_kind.get((group, kind), ()))
+
     def kinds(self) -> Iterator[ServedKind]:
         """Everything served, in the order of the groups."""
         return (kind for group, version in self.group_versions() for kind in self.in_version(group, version))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from seatrial import kinds
 from seatrial.cluster import admission, reads
+from seatrial.cluster.admission.hooks import NO_HOOKS
 from seatrial.cluster.intake import named, object_of
 from seatrial.cluster.managed import same_but_for_times, server_side_apply, track_update
 from seatrial.cluster.nulls import without_nulls
@@ -100,12 +103,15 @@ def create_object(
     meta = metadata(body)
     if meta.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
+    generated = not meta.get("name")
     body = named(cluster, kind, body)
     ref = _ref(kind, body)
     if "status" in kind.subresources and actor != "kubernetes":
         body = {key: value for key, value in body.items() if key != "status"}
     body = _defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
-    admission.admit_creation(kind, body, view)
+    asked = admission.asked(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
+    body = admission.mutate(asked, view)
+    admission.validate(structs.replace(asked, body=body), view)
     existing = cluster.store.get(ref)
     if existing is not None:
         refuse = being_deleted if metadata(existing).get("deletionTimestamp") else already_exists
@@ -124,7 +130,7 @@ def create_object(
     if dry:
         return body
     stored = cluster.store.put(ref, body)
-    index = cluster.recorder.note(actor, verb, ref, "created", cause=cause, after=stored)
+    index = cluster.recorder.note(actor, verb, ref, "created", "; ".join(cluster.notes), cause, after=stored)
     cluster.changed(ref, None, stored, index)
     for uid in cluster.owned_by_nobody(stored):
         cluster.controllers.orphaned(uid, index)
@@ -181,8 +187,24 @@ def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: W
     kind = cluster.kind_of(body)
     ref = _ref(kind, body)
     live = cluster.store.get(ref)
-    if live is not None and live != body:
-        _store(cluster, kind, ref, live, _with_kept(live, body), actor, "update", cause)
+    if live is None or live == body:
+        return
+    if cluster.hooks is not NO_HOOKS:
+        operation, subresource = _part_changed(ref, live, body)
+        asked = admission.asked(cluster, operation, kind, ref, body, live, subresource=subresource)
+        body = admission.mutate(asked, view)
+        admission.validate(structs.replace(asked, body=body), view)
+    _store(cluster, kind, ref, live, _with_kept(live, body), actor, "update", cause)
+
+
+def _part_changed(ref: Ref, live: Body, body: Body) -> tuple[admission.Operation, str]:
+    """What a controller asks for that has a door of its own: a pod is bound, a namespace let go."""
+    before, after = live.get("spec") or {}, body.get("spec") or {}
+    if ref.kind == "Pod" and after.get("nodeName") and not before.get("nodeName"):
+        return "CREATE", "binding"
+    if ref.kind == "Namespace" and before.get("finalizers") != after.get("finalizers"):
+        return "UPDATE", "finalize"
+    return "UPDATE", ""
 
 
 def put_status(cluster: Cluster, body: Body, status: Body, actor: str, cause: int | None) -> None:
@@ -268,6 +290,9 @@ def _change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body
     body = _with_kept(live, {**body, "apiVersion": live["apiVersion"]})
     body = _only_what_may_change(kind, live, body, request.subresource)
     body = _defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
+    view, subresource = cluster.view(), request.subresource
+    write = admission.asked(cluster, "UPDATE", kind, ref, body, live, subresource=subresource, dry_run=request.dry_run)
+    body = admission.mutate(write, view)
     if verb != "apply":
         body = track_update(
             live,
@@ -275,10 +300,11 @@ def _change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body
             manager=request.field_manager or request.actor,
             schema=cluster.schema_of(kind),
             time=cluster.store.now(),
-            subresource=request.subresource,
+            subresource=subresource,
         )
     body = _prepared(kind, body, live)
     _refuse_frozen(cluster, kind, ref, live, body)
+    admission.validate(structs.replace(write, body=body), view)
     if request.dry_run:
         return body
     return _store(cluster, kind, ref, live, body, request.actor, verb, None)
@@ -289,13 +315,13 @@ def _store(
 ) -> Body:
     """Store a changed object, count its generation, and finish a deletion that waited for this change."""
     if live == body or same_but_for_times(live, body):
-        cluster.recorder.note(actor, verb, ref, "unchanged", cause=cause, before=live, after=live)
+        cluster.recorder.note(actor, verb, ref, "unchanged", "; ".join(cluster.notes), cause, live, live)
         return live
     if "generation" in live["metadata"] and _spec_of(live) != _spec_of(body):
         meta = {**body["metadata"], "generation": live["metadata"]["generation"] + 1}
         body = {**body, "metadata": meta}
     stored = cluster.store.put(ref, body)
-    index = cluster.recorder.note(actor, verb, ref, "changed", cause=cause, before=live, after=stored)
+    index = cluster.recorder.note(actor, verb, ref, "changed", "; ".join(cluster.notes), cause, live, stored)
     cluster.changed(ref, live, stored, index)
     cluster.finish_deletion(ref, stored, actor, index)
     return stored

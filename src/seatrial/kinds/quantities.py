@@ -23,7 +23,7 @@ SUFFIXES = {
     "Pi": Fraction(2**50),
     "Ei": Fraction(2**60),
 }
-_QUANTITY = re.compile(r"^([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+)|([numkMGTPE]i?|))$")
+_QUANTITY = re.compile(r"^([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+)|([numkKMGTPE]i?|))$")
 _BINARY = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 
 

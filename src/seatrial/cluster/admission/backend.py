@@ -1,0 +1,126 @@
+"""Whether the API server reaches a webhook, and its own words where it does not. Knows nothing of what one answers.
+
+From k8s.io/apiserver, pkg/util/webhook and pkg/util/proxy of 1.34, with `--enable-aggregator-routing`: the API server
+dials the endpoints of a Service, as on most managed clusters, and not its cluster IP.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from seatrial.kinds import World
+from seatrial.kinds.endpoints import SERVICE_LABEL
+from seatrial.kinds.selection import fits
+from seatrial.resource import Body, Ref, dig, labels_of, listed, name_of
+
+DEFAULT_PORT = 443
+BACKERS = (("DaemonSet", "apps"), ("Deployment", "apps"), ("ReplicaSet", "apps"), ("StatefulSet", "apps"))
+
+NO_CERTIFICATE = "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"
+UNKNOWN_AUTHORITY = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+TIMED_OUT = "context deadline exceeded"
+
+
+def failure(client: Body, timeout_seconds: int, world: World) -> str:
+    """Why a call with this `clientConfig` fails; empty where it is answered. What has a URL is taken to answer."""
+    bundle = str(client.get("caBundle") or "")
+    if bundle and not _holds_certificate(bundle):
+        return NO_CERTIFICATE
+    service = client.get("service")
+    if not isinstance(service, dict):
+        return ""
+    why = _unreachable(service, world) or ("" if bundle else UNKNOWN_AUTHORITY)
+    return f'failed to call webhook: Post "{_url(service)}?timeout={timeout_seconds}s": {why}' if why else ""
+
+
+def _url(service: Body) -> str:
+    host = f"{service.get('name')}.{service.get('namespace')}.svc:{service.get('port') or DEFAULT_PORT}"
+    return f"https://{host}/{str(service.get('path') or '').lstrip('/')}"
+
+
+def _holds_certificate(bundle: str) -> bool:
+    try:
+        return b"-----BEGIN CERTIFICATE-----" in base64.b64decode(bundle)
+    except binascii.Error:
+        return False
+
+
+def _unreachable(service: Body, world: World) -> str:
+    name, namespace = str(service.get("name")), str(service.get("namespace"))
+    number = int(service.get("port") or DEFAULT_PORT)
+    found = world.get(Ref("Service", namespace, name))
+    if found is None:
+        return f'service "{name}" not found'
+    if dig(found, "spec", "type") == "ExternalName":
+        return 'unsupported service type "ExternalName"'
+    port = next((port for port in listed(found, "spec", "ports") if port.get("port") == number), None)
+    if port is None:
+        return f'no service port {number} found for service "{name}"'
+    endpoints = _ready_endpoints(namespace, name, str(port.get("name") or ""), world)
+    if not endpoints:
+        _look_at_backers(found, namespace, world)
+        return f'no endpoints available for service "{name}"'
+    return _no_connection(endpoints, namespace, world)
+
+
+def _ready_endpoints(namespace: str, name: str, port_name: str, world: World) -> list[tuple[Body, int]]:
+    """Each endpoint that counts as ready, with the port of it that is dialled."""
+    slices = world.select("EndpointSlice", namespace, {SERVICE_LABEL: name}, "discovery.k8s.io")
+    return [
+        (endpoint, int(port.get("port") or 0))
+        for found in slices
+        for port in listed(found, "ports")
+        if (port.get("name") or "") == port_name
+        for endpoint in listed(found, "endpoints")
+        if dig(endpoint, "conditions", "ready") is not False
+    ]
+
+
+def _look_at_backers(service: Body, namespace: str, world: World) -> None:
+    """Whoever waits for endpoints waits for what will make the pods behind them: a look at it moves it too."""
+    selector = dig(service, "spec", "selector") or {}
+    for kind, group in BACKERS if selector else ():
+        for body in world.all(kind, namespace, group):
+            if selector.items() <= labels_of(dig(body, "spec", "template") or {}).items():
+                world.get(Ref(kind, namespace, name_of(body), group))
+
+
+def _no_connection(endpoints: list[tuple[Body, int]], namespace: str, world: World) -> str:
+    """A Service may publish pods that are not ready; which endpoint is dialled is left to chance."""
+    silent = [(endpoint, port) for endpoint, port in endpoints if dig(endpoint, "conditions", "serving") is False]
+    if silent and (world.unlucky or len(silent) == len(endpoints)):
+        endpoint, port = silent[0]
+        return f"dial tcp {listed(endpoint, 'addresses')[0]}:{port}: connect: connection refused"
+    if world.unlucky and any(_is_shut_off(endpoint, port, namespace, world) for endpoint, port in endpoints):
+        return TIMED_OUT
+    return ""
+
+
+def _is_shut_off(endpoint: Body, port: int, namespace: str, world: World) -> bool:
+    """Whether policies let nobody from outside the pods' network in. Not every network heeds them: bad luck."""
+    pod = world.get(Ref("Pod", namespace, str(dig(endpoint, "targetRef", "name") or "")))
+    if pod is None:
+        return False
+    policies = [
+        policy
+        for policy in world.all("NetworkPolicy", namespace, "networking.k8s.io")
+        if fits(labels_of(pod), dig(policy, "spec", "podSelector") or {})
+        and "Ingress" in (listed(policy, "spec", "policyTypes") or ["Ingress"])
+    ]
+    rules = [rule for policy in policies for rule in listed(policy, "spec", "ingress")]
+    return bool(policies) and not any(_lets_in(rule, port) for rule in rules)
+
+
+def _lets_in(rule: Body, port: int) -> bool:
+    """The API server is no pod: only a rule for everyone, or for addresses, speaks of it."""
+    peers = listed(rule, "from")
+    ports = listed(rule, "ports")
+    everyone = not peers or any(peer.get("ipBlock") for peer in peers)
+    return everyone and (not ports or any(_covers(entry, port) for entry in ports))
+
+
+def _covers(entry: Body, port: int) -> bool:
+    """A port that is named, or left out, is taken to be the one."""
+    first = entry.get("port")
+    return not isinstance(first, int) or first <= port <= int(entry.get("endPort") or first)

@@ -1,0 +1,188 @@
+"""ResourceQuota: whether a namespace has room for one object more. Counts what is there; the status is not asked.
+
+From pkg/quota/v1 and k8s.io/apiserver, pkg/admission/plugin/resourcequota of 1.34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from seatrial.cluster.admission.amounts import Amounts, amounts, of_pod, shown, total
+from seatrial.cluster.admission.asked import Asked
+from seatrial.cluster.refusal import qualified
+from seatrial.kinds import World
+from seatrial.kinds.catalogue import ServedKind
+from seatrial.kinds.pod import quality
+from seatrial.kinds.pods import is_finished
+from seatrial.kinds.quantities import amount
+from seatrial.resource import Body, dig, listed, name_of
+
+ALIASES = {
+    ("", "ConfigMap"): "configmaps",
+    ("", "ReplicationController"): "replicationcontrollers",
+    ("", "ResourceQuota"): "resourcequotas",
+    ("", "Secret"): "secrets",
+}
+"""Kinds whose count has a name without `count/` too."""
+
+CHANGES_COUNT = frozenset((("", "PersistentVolumeClaim"), ("", "Service")))
+"""Kinds whose use of a quota may grow after they were made."""
+
+MUST_SPECIFY = frozenset(("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
+"""A quota on one of these takes only pods whose every container says how much."""
+
+BY_CLASS = ".storageclass.storage.k8s.io/"
+
+
+def check(asked: Asked, world: World) -> None:
+    """Refuse what does not fit into every quota of its namespace."""
+    if not asked.kind.namespaced or asked.subresource or not _counts(asked):
+        return
+    quotas = world.all("ResourceQuota", asked.namespace)
+    if not quotas:
+        return
+    wanted = usage(asked.kind, asked.body)
+    matching = [quota for quota in quotas if _hard(quota).keys() & wanted.keys() and _in_scope(asked, quota)]
+    for quota in matching:
+        if asked.of == ("", "Pod"):
+            _refuse_unspecified(asked, quota)
+    before = usage(asked.kind, asked.old) if asked.old else {}
+    more = {name: much - before.get(name, Fraction(0)) for name, much in wanted.items()}
+    for quota in matching:
+        _refuse_exceeding(asked, quota, {name: much for name, much in more.items() if much > 0}, world)
+
+
+def usage(kind: ServedKind, body: Body) -> Amounts:
+    """What one object takes of each quota."""
+    found = {f"count/{qualified(kind.plural, kind.group)}": Fraction(1)}
+    match kind.group, kind.kind:
+        case "", "Pod":
+            return {**found, **({} if is_finished(body) else dict(_of_pod(body.get("spec") or {})))}
+        case "", "Service":
+            return {**found, **_of_service(body.get("spec") or {})}
+        case "", "PersistentVolumeClaim":
+            return {**found, **dict(_of_claim(body.get("spec") or {}))}
+    if alias := ALIASES.get((kind.group, kind.kind)):
+        found[alias] = Fraction(1)
+    return found
+
+
+def _counts(asked: Asked) -> bool:
+    return asked.operation == "CREATE" or (asked.operation == "UPDATE" and asked.of in CHANGES_COUNT)
+
+
+def _hard(quota: Body) -> Body:
+    found = dig(quota, "spec", "hard")
+    return found if isinstance(found, dict) else {}
+
+
+def _of_pod(spec: Body) -> Iterator[tuple[str, Fraction]]:
+    yield "pods", Fraction(1)
+    for name, much in of_pod(spec, "requests").items():
+        yield f"requests.{name}", much
+        yield name, much
+    for name, much in of_pod(spec, "limits").items():
+        yield f"limits.{name}", much
+
+
+def _of_service(spec: Body) -> Amounts:
+    """Node ports that will be given out count as much as those that are there."""
+    ports, kind = listed(spec, "ports"), spec.get("type")
+    asked_for = [port for port in ports if port.get("nodePort")]
+    if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+        ports = asked_for
+    node_ports = len(ports) if kind in ("NodePort", "LoadBalancer") else 0
+    balancers = int(kind == "LoadBalancer")
+    return {
+        "services": Fraction(1),
+        "services.loadbalancers": Fraction(balancers),
+        "services.nodeports": Fraction(node_ports),
+    }
+
+
+def _of_claim(spec: Body) -> Iterator[tuple[str, Fraction]]:
+    storage = amount(dig(spec, "resources", "requests", "storage"))
+    storage_class = spec.get("storageClassName")
+    for prefix in ("", *([f"{storage_class}{BY_CLASS}"] if storage_class else [])):
+        yield f"{prefix}persistentvolumeclaims", Fraction(1)
+        yield f"{prefix}requests.storage", storage
+
+
+def _in_scope(asked: Asked, quota: Body) -> bool:
+    """Scopes speak of pods; any other object is in none."""
+    return all(_fits_scope(asked.of, asked.body, term) for term in _scopes(quota))
+
+
+def _scopes(quota: Body) -> Iterable[Body]:
+    yield from ({"scopeName": name, "operator": "Exists"} for name in listed(quota, "spec", "scopes"))
+    yield from listed(quota, "spec", "scopeSelector", "matchExpressions")
+
+
+def _fits_scope(of: tuple[str, str], body: Body, term: Body) -> bool:
+    if of != ("", "Pod"):
+        return False
+    spec = body.get("spec") or {}
+    terminating, best_effort = spec.get("activeDeadlineSeconds") is not None, quality(spec) == "BestEffort"
+    match term.get("scopeName"):
+        case "Terminating":
+            return terminating
+        case "NotTerminating":
+            return not terminating
+        case "BestEffort":
+            return best_effort
+        case "NotBestEffort":
+            return not best_effort
+        case "PriorityClass":
+            return _fits_class(str(spec.get("priorityClassName") or ""), term)
+    return False
+
+
+def _fits_class(name: str, term: Body) -> bool:
+    match term.get("operator"):
+        case "Exists":
+            return bool(name)
+        case "DoesNotExist":
+            return not name
+        case "In":
+            return name in (term.get("values") or ())
+    return name not in (term.get("values") or ())
+
+
+def _refuse_unspecified(asked: Asked, quota: Body) -> None:
+    if dig(asked.body, "spec", "resources"):
+        return
+    containers = [*listed(asked.body, "spec", "containers"), *listed(asked.body, "spec", "initContainers")]
+    lacking = []
+    for name in sorted(MUST_SPECIFY & _hard(quota).keys()):
+        silent = sorted({str(container.get("name")) for container in containers if not _says(container, name)})
+        if silent:
+            lacking.append(f"{name} for: {','.join(silent)}")
+    if lacking:
+        raise asked.refused(f"failed quota: {name_of(quota)}: must specify {'; '.join(lacking)}")
+
+
+def _says(container: Body, name: str) -> bool:
+    field, _, resource = name.rpartition(".")
+    return resource in (dig(container, "resources", field or "requests") or {})
+
+
+def _refuse_exceeding(asked: Asked, quota: Body, more: Amounts, world: World) -> None:
+    hard = amounts(_hard(quota))
+    more = {name: much for name, much in more.items() if name in hard}
+    if not more:
+        return
+    there = world.all(asked.kind.kind, asked.namespace, asked.kind.group)
+    used = total(usage(asked.kind, body) for body in there if _still_in_scope(asked, body, quota))
+    over = sorted(name for name in more if used.get(name, Fraction(0)) + more[name] > hard[name])
+    if over:
+        requested, taken, limited = (
+            ",".join(f"{name}={shown(name, found.get(name, Fraction(0)))}" for name in over)
+            for found in (more, used, hard)
+        )
+        words = f"exceeded quota: {name_of(quota)}, requested: {requested}, used: {taken}, limited: {limited}"
+        raise asked.refused(words)
+
+
+def _still_in_scope(asked: Asked, body: Body, quota: Body) -> bool:
+    return all(_fits_scope(asked.of, body, term) for term in _scopes(quota))
