@@ -87,31 +87,31 @@ def test_steps_that_end_alike_in_both_schedules_are_told_once() -> None:
     assert render(replace(CLEAN, played=played), Page()).startswith(
         """\
 helm@4.2.3, lazy and eager schedules
-  1  install  ./v1  hung  lazy   1 created
+  1  install  ./v1  hung (lazy)  1 created
      waits for Deployment/default/web
-  1  install  ./v1  ok    eager  2 created
+  1  install  ./v1  ok (eager)   2 created
   2  upgrade  ./v2  ok           1 deleted, 1 missing
 
 """
     )
 
 
-def test_sets_of_values_that_fare_alike_share_a_table() -> None:
+def test_cases_that_fare_alike_share_a_table() -> None:
     cases = ("", "ci/ha-values.yaml", "ci/tls-values.yaml")
     installed = replace(LAZY, steps=STEPS[:1])
     played = tuple(Played(case, installed) for case in cases)
     text = render(replace(CLEAN, played=played), Page())
     assert text.startswith(
         """\
-helm@4.2.3, plain values, ci/ha-values.yaml and ci/tls-values.yaml, lazy schedule
+helm@4.2.3, plain, ci/ha-values.yaml and ci/tls-values.yaml, lazy schedule
   1  install  ./v1  ok  2 created
 
 """
     )
-    assert text.endswith("2 objects from 2 files · 3 sets of values · 3 rehearsals · helm@4.2.3 · no findings\n")
+    assert text.endswith("2 objects from 2 files · 3 cases · 3 rehearsals · helm@4.2.3 · no findings\n")
 
 
-def test_of_many_sets_of_values_those_that_went_well_take_a_line_each() -> None:
+def test_of_many_cases_those_that_went_well_take_a_line_each() -> None:
     def rehearsal(number: int) -> Rehearsal:
         return replace(LAZY, steps=(replace(STEPS[0], created=(CONFIG,) * number),))
 
@@ -148,8 +148,9 @@ def test_engines_are_named_where_there_are_several_and_the_case_where_it_is_not_
     kubectl = Played("ci/ha-values.yaml", replace(LAZY, engine="kubectl@1.34"))
     shared = replace(FINDING, engines=("helm@4.2.3", "kubectl@1.34"), case="ci/ha-values.yaml")
     text = told(shared, replace(RESULT, played=(*RESULT.played, kubectl)))
-    assert "   = with: helm@4.2.3 and kubectl@1.34\n   = with: ci/ha-values.yaml\n" in text
+    assert "   = engines: helm@4.2.3 and kubectl@1.34\n   = with: ci/ha-values.yaml\n" in text
     assert "= with:" not in told(FINDING)
+    assert "= engines:" not in told(FINDING)
 
 
 def test_a_fix_says_whether_it_is_safe_and_proven() -> None:

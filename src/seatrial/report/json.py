@@ -64,7 +64,7 @@ class Played(Struct, frozen=True, omit_defaults=True):
     schedule: Schedule
     steps: list[Step]
     timeline: Annotated[list[Event] | None, Meta(description="Only from `seatrial run`.")] = None
-    case: Annotated[str, Meta(description="The values file of the case, where the input has several.")] = ""
+    case: Annotated[str, Meta(description="What sets the case apart (`ci/ha-values.yaml`, `--wait`).")] = ""
 
 
 class Location(Struct, frozen=True):

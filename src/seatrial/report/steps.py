@@ -40,9 +40,11 @@ class Table(Struct, frozen=True):
 
 
 def steps_table(played: Sequence[Played], page: Page) -> Iterator[Line]:
+    """A table for each engine and case."""
     tables = _tables(played)
     rows = [row for table in tables for row in table.rows]
-    widths = tuple(max(map(len, texts)) for texts in zip(*map(_cells, rows), strict=True))
+    action = max((len(row.action) for row in rows), default=0)
+    source = max((len(row.source) for row in rows), default=0)
     many = len(tables) > TABLES_MAX and not page.verbose
     for table in tables:
         well = all(row.outcome == "ok" and not row.amiss for row in table.rows)
@@ -50,8 +52,10 @@ def steps_table(played: Sequence[Played], page: Page) -> Iterator[Line]:
             yield line(*_heading(table), f": all {counted(len(table.rows), 'step')} ok")
             continue
         yield line(*_heading(table))
+        outcome = max((len(_outcome(row)) for row in table.rows), default=0)
         for row in table.rows:
-            yield from _row(row, widths, page)
+            names = f"{row.action:<{action}}  {row.source:<{source}}" if source else f"{row.action:<{action}}"
+            yield from _row(row, f"  {row.number}  {names}  ", outcome, page)
 
 
 def ended(step: StepResult) -> Line:
@@ -104,30 +108,22 @@ def _amiss(step: StepResult) -> str:
 
 def _heading(table: Table) -> Iterator[Piece]:
     yield Piece(table.engine, "strong")
-    cases = [case or "plain values" for case in table.cases]
-    if cases != ["plain values"]:
-        yield Piece(f", {listed(cases)}")
+    if table.cases != ("",):
+        yield Piece(f", {listed([case or 'plain' for case in table.cases])}")
     yield Piece(f", {listed(table.schedules)} schedule{'s' if len(table.schedules) > 1 else ''}", "faint")
 
 
-def _cells(row: Row) -> tuple[str, str, str, str, str]:
-    return str(row.number), row.action, row.source, row.outcome, row.schedule
+def _outcome(row: Row) -> str:
+    return f"{row.outcome} ({row.schedule})" if row.schedule else row.outcome
 
 
-def _row(row: Row, widths: tuple[int, ...], page: Page) -> Iterator[Line]:
-    number, action, source, outcome, schedule = (
-        cell.ljust(width) for cell, width in zip(_cells(row), widths, strict=True)
-    )
-    before = f"  {number}  {action}  {source}  " if source else f"  {number}  {action}  "
-    pieces = [Piece(before), Piece(outcome, OUTCOMES[row.outcome])]
-    if schedule:
-        pieces.append(Piece(f"  {schedule}", "faint"))
+def _row(row: Row, start: str, outcome: int, page: Page) -> Iterator[Line]:
+    pieces = [Piece(start), Piece(_outcome(row).ljust(outcome), OUTCOMES[row.outcome])]
     if row.done:
         pieces.append(Piece(f"  {row.done}"))
     if row.amiss:
         pieces += [Piece(", " if row.done else "  "), Piece(row.amiss, "bad")]
     yield tuple(pieces)
     if row.error:
-        indent = " " * (len(number) + 4)
         error = row.error if page.verbose else lines_of(row.error)[0]
-        yield from (line(text) for text in quoted(error, page, first=indent, rest=indent))
+        yield from (line(text) for text in quoted(error, page, first="     ", rest="     "))

@@ -30,7 +30,7 @@ def closing(result: Result) -> str:
     cases = {played.case for played in result.played}
     parts = [
         f"{counted(result.objects, 'object')} from {counted(result.files, 'file')}",
-        *([counted(len(cases), "set of values", "sets of values")] if len(cases) > 1 else []),
+        *([counted(len(cases), "case")] if len(cases) > 1 else []),
         counted(len(result.played), "rehearsal"),
         *engines,
         _findings(result.findings),
