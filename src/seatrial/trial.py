@@ -107,12 +107,13 @@ _FIRST_AGAIN_LAST = {
 
 
 def default_steps(source: str, old: str, *, engine: str) -> tuple[Step, ...]:
-    """The trial of an input that brings none: twice what is new; with an old revision, the whole way there and back."""
+    """The trial of an input that brings none: there, the same again, and away; with an old revision, the whole way."""
     first, again, last = _FIRST_AGAIN_LAST.get(engine, ("sync", "sync", "delete"))
-    if not old:
-        return (Step(first, source), Step(again, source))
-    back = Step("rollback", revision=1) if engine == "helm" else Step(again, old)
     leave = Step(last, "" if engine == "helm" else source)
+    if not old:
+        # Who applies manifests seldom deletes by them; Helm's uninstall has hooks, orphans and kept objects.
+        return (Step(first, source), Step(again, source), *((leave,) if engine == "helm" else ()))
+    back = Step("rollback", revision=1) if engine == "helm" else Step(again, old)
     return (Step(first, old), Step(again, source), Step(again, source), back, leave, Step(first, source))
 
 

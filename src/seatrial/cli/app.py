@@ -16,7 +16,7 @@ ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
 Runs the real Helm - install, upgrade, rollback, uninstall - against a Kubernetes API in memory, and says which step
 breaks or destroys something, why, and where it was written. No cluster, no network.
 
-  seatrial check ./chart                     install, and the same again
+  seatrial check ./chart                     install, the same again, uninstall
   seatrial check ./chart --from ./old        from the old one to the new one and back
   helm template ./chart | seatrial check -   manifests, as kubectl applies them"""
 
