@@ -106,6 +106,18 @@ spec:
     assert [found["type"] for found in status(cluster, ref)["conditions"]] == ["SuccessCriteriaMet", "Complete"]
 
 
+@pytest.mark.parametrize("schedule", EAGER_AND_LAZY)
+def test_a_deployment_wakes_when_the_service_account_comes(schedule: Schedule) -> None:
+    cluster = Cluster(schedule=schedule)
+    ref = Ref("Deployment", "default", "web", "apps")
+    create(cluster, WEB.replace("spec: {containers", "spec: {serviceAccountName: robot, containers"))
+    cluster.awaits("someone", [ref])
+    assert status(cluster, ref)["unavailableReplicas"] == 1
+    create(cluster, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}}")
+    cluster.awaits("someone", [ref])
+    assert status(cluster, ref)["availableReplicas"] == 1
+
+
 def test_the_pod_of_a_job_is_seen_behind_a_service_that_selects_it() -> None:
     cluster = Cluster()
     create(

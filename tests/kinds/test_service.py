@@ -97,6 +97,8 @@ def test_a_load_balancer_gets_an_address_from_outside() -> None:
     world = SmallWorld(SERVICE.replace("TARGET", "8080").replace("spec: {", "spec: {type: LoadBalancer, ")).run()
     assert world.status("Service", "web") == {"loadBalancer": {"ingress": [{"ip": "203.0.113.224", "ipMode": "VIP"}]}}
     assert world.object("Service", "web")["spec"]["ports"][0]["nodePort"] == 31097
+    world.apply(SERVICE.replace("TARGET", "8080").replace("spec: {", "spec: {type: ClusterIP, ")).run()
+    assert world.status("Service", "web") == {"loadBalancer": {}}
 
 
 def test_a_service_keeps_its_address_over_updates_that_do_not_name_it() -> None:

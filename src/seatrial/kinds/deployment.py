@@ -93,14 +93,15 @@ def _look(deployment: Body, world: World) -> Rollout:
 def _keep_new_set(deployment: Body, world: World) -> Acts:
     """Make the ReplicaSet of the template, or give it the newest revision; the Deployment shows that revision."""
     rollout = _look(deployment, world)
-    if rollout.new is not None and not dig(deployment, "spec", "paused"):
+    if dig(deployment, "spec", "paused"):
+        return
+    if rollout.new is not None:
         yield Change(_marked(rollout))
-    elif rollout.new is None and not dig(deployment, "spec", "paused") and not _must_wait(rollout, world):
+    elif not _must_wait(rollout, world):
         yield from _create(rollout, world)
     rollout = _look(deployment, world)
     if rollout.new is not None:
-        revision = annotations_of(rollout.new).get(REVISION, "")
-        yield Change(_with_annotations(rollout.deployment, {REVISION: revision}))
+        yield Change(_with_annotations(rollout.deployment, {REVISION: annotations_of(rollout.new)[REVISION]}))
 
 
 def _must_wait(rollout: Rollout, world: World) -> bool:

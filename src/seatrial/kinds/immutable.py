@@ -32,10 +32,10 @@ def forbidden(field: str, why: str) -> str:
 
 
 def scalar(value: Any, minor: int) -> str:
-    """A text, a number, a truth value, or nothing."""
+    """A text, a number, a truth value, or nothing; what is more is shown as written."""
     if value is None:
         return "null" if minor >= JSON_SINCE else '"null"'
-    return json.dumps(value, ensure_ascii=False)
+    return shown(value) if isinstance(value, dict | list) else json.dumps(value, ensure_ascii=False)
 
 
 def texts(value: list[str], minor: int) -> str:

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Kind, Need, Status, World
+from seatrial.kinds.entries import entries
 from seatrial.kinds.immutable import NEWEST, frozen_field
 from seatrial.kinds.objectmeta import is_going, namespace_of
 from seatrial.resource import Body, Ref, annotations_of, dig, listed
@@ -18,13 +19,13 @@ def needs(ingress: Body) -> Iterator[Need]:
     namespace = namespace_of(ingress)
     if name := dig(ingress, "spec", "ingressClassName"):
         yield Need(Ref("IngressClass", "", str(name), NETWORKING), "serve", ("spec", "ingressClassName"))
-    for index, tls in enumerate(listed(ingress, "spec", "tls")):
+    for index, tls in entries(ingress, "spec", "tls"):
         if name := tls.get("secretName"):
             # A controller serves a certificate of its own until the Secret is there.
             yield Need(Ref("Secret", namespace, str(name)), "serve", ("spec", "tls", index, "secretName"))
     yield from _backend(dig(ingress, "spec", "defaultBackend"), namespace, ("spec", "defaultBackend"))
-    for rule, body in enumerate(listed(ingress, "spec", "rules")):
-        for path, found in enumerate(listed(body, "http", "paths")):
+    for rule, body in entries(ingress, "spec", "rules"):
+        for path, found in entries(body, "http", "paths"):
             field = ("spec", "rules", rule, "http", "paths", path, "backend")
             yield from _backend(found.get("backend"), namespace, field)
 

@@ -63,7 +63,7 @@ def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if _comparable(old, old) != _comparable(old, new):
         yield invalid("spec.template", pod_template(dig(new, "spec", "template") or {}, minor))
     for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        yield from frozen_field(old, new, f"spec.{field}", minor, _quoted)
+        yield from frozen_field(old, new, f"spec.{field}", minor)
 
 
 def default(job: Body) -> Body:
@@ -282,10 +282,6 @@ def _comparable(old: Body, job: Body) -> Body:
         spec.pop("affinity", None)
     meta = {k: v for k, v in (template.get("metadata") or {}).items() if k not in ("labels", "annotations")}
     return {"metadata": meta, "spec": spec}
-
-
-def _quoted(value: object, minor: int) -> str:
-    return scalar(value, minor)
 
 
 KINDS = (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from seatrial.kinds import Need
+from seatrial.kinds.entries import entries
 from seatrial.resource import Body, Ref, dig, listed
 
 _LABEL = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
@@ -30,7 +31,7 @@ NO_SERVICE = frozenset(("localhost", "true", "false", "none", "null", "yes", "no
 
 def mentioned_services(container: Body, namespace: str, at: tuple[str | int, ...]) -> Iterator[Need]:
     """What the command line and the environment of a container speak of."""
-    for index, variable in enumerate(listed(container, "env")):
+    for index, variable in entries(container, "env"):
         value = variable.get("value")
         if isinstance(value, str):
             # The name tells what the value is: PGHOST=db.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from seatrial.kinds import Need
+from seatrial.kinds.entries import entries
 from seatrial.kinds.mentions import mentioned_services
 from seatrial.resource import Body, Ref, dig, listed
 
@@ -45,7 +46,7 @@ class Source(Struct, frozen=True):
 def pod_needs(spec: Body, namespace: str, at: Path) -> Iterator[Need]:
     """What a pod with this spec needs; `at` is where the spec stands in its object."""
     yield from _named(spec, namespace, at)
-    for index, volume in enumerate(listed(spec, "volumes")):
+    for index, volume in entries(spec, "volumes"):
         yield from _volume_needs(volume, namespace, (*at, "volumes", index))
     for place, container in containers_of(spec):
         for source in env_sources(container):
@@ -67,7 +68,7 @@ def template_needs(*path: str) -> Callable[[Body], Iterator[Need]]:
 def containers_of(spec: Body) -> Iterator[tuple[Path, Body]]:
     """Init containers first, as they run."""
     for field in ("initContainers", "containers"):
-        for index, container in enumerate(listed(spec, field)):
+        for index, container in entries(spec, field):
             yield (field, index), container
 
 
@@ -77,7 +78,7 @@ def volume_sources(volume: Body) -> Iterator[Source]:
         yield _source("ConfigMap", config, ("configMap", "name"))
     if secret := volume.get("secret"):
         yield _source("Secret", secret, ("secret", "secretName"))
-    for index, source in enumerate(listed(volume, "projected", "sources")):
+    for index, source in entries(volume, "projected", "sources"):
         if config := source.get("configMap"):
             yield _source("ConfigMap", config, ("projected", "sources", index, "configMap", "name"))
         if secret := source.get("secret"):
@@ -86,11 +87,11 @@ def volume_sources(volume: Body) -> Iterator[Source]:
 
 def env_sources(container: Body) -> Iterator[Source]:
     """ConfigMaps and Secrets that become environment variables, in the order in which a kubelet reads them."""
-    for index, source in enumerate(listed(container, "envFrom")):
+    for index, source in entries(container, "envFrom"):
         for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             if ref := source.get(field):
                 yield _source(kind, ref, ("envFrom", index, field, "name"))
-    for index, variable in enumerate(listed(container, "env")):
+    for index, variable in entries(container, "env"):
         for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
             if ref := dig(variable, "valueFrom", field):
                 yield _source(kind, ref, ("env", index, "valueFrom", field, "name"))
@@ -98,7 +99,7 @@ def env_sources(container: Body) -> Iterator[Source]:
 
 def claims_of(spec: Body, pod_name: str = "") -> Iterator[tuple[int, str]]:
     """The claims that a pod uses, by volume; those of ephemeral volumes are named after the pod."""
-    for index, volume in enumerate(listed(spec, "volumes")):
+    for index, volume in entries(spec, "volumes"):
         if claim := dig(volume, "persistentVolumeClaim", "claimName"):
             yield index, str(claim)
         elif pod_name and isinstance(volume.get("ephemeral"), dict):
@@ -143,12 +144,12 @@ def _named(spec: Body, namespace: str, at: Path) -> Iterator[Need]:
         yield Need(Ref("PriorityClass", "", str(priority), "scheduling.k8s.io"), "admit", (*at, "priorityClassName"))
     if runtime := spec.get("runtimeClassName"):
         yield Need(Ref("RuntimeClass", "", str(runtime), "node.k8s.io"), "admit", (*at, "runtimeClassName"))
-    for index, secret in enumerate(listed(spec, "imagePullSecrets")):
+    for index, secret in entries(spec, "imagePullSecrets"):
         if name := secret.get("name"):
             # A kubelet goes on without a pull secret that is not there; the image may be public.
             path = (*at, "imagePullSecrets", index, "name")
             yield Need(Ref("Secret", namespace, str(name)), "start", path, optional=True)
-    for index, claim in enumerate(listed(spec, "resourceClaims")):
+    for index, claim in entries(spec, "resourceClaims"):
         for field, kind in RESOURCE_CLAIMS:
             if name := claim.get(field):
                 ref = Ref(kind, namespace, str(name), "resource.k8s.io")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.kinds import Kind, Need
+from seatrial.kinds.entries import entries
 from seatrial.kinds.immutable import NEWEST, invalid, role_ref
 from seatrial.kinds.objectmeta import namespace_of
 from seatrial.resource import Body, Ref, listed
@@ -20,7 +21,7 @@ def needs(binding: Body) -> Iterator[Need]:
     if name and not (kind == "ClusterRole" and (name in ALWAYS_THERE or name.startswith("system:"))):
         namespace = namespace_of(binding) if kind == "Role" else ""
         yield Need(Ref(kind, namespace, name, GROUP), "serve", ("roleRef", "name"))
-    for index, subject in enumerate(listed(binding, "subjects")):
+    for index, subject in entries(binding, "subjects"):
         if subject.get("kind") == "ServiceAccount" and subject.get("name") not in (None, "default"):
             where = str(subject.get("namespace") or namespace_of(binding))
             yield Need(Ref("ServiceAccount", where, str(subject["name"])), "serve", ("subjects", index, "name"))

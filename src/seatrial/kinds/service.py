@@ -18,10 +18,11 @@ SET_ONCE = "may not change once set"
 def behave(service: Body, world: World) -> Acts:
     if is_going(service):
         return
-    if _type(service) == "LoadBalancer" and not listed(service, "status", "loadBalancer", "ingress"):
-        # The cloud controller gives an address of TEST-NET-3.
+    balanced = _type(service) == "LoadBalancer"
+    if balanced != bool(listed(service, "status", "loadBalancer", "ingress")):
+        # The cloud controller gives an address of TEST-NET-3, and takes it back.
         ingress = [{"ip": f"203.0.113.{1 + _number(service) % 254}", "ipMode": "VIP"}]
-        yield Status(service, {"loadBalancer": {"ingress": ingress}})
+        yield Status(service, {"loadBalancer": {"ingress": ingress} if balanced else {}})
     if dig(service, "spec", "selector") and _type(service) != "ExternalName":
         yield from endpoints.follow(service, world)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.kinds import Kind, Need
+from seatrial.kinds.entries import entries
 from seatrial.kinds.objectmeta import namespace_of
-from seatrial.resource import Body, Ref, listed
+from seatrial.resource import Body, Ref
 
 
 def needs(account: Body) -> Iterator[Need]:
     for field in ("imagePullSecrets", "secrets"):
-        for index, secret in enumerate(listed(account, field)):
+        for index, secret in entries(account, field):
             if name := secret.get("name"):
                 ref = Ref("Secret", namespace_of(account), str(name))
                 yield Need(ref, "start", (field, index, "name"), optional=True)

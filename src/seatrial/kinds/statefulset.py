@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from seatrial.kinds import Act, Acts, Create, Delete, Kind, Need, Say, Status, World
 from seatrial.kinds.conditions import without_zeros
+from seatrial.kinds.entries import entries
 from seatrial.kinds.immutable import NEWEST, forbidden, frozen_field, invalid, selector
 from seatrial.kinds.internal_types import internal, shown
 from seatrial.kinds.objectmeta import adopt, generation_of, is_going, namespace_of
@@ -21,32 +22,11 @@ from seatrial.kinds.revisions import HASH_LABEL, forget_revisions, keep_revision
 from seatrial.kinds.stateful_claims import keep_owners, make_claims, with_claims
 from seatrial.resource import Body, Ref, dig, labels_of, listed, name_of
 
-# What may change, from which minor on.
+# What may change, from which minor on; the words of a refusal list it in this order.
 MUTABLE = (
-    (25, ("replicas", "template", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "minReadySeconds")),
-    (
-        26,
-        (
-            "replicas",
-            "ordinals",
-            "template",
-            "updateStrategy",
-            "persistentVolumeClaimRetentionPolicy",
-            "minReadySeconds",
-        ),
-    ),
-    (
-        33,
-        (
-            "replicas",
-            "ordinals",
-            "template",
-            "updateStrategy",
-            "revisionHistoryLimit",
-            "persistentVolumeClaimRetentionPolicy",
-            "minReadySeconds",
-        ),
-    ),
+    (33, "replicas ordinals template updateStrategy revisionHistoryLimit persistentVolumeClaimRetentionPolicy"),
+    (26, "replicas ordinals template updateStrategy persistentVolumeClaimRetentionPolicy"),
+    (0, "replicas template updateStrategy persistentVolumeClaimRetentionPolicy"),
 )
 BY_FIELD_SINCE = 37
 """The minor from which each field is refused by itself."""
@@ -75,7 +55,7 @@ def needs(body: Body) -> Iterator[Need]:
     yield from template_needs("spec", "template")(body)
     if name := dig(body, "spec", "serviceName"):
         yield Need(Ref("Service", namespace_of(body), str(name)), "serve", ("spec", "serviceName"))
-    for index, template in enumerate(listed(body, "spec", "volumeClaimTemplates")):
+    for index, template in entries(body, "spec", "volumeClaimTemplates"):
         if name := dig(template, "spec", "storageClassName"):
             field = ("spec", "volumeClaimTemplates", index, "spec", "storageClassName")
             yield Need(Ref("StorageClass", "", str(name), "storage.k8s.io"), "schedule", field)
@@ -100,13 +80,13 @@ def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if minor >= BY_FIELD_SINCE:
         yield from _frozen_fields(old, new, minor)
         return
-    may_change = next(fields for since, fields in reversed(MUTABLE) if minor >= since or since == MUTABLE[0][0])
+    mutable = next(fields.split() for since, fields in MUTABLE if minor >= since)
     was, wanted = (
-        {key: value for key, value in (body.get("spec") or {}).items() if key not in may_change} for body in (old, new)
+        {key: value for key, value in (body.get("spec") or {}).items() if key not in (*mutable, "minReadySeconds")}
+        for body in (old, new)
     )
     if was != wanted:
-        *rest, last = (f"'{field}'" for field in may_change)
-        words = f"{', '.join(rest)} and {last}"
+        words = ", ".join(f"'{field}'" for field in mutable) + " and 'minReadySeconds'"
         yield forbidden("spec", f"updates to statefulset spec for fields other than {words} are forbidden")
 
 

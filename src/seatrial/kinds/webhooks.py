@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial.kinds import Acts, Kind, Need, Status, World
+from seatrial.kinds.entries import entries
 from seatrial.kinds.objectmeta import generation_of
 from seatrial.resource import Body, Ref, dig, listed
 
@@ -21,7 +22,7 @@ DEFAULTS: Body = {
 
 
 def needs(configuration: Body) -> Iterator[Need]:
-    for index, webhook in enumerate(listed(configuration, "webhooks")):
+    for index, webhook in entries(configuration, "webhooks"):
         service = dig(webhook, "clientConfig", "service") or {}
         if service.get("name"):
             ref = Ref("Service", str(service.get("namespace") or ""), str(service["name"]))
