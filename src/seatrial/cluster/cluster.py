@@ -217,15 +217,23 @@ class Cluster:
     def is_custom_kind(self, group: str, kind: str) -> bool:
         return any(key[0] == group and key[2] == kind for key in self._custom_schemas)
 
+    def custom_schema_of(self, kind: ServedKind) -> Schema | None:
+        return self._custom_schemas.get((kind.group, kind.version, kind.kind))
+
+    def printer_columns(self, kind: ServedKind) -> list[Body]:
+        """What `kubectl get` shows of a custom kind."""
+        ref = Ref("CustomResourceDefinition", "", f"{kind.plural}.{kind.group}", "apiextensions.k8s.io")
+        return definitions.printer_columns(self.store.get(ref), kind.version)
+
     def schema_of(self, kind: ServedKind) -> Schema | None:
-        custom = self._custom_schemas.get((kind.group, kind.version, kind.kind))
+        custom = self.custom_schema_of(kind)
         return custom if custom is not None else self.builtin_schema_of(kind)
 
     def builtin_schema_of(self, kind: ServedKind) -> Schema | None:
         return builtin_schema(self.kube_version, kind.group, kind.version, kind.kind)
 
     def _custom_schema(self, kind: ServedKind) -> Body | None:
-        schema = self._custom_schemas.get((kind.group, kind.version, kind.kind))
+        schema = self.custom_schema_of(kind)
         return None if schema is None else schema.node
 
     def ref_of(self, body: Body) -> Ref:

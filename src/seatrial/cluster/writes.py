@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from seatrial import kinds
-from seatrial.cluster import admission, reads
-from seatrial.cluster.admission.hooks import NO_HOOKS
+from seatrial.cluster import admission, reads, validate
 from seatrial.cluster.intake import named, object_of
 from seatrial.cluster.managed import same_but_for_times, server_side_apply, track_update
 from seatrial.cluster.nulls import without_nulls
@@ -68,7 +67,7 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
     """Answer a POST."""
     ref = Ref(kind.kind, request.namespace if kind.namespaced else "", "", kind.group)
     try:
-        body = object_of(kind, request)
+        body = _decoded(cluster, kind, object_of(kind, request), request)
         ref = Ref(ref.kind, ref.namespace, name_of(body) or metadata(body).get("generateName", ""), ref.group)
         manager = request.field_manager
         stored = create_object(
@@ -111,6 +110,8 @@ def create_object(
     body = _defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
     asked = admission.asked(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
     body = admission.mutate(asked, view)
+    if cause is None:  # What controllers make is of the right shape.
+        validate.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
     admission.validate(structs.replace(asked, body=body), view)
     existing = cluster.store.get(ref)
     if existing is not None:
@@ -156,6 +157,7 @@ def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         body = object_of(kind, request)
         if request.subresource == "scale":
             body = _scaled(live, body)
+        body = _decoded(cluster, kind, body, request)
         stored = _change(cluster, kind, ref, live, body, request, "update")
     except Refused as refused:
         cluster.recorder.note(request.actor, "update", ref, "refused", refused.message)
@@ -175,6 +177,7 @@ def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         body = _patched(cluster, kind, base, request)
         if request.subresource == "scale":
             body = _scaled(live, body)
+        body = _decoded_patch(cluster, kind, body, request)
         stored = _change(cluster, kind, ref, live, body, request, verb)
     except Refused as refused:
         cluster.recorder.note(request.actor, verb, ref, "refused", refused.message)
@@ -189,22 +192,8 @@ def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: W
     live = cluster.store.get(ref)
     if live is None or live == body:
         return
-    if cluster.hooks is not NO_HOOKS:
-        operation, subresource = _part_changed(ref, live, body)
-        asked = admission.asked(cluster, operation, kind, ref, body, live, subresource=subresource)
-        body = admission.mutate(asked, view)
-        admission.validate(structs.replace(asked, body=body), view)
+    body = admission.controllers_change(cluster, kind, ref, live, body, view)
     _store(cluster, kind, ref, live, _with_kept(live, body), actor, "update", cause)
-
-
-def _part_changed(ref: Ref, live: Body, body: Body) -> tuple[admission.Operation, str]:
-    """What a controller asks for that has a door of its own: a pod is bound, a namespace let go."""
-    before, after = live.get("spec") or {}, body.get("spec") or {}
-    if ref.kind == "Pod" and after.get("nodeName") and not before.get("nodeName"):
-        return "CREATE", "binding"
-    if ref.kind == "Namespace" and before.get("finalizers") != after.get("finalizers"):
-        return "UPDATE", "finalize"
-    return "UPDATE", ""
 
 
 def put_status(cluster: Cluster, body: Body, status: Body, actor: str, cause: int | None) -> None:
@@ -235,6 +224,7 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
         time=cluster.store.now(),
         subresource=request.subresource,
     )
+    merged = validate.applied(kind, merged, cluster.kube_version, cluster.custom_schema_of(kind)).body
     if live is None:
         created = create_object(
             cluster,
@@ -259,6 +249,31 @@ def _defaulted(kind: ServedKind, body: Body) -> Body:
 def _prepared(kind: ServedKind, body: Body, old: Body | None) -> Body:
     known = kinds.known().get((kind.group, kind.kind))
     return known.prepare(body, old) if known is not None and known.prepare is not None else body
+
+
+def _decoded(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
+    """The object as the server reads it: without what its kind does not know, which is refused or warned of."""
+    custom = cluster.custom_schema_of(kind)
+    read = validate.decoded(kind, body, cluster.kube_version, custom, request.field_validation)
+    for warning in read.warnings:
+        cluster.warn(warning)
+    return read.body
+
+
+def _decoded_patch(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
+    """What a patch made of an object, as the server reads it."""
+    read = validate.patched(
+        kind,
+        body,
+        request.body,
+        request.patch_type or "merge",
+        cluster.kube_version,
+        cluster.custom_schema_of(kind),
+        request.field_validation,
+    )
+    for warning in read.warnings:
+        cluster.warn(warning)
+    return read.body
 
 
 def _live(cluster: Cluster, kind: ServedKind, ref: Ref) -> Body:
@@ -304,6 +319,8 @@ def _change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body
         )
     body = _prepared(kind, body, live)
     _refuse_frozen(cluster, kind, ref, live, body)
+    if subresource != "status":
+        validate.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
     admission.validate(structs.replace(write, body=body), view)
     if request.dry_run:
         return body

@@ -22,7 +22,7 @@ from seatrial.resource import Body, Ref
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
-__all__ = ["Asked", "Operation", "asked", "mutate", "validate"]
+__all__ = ["Asked", "Operation", "asked", "controllers_change", "mutate", "validate"]
 
 MUTATING: dict[tuple[str, str], tuple[Callable[[Asked, World], Body], ...]] = {
     ("", "Pod"): (limits.default, pods.service_account, pods.priority, pods.runtime_class),
@@ -68,6 +68,17 @@ def asked(
     )
 
 
+def controllers_change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, world: World) -> Body:
+    """What a controller changes: only webhooks have a say in it."""
+    if cluster.hooks is NO_HOOKS:
+        return body
+    operation, subresource = _part_changed(ref, live, body)
+    write = asked(cluster, operation, kind, ref, body, live, subresource=subresource)
+    body = mutate(write, world)
+    validate(replace(write, body=body), world)
+    return body
+
+
 def mutate(asked: Asked, world: World) -> Body:
     """The object with what admission adds to it; raises `Refused` where it may not be written."""
     lifecycle(asked, world)
@@ -89,3 +100,13 @@ def validate(asked: Asked, world: World) -> None:
 def _is_of_the_object(asked: Asked) -> bool:
     """Whether the object itself is made or changed: neither a part of it, nor taken away."""
     return asked.operation != "DELETE" and not asked.subresource
+
+
+def _part_changed(ref: Ref, live: Body, body: Body) -> tuple[Operation, str]:
+    """What a controller asks for that has a door of its own: a pod is bound, a namespace let go."""
+    before, after = live.get("spec") or {}, body.get("spec") or {}
+    if ref.kind == "Pod" and after.get("nodeName") and not before.get("nodeName"):
+        return "CREATE", "binding"
+    if ref.kind == "Namespace" and before.get("finalizers") != after.get("finalizers"):
+        return "UPDATE", "finalize"
+    return "UPDATE", ""
