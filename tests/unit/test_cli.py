@@ -1,20 +1,35 @@
 """The command line: verbs, flags, sentences and exit codes."""
 
+import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.request import Request, urlopen
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from seatrial import __version__
 from seatrial.cli import main
 from seatrial.cli.app import APP
+from seatrial.cli.flags import options
 from seatrial.errors import NothingToCheck
+from seatrial.planning import CheckOptions
+from seatrial.sources.values import ValueFlags
 
 Capture = pytest.CaptureFixture[str]
 
+ROOT = Path(__file__).parents[2]
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+"""
 COMMAND = [sys.executable, "-c", "import sys; from seatrial.cli import main; sys.exit(main())"]
 
 
@@ -84,6 +99,141 @@ def test_help_names_the_verbs_without_loading_helm(capsys: Capture) -> None:
 )
 def test_wrong_arguments_are_one_sentence_and_exit_code_2(capsys: Capture, arguments: list[str], said: str) -> None:
     assert sentence(capsys, *arguments) == (2, f"seatrial: {said}\n")
+
+
+def test_flags_are_helms_own() -> None:
+    arguments = [
+        *("check", "./chart", "-", "--from=./old", "--engine", "helm@4,kubectl"),
+        *("-f", "a.yaml,b.yaml", "--values", '"c,d.yaml"', "-f-"),
+        *("--set", "a=1,b={x,y}", "--set", "-c=-1", "--set-string", "d=1,e=2"),
+        *("--set-file", "f=g.txt", "--set-json", 'h={"i":[1,2]}', "--set-literal", "j=k,l"),
+        *("-nprod", "--release-name", "web", "--kube-version", "v1.31.2", "--include-crds"),
+        *("-a", "a/v1,b/v1", "--api-versions", "c/v1", "--assume", "crds.yaml"),
+    ]
+    _, bound, _ = APP.parse_args(arguments)
+    assert options("check", bound.args, bound.kwargs["release"]) == CheckOptions(
+        inputs=("./chart", "-"),
+        old="./old",
+        engines=("helm@4", "kubectl"),
+        values=ValueFlags(
+            files=("a.yaml", "b.yaml", "c,d.yaml", "-"),
+            set=("a=1,b={x,y}", "-c=-1"),
+            set_string=("d=1,e=2",),
+            set_file=("f=g.txt",),
+            set_json=('h={"i":[1,2]}',),
+            set_literal=("j=k,l",),
+        ),
+        release_name="web",
+        namespace="prod",
+        kube_version="v1.31.2",
+        api_versions=("a/v1", "b/v1", "c/v1"),
+        assume=("crds.yaml",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "said"),
+    [
+        (CONFIG, 0, ""),
+        ("# nothing\n", 3, "seatrial: given.yaml: there is no Kubernetes object in it\n"),
+        ("a: [1\nb: 2\n", 2, "seatrial: given.yaml:2: cannot read the YAML: did not find expected ',' or ']'\n"),
+    ],
+)
+def test_the_program_ends_with_a_code_and_at_most_a_sentence(
+    tmp_path: Path, content: str, code: int, said: str
+) -> None:
+    (tmp_path / "given.yaml").write_text(content)
+    ended = subprocess.run([*COMMAND, "check", "given.yaml"], check=False, cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (code, said)
+    assert [path.name for path in tmp_path.iterdir()] == ["given.yaml"]
+
+
+def test_findings_are_exit_code_1_on_standard_output_alone() -> None:
+    arguments = ["check", "examples/basic-app/v2", "--from", "examples/basic-app/v1", "-o", "json"]
+    ended = subprocess.run([*COMMAND, *arguments], check=False, cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (1, "")
+    report = json.loads(ended.stdout)
+    jsonschema.validate(report, json.loads((ROOT / "docs/output.schema.json").read_text()))
+    assert [finding["rule"] for finding in report["findings"]] == ["release-to-hook-flip"]
+
+
+def test_a_threshold_lets_lesser_findings_pass(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    arguments = ["check", "examples/basic-app/v2", "--from", "examples/basic-app/v1", "-o", "concise"]
+    assert main([*arguments, "--fail-on", "data-loss"]) == 0
+    assert "release-to-hook-flip will outage" in capsys.readouterr().out
+
+
+def test_a_run_prints_the_timeline(capsys: Capture, tmp_path: Path) -> None:
+    given = tmp_path / "given.yaml"
+    given.write_text(CONFIG)
+    assert main(["run", str(given)]) == 0
+    assert "kubectl  create  ConfigMap/default/settings  created\n" in capsys.readouterr().out
+    assert main(["run", str(given), "-o", "json"]) == 0
+    run = json.loads(capsys.readouterr().out)
+    jsonschema.validate(run, json.loads((ROOT / "docs/output.schema.json").read_text()))
+    assert [event["effect"] for event in run["rehearsals"][0]["timeline"] if event["actor"] == "kubectl"] == [
+        "created",
+        "unchanged",
+    ]
+
+
+def test_a_failed_step_is_exit_code_1_unless_all_are_zero(capsys: Capture, tmp_path: Path) -> None:
+    given = tmp_path / "given.yaml"
+    given.write_text(CONFIG.replace("settings", "Not_A_Name"))
+    assert main(["run", str(given)]) == 1
+    assert "refused" in capsys.readouterr().out
+    assert main(["check", str(given)]) == 1
+    assert "No rule explains it, but 4 steps did not end well" in capsys.readouterr().out
+    assert main(["check", str(given), "--exit-zero"]) == 0
+
+
+def test_serve_answers_tells_what_is_written_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "there.yaml").write_text(CONFIG)
+    arguments = ["serve", "--kubeconfig", "trial", "--assume", "there.yaml", "-v"]
+    with subprocess.Popen(
+        [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        greeting = [process.stdout.readline() for _ in range(3)]
+        url = greeting[0].split()[5]
+        assert greeting == [
+            f"Kubernetes 1.34 in memory, at {url} until Ctrl-C.\n",
+            "  kubectl --kubeconfig trial get namespaces\n",
+            "  helm --kubeconfig trial install demo ./chart\n",
+        ]
+        assert url in (tmp_path / "trial").read_text()
+        maps = f"{url}/api/v1/namespaces/default/configmaps"
+        assert json.load(urlopen(f"{maps}/settings"))["metadata"]["name"] == "settings"
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
+        headers = {"Content-Type": "application/json", "User-Agent": "me/1"}
+        urlopen(Request(maps, json.dumps(body).encode(), headers)).close()
+        assert process.stderr.readline().endswith("  me  create  ConfigMap/default/mine  created\n")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["there.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--kubeconfig", "pyproject.toml"],
+            "write the kubeconfig pyproject.toml: it is there already, and seatrial did not",
+        ),
+        (["--port", "123456"], "--port 123456: a port is a number up to 65535"),
+        (["--kube-version", "1.9"], "--kube-version 1.9: only 1."),
+        (["--assume", "nope.yaml"], "nope.yaml: read the manifests: no such file or directory"),
+    ],
+)
+def test_serve_refuses_in_a_sentence(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(ROOT)
+    code, error = sentence(capsys, "serve", *arguments)
+    assert code == 2
+    assert error.startswith(f"seatrial: {said}")
+    assert error.count("\n") == 1
 
 
 def test_nothing_to_check_is_exit_code_3(capsys: Capture, verb: Callable[[BaseException], None]) -> None:

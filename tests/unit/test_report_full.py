@@ -255,6 +255,16 @@ def test_a_terminal_folds_quotations_between_words_and_a_pipe_never_cuts_them() 
     assert MISSING in told(FINDING, page=Page(width=60))
 
 
+def test_the_closing_line_is_folded_between_what_it_lists() -> None:
+    assert render(RESULT, Page(width=60, fold=60)).endswith(
+        """\
+3 objects from 2 files · 2 rehearsals · helm@4.2.3 ·
+  1 finding (1 will) · 1 prerequisite ·
+  1 kind not modelled: Widget.example.com
+"""
+    )
+
+
 def test_markup_and_control_characters_in_the_users_text_have_no_power() -> None:
     cursed = Event(5, 1, "helm", "delete", Ref("ConfigMap", "[bold]ns[/]", "\x1b[2Jgone"), "refused", "no\x07\x9b31m")
     result = replace(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 CLUSTER = Group("What is served", sort_key=1)
 LOOK_SECONDS = 0.1
 """How often the timeline is looked at, to tell what is new."""
+PORT_MAX = 65535
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -85,6 +86,8 @@ def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> 
     from seatrial.planning import minor_of
     from seatrial.rehearsal import assume as put
 
+    if not 0 <= port <= PORT_MAX:
+        raise CannotContinue(f"--port {port}: a port is a number up to {PORT_MAX}")
     cluster = Cluster(minor_of(kube_version), schedule, explains=True)
     if assume:
         from seatrial.sources.manifests import read_manifests
@@ -92,8 +95,8 @@ def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> 
         put(cluster, (resource.body for path in assume for resource in read_manifests(path, "default").resources))
     try:
         server = Server(cluster, port=port)
-    except (OSError, OverflowError) as why:
-        raise CannotContinue(f"serve on port {port}: {getattr(why, 'strerror', None) or why}") from None
+    except OSError as why:
+        raise CannotContinue(f"serve on port {port}: {why.strerror or why}") from None
     with server:
         yield server
 

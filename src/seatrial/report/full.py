@@ -21,6 +21,7 @@ EVIDENCE_MAX = 12
 """Events shown of one finding, half of them from each end."""
 PREREQUISITES_MAX = 12
 
+NO_BREAK = "\xa0"
 CERTAINTIES: dict[str, Role] = {"will": "bad", "may": "doubt"}
 RACES = {
     ("lazy",): "a race: it happens when the cluster is slow (lazy schedule), not when all is ready at once (eager)",
@@ -47,7 +48,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
     if not page.quiet:
         yield from _nothing_found(result)
         yield from _outside(result, page)
-        yield from (line(Piece(text, "strong")) for text in quoted(closing(result), page, first="", rest="  "))
+        yield from _last_line(result, page)
 
 
 def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
@@ -163,6 +164,13 @@ def _outside(result: Result, page: Page) -> Iterator[Line]:
         yield from (line(Piece(words, "doubt")) for words in sentences(text, page, first="", rest="  "))
     if result.prerequisites or result.not_modelled or result.missing_dependencies:
         yield ()
+
+
+def _last_line(result: Result, page: Page) -> Iterator[Line]:
+    """One line, or where it is folded, folded between what it lists."""
+    whole = " · ".join(part.replace(" ", NO_BREAK) for part in closing(result).split(" · "))
+    for text in quoted(whole, page, first="", rest="  "):
+        yield line(Piece(text.replace(NO_BREAK, " "), "strong"))
 
 
 def _prerequisites(found: Sequence[Prerequisite], page: Page) -> Iterator[Line]:
