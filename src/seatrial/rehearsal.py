@@ -16,7 +16,8 @@ from seatrial.cluster.http import Server
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Ended, Stuck, helm, kubectl
 from seatrial.engines.script import Answer, Command, play
-from seatrial.resource import Body, Ref, group_of, metadata, uid_of, version_of
+from seatrial.errors import CannotContinue
+from seatrial.resource import Body, Ref, group_of, metadata, name_of, uid_of, version_of
 from seatrial.timeline import Event, Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
 
@@ -210,7 +211,9 @@ def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
         kind = cluster.kind_of(body)
         namespace = str(metadata(body).get("namespace") or "default") if kind.namespaced else ""
         create = Request("create", kind.group, kind.version, kind.plural, namespace, body=body, actor="kubernetes")
-        cluster.request(create)
+        reply = cluster.request(create)
+        if reply.code >= 400 and reply.body["reason"] != "AlreadyExists":
+            raise CannotContinue(f"assume {kind.kind}/{name_of(body)}: {reply.body['message']}")
         cluster.settle()
 
 

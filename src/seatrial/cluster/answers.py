@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from seatrial.cluster import routes
+from seatrial.cluster import routes, table
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.discovery import AGGREGATED
 from seatrial.cluster.refusal import unknown_resource
+from seatrial.cluster.request import Request
 from seatrial.cluster.routes import Query
+from seatrial.resource import Body
 
 JSON = "application/json"
 OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -43,7 +45,15 @@ def answer(
     if not request.field_manager and request.patch_type != "apply":
         request = msgspec.structs.replace(request, field_manager=agent)
     reply = cluster.request(request)
+    if reply.code == 200 and request.verb in ("get", "list") and table.wants_table(accept) and not request.subresource:
+        return Answer(200, msgspec.json.encode(_table(cluster, request, reply.body, query)), table.TABLE)
     return Answer(reply.code, msgspec.json.encode(reply.body), warnings=reply.warnings)
+
+
+def _table(cluster: Cluster, request: Request, body: Body, query: Query) -> Body:
+    kind = cluster.discovery.find(request.group, request.version, request.plural)
+    assert kind is not None  # It was found to answer the request.
+    return table.as_table(kind, body, cluster.store.now(), cluster.printer_columns(kind), query.get("includeObject"))
 
 
 def _beside(cluster: Cluster, path: str, accept: str) -> Answer | None:

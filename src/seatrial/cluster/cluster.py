@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from seatrial import kinds
-from seatrial.cluster import definitions, deletion, reads, writes
+from seatrial.cluster import changes, definitions, deletion, reads, writes
 from seatrial.cluster.admission import hooks
 from seatrial.cluster.controllers import Controllers, View
 from seatrial.cluster.discovery import Discovery
@@ -171,9 +171,9 @@ class Cluster:
                 case Create(body, owner):
                     writes.create_for(self, body, owner, actor, cause, view)
                 case Status(body, status):
-                    writes.put_status(self, body, status, actor, cause)
+                    changes.put_status(self, body, status, actor, cause)
                 case Change(body):
-                    writes.replace(self, body, actor, cause, view)
+                    changes.replace(self, body, actor, cause, view)
                 case Delete(body, why, now):
                     deletion.delete_for(self, body, actor, cause, view, now=now, why=why)
                 case Say(body, reason, message):

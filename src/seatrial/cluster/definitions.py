@@ -49,3 +49,9 @@ def schemas(definition: Body | None) -> dict[tuple[str, str, str], Schema]:
         (group, str(version.get("name", "")), kind): as_schema(dig(version, "schema", "openAPIV3Schema"))
         for version in listed(spec, "versions")
     }
+
+
+def printer_columns(definition: Body | None, version: str) -> list[Body]:
+    """What `kubectl get` shows of objects in this version."""
+    found = (v for v in listed(definition, "spec", "versions") if v.get("name") == version)
+    return next((listed(v, "additionalPrinterColumns") for v in found), [])

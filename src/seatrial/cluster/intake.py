@@ -49,7 +49,7 @@ def _refuse_another_kind(kind: ServedKind, body: Body) -> None:
         short = str(version).rpartition("/")[2]
         raise bad_request(
             f'{name} in version "{short}" cannot be handled as a {kind.kind}: '
-            f'no kind "{name}" is registered for version "{version}"'
+            f'no kind "{name}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
         )
 
 

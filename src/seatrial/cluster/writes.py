@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from seatrial import kinds
 from seatrial.cluster import admission, reads, validate
+from seatrial.cluster.changes import change, defaulted, named_ref, prepared, scaled
 from seatrial.cluster.intake import named, object_of
-from seatrial.cluster.managed import same_but_for_times, server_side_apply, track_update
+from seatrial.cluster.managed import server_side_apply, track_update
 from seatrial.cluster.nulls import without_nulls
 from seatrial.cluster.patch import json_patch, merge_patch, strategic_patch
 from seatrial.cluster.refusal import (
@@ -17,9 +17,7 @@ from seatrial.cluster.refusal import (
     already_exists,
     bad_request,
     being_deleted,
-    conflict,
     invalid,
-    modified,
     not_found,
 )
 from seatrial.cluster.request import Reply, Request
@@ -58,9 +56,6 @@ GENERATIONS = frozenset(
         "ValidatingWebhookConfiguration",
     )
 )
-
-KEPT = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
-"""Metadata that only the server writes."""
 
 
 def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
@@ -104,10 +99,10 @@ def create_object(
         raise bad_request("resourceVersion should not be set on objects to be created")
     generated = not meta.get("name")
     body = named(cluster, kind, body)
-    ref = _ref(kind, body)
+    ref = named_ref(kind, body)
     if "status" in kind.subresources and actor != "kubernetes":
         body = {key: value for key, value in body.items() if key != "status"}
-    body = _defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
+    body = defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
     asked = admission.asked(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
     body = admission.mutate(asked, view)
     if cause is None:  # What controllers make is of the right shape.
@@ -127,7 +122,7 @@ def create_object(
         schema = cluster.schema_of(kind)
         body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
     # What the server makes up itself, such as a clusterIP, belongs to no manager.
-    body = _prepared(kind, body, None)
+    body = prepared(kind, body, None)
     if dry:
         return body
     stored = cluster.store.put(ref, body)
@@ -156,9 +151,9 @@ def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         live = _live(cluster, kind, ref)
         body = object_of(kind, request)
         if request.subresource == "scale":
-            body = _scaled(live, body)
+            body = scaled(live, body)
         body = _decoded(cluster, kind, body, request)
-        stored = _change(cluster, kind, ref, live, body, request, "update")
+        stored = change(cluster, kind, ref, live, body, request, "update")
     except Refused as refused:
         cluster.recorder.note(request.actor, "update", ref, "refused", refused.message)
         raise
@@ -176,35 +171,13 @@ def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         base = reads.scale_of(live) if request.subresource == "scale" else in_version(live, kind)
         body = _patched(cluster, kind, base, request)
         if request.subresource == "scale":
-            body = _scaled(live, body)
+            body = scaled(live, body)
         body = _decoded_patch(cluster, kind, body, request)
-        stored = _change(cluster, kind, ref, live, body, request, verb)
+        stored = change(cluster, kind, ref, live, body, request, verb)
     except Refused as refused:
         cluster.recorder.note(request.actor, verb, ref, "refused", refused.message)
         raise
     return Reply(200, reads.scale_of(stored) if request.subresource == "scale" else in_version(stored, kind))
-
-
-def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: World) -> None:
-    """Put a controller's version of an object in place of the one that is there."""
-    kind = cluster.kind_of(body)
-    ref = _ref(kind, body)
-    live = cluster.store.get(ref)
-    if live is None or live == body:
-        return
-    body = admission.controllers_change(cluster, kind, ref, live, body, view)
-    _store(cluster, kind, ref, live, _with_kept(live, body), actor, "update", cause)
-
-
-def put_status(cluster: Cluster, body: Body, status: Body, actor: str, cause: int | None) -> None:
-    """Set the status of an object, where it is not so already."""
-    ref = cluster.ref_of(body)
-    live = cluster.store.get(ref)
-    if live is None or live.get("status") == status:
-        return
-    stored = cluster.store.put(ref, {**live, "status": status})
-    index = cluster.recorder.note(actor, "status", ref, "changed", cause=cause, before=live, after=stored)
-    cluster.changed(ref, live, stored, index)
 
 
 def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Reply:
@@ -237,18 +210,8 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
             dry=request.dry_run,
         )
         return Reply(201, in_version(created, kind))
-    stored = _change(cluster, kind, ref, live, merged, request, "apply")
+    stored = change(cluster, kind, ref, live, merged, request, "apply")
     return Reply(200, in_version(stored, kind))
-
-
-def _defaulted(kind: ServedKind, body: Body) -> Body:
-    known = kinds.known().get((kind.group, kind.kind))
-    return known.default(body) if known is not None and known.default is not None else body
-
-
-def _prepared(kind: ServedKind, body: Body, old: Body | None) -> Body:
-    known = kinds.known().get((kind.group, kind.kind))
-    return known.prepare(body, old) if known is not None and known.prepare is not None else body
 
 
 def _decoded(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
@@ -293,103 +256,6 @@ def _patched(cluster: Cluster, kind: ServedKind, live: Body, request: Request) -
             return strategic_patch(live, request.body, cluster.builtin_schema_of(kind))
 
 
-def _change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, request: Request, verb: str) -> Body:
-    """Check a changed object against the one that is there, and store it where it differs."""
-    asked = metadata(body).get("resourceVersion")
-    if asked and str(asked) != live["metadata"]["resourceVersion"]:
-        raise modified(kind.plural, kind.group, ref.name)
-    if metadata(body).get("uid") not in (None, "", live["metadata"]["uid"]):
-        wanted, there = metadata(body)["uid"], live["metadata"]["uid"]
-        why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {there}"
-        raise conflict(kind.plural, kind.group, ref.name, why)
-    body = _with_kept(live, {**body, "apiVersion": live["apiVersion"]})
-    body = _only_what_may_change(kind, live, body, request.subresource)
-    body = _defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
-    view, subresource = cluster.view(), request.subresource
-    write = admission.asked(cluster, "UPDATE", kind, ref, body, live, subresource=subresource, dry_run=request.dry_run)
-    body = admission.mutate(write, view)
-    if verb != "apply":
-        body = track_update(
-            live,
-            body,
-            manager=request.field_manager or request.actor,
-            schema=cluster.schema_of(kind),
-            time=cluster.store.now(),
-            subresource=subresource,
-        )
-    body = _prepared(kind, body, live)
-    _refuse_frozen(cluster, kind, ref, live, body)
-    if subresource != "status":
-        validate.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
-    admission.validate(structs.replace(write, body=body), view)
-    if request.dry_run:
-        return body
-    return _store(cluster, kind, ref, live, body, request.actor, verb, None)
-
-
-def _store(
-    cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, actor: str, verb: str, cause: int | None
-) -> Body:
-    """Store a changed object, count its generation, and finish a deletion that waited for this change."""
-    if live == body or same_but_for_times(live, body):
-        cluster.recorder.note(actor, verb, ref, "unchanged", "; ".join(cluster.notes), cause, live, live)
-        return live
-    if "generation" in live["metadata"] and _spec_of(live) != _spec_of(body):
-        meta = {**body["metadata"], "generation": live["metadata"]["generation"] + 1}
-        body = {**body, "metadata": meta}
-    stored = cluster.store.put(ref, body)
-    index = cluster.recorder.note(actor, verb, ref, "changed", "; ".join(cluster.notes), cause, live, stored)
-    cluster.changed(ref, live, stored, index)
-    cluster.finish_deletion(ref, stored, actor, index)
-    return stored
-
-
-def _refuse_frozen(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body) -> None:
-    known = kinds.known().get((kind.group, kind.kind))
-    if known is None or known.frozen is None:
-        return
-    causes = list(known.frozen(live, body, cluster.minor))
-    if causes:
-        raise invalid(kind.kind, kind.group, ref.name, causes)
-
-
-def _with_kept(live: Body, body: Body) -> Body:
-    meta = {**metadata(body)}
-    for key in KEPT:
-        if key in live["metadata"]:
-            meta[key] = live["metadata"][key]
-        else:
-            meta.pop(key, None)
-    meta["resourceVersion"] = live["metadata"]["resourceVersion"]
-    return {**body, "metadata": meta}
-
-
-def _only_what_may_change(kind: ServedKind, live: Body, body: Body, subresource: str) -> Body:
-    """The status is written through its subresource alone, and that writes nothing else."""
-    if subresource == "status":
-        meta = {**live["metadata"]}
-        if "managedFields" in body["metadata"]:
-            meta["managedFields"] = body["metadata"]["managedFields"]
-        return {**live, "metadata": meta, "status": body.get("status", {})}
-    if "status" not in kind.subresources or subresource:
-        return body
-    rest = {key: value for key, value in body.items() if key != "status"}
-    return {**rest, "status": live["status"]} if "status" in live else rest
-
-
-def _scaled(live: Body, scale: Body) -> Body:
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
-    meta = {**live["metadata"]}
-    asked = metadata(scale).get("resourceVersion")
-    if asked:
-        meta["resourceVersion"] = asked
-    return {**live, "metadata": meta, "spec": {**live.get("spec", {}), "replicas": replicas}}
-
-
-def _spec_of(body: Body) -> dict[str, Any]:
-    return {key: value for key, value in body.items() if key not in ("metadata", "status")}
-
-
 def _counts_generations(cluster: Cluster, kind: ServedKind) -> bool:
     return kind.kind in GENERATIONS or cluster.is_custom(kind)
 
@@ -403,7 +269,3 @@ def _owner_reference(owner: Body) -> Body:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-
-
-def _ref(kind: ServedKind, body: Body) -> Ref:
-    return Ref(kind.kind, metadata(body).get("namespace", "") if kind.namespaced else "", name_of(body), kind.group)
