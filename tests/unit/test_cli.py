@@ -300,3 +300,12 @@ def test_colours_are_not_for_pipes_unless_asked_for(capsys: Capture) -> None:
     assert "\x1b" not in capsys.readouterr().out
     main(["explain", "--color", "always"])
     assert "\x1b[1mrelease-to-hook-flip\x1b[0m" in capsys.readouterr().out
+
+
+def test_what_is_assumed_must_be_of_a_kind_that_is_served(capsys: Capture, tmp_path: Path) -> None:
+    given = tmp_path / "given.yaml"
+    given.write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: blue\n")
+    assert sentence(capsys, "serve", "--assume", str(given)) == (
+        2,
+        'seatrial: assume Widget/blue: no matches for kind "Widget" in version "example.com/v1"\n',
+    )
