@@ -211,7 +211,8 @@ def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
         api_version, name = str(body.get("apiVersion", "")), str(body.get("kind", ""))
         kind = cluster.discovery.of_kind(group_of(api_version), name, version_of(api_version))
         if kind is None:
-            raise CannotContinue(f'assume {name}/{name_of(body)}: no matches for kind "{name}" in version "{api_version}"')
+            no_match = f'no matches for kind "{name}" in version "{api_version}"'
+            raise CannotContinue(f"assume {name}/{name_of(body)}: {no_match}")
         namespace = str(metadata(body).get("namespace") or "default") if kind.namespaced else ""
         create = Request("create", kind.group, kind.version, kind.plural, namespace, body=body, actor="kubernetes")
         reply = cluster.request(create)
