@@ -32,6 +32,8 @@ CHANGES_COUNT = frozenset((("", "PersistentVolumeClaim"), ("", "Service")))
 MUST_SPECIFY = frozenset(("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
 """A quota on one of these takes only pods whose every container says how much."""
 
+OF_PODS = ("requests.", "limits.", "hugepages-", "ephemeral-storage")
+
 BY_CLASS = ".storageclass.storage.k8s.io/"
 
 
@@ -43,7 +45,7 @@ def check(asked: Asked, world: World) -> None:
     if not quotas:
         return
     wanted = usage(asked.kind, asked.body)
-    matching = [quota for quota in quotas if _hard(quota).keys() & wanted.keys() and _in_scope(asked, quota)]
+    matching = [quota for quota in quotas if _is_about(asked, quota, wanted) and _in_scope(asked, asked.body, quota)]
     for quota in matching:
         if asked.of == ("", "Pod"):
             _refuse_unspecified(asked, quota)
@@ -70,6 +72,15 @@ def usage(kind: ServedKind, body: Body) -> Amounts:
 
 def _counts(asked: Asked) -> bool:
     return asked.operation == "CREATE" or (asked.operation == "UPDATE" and asked.of in CHANGES_COUNT)
+
+
+def _is_about(asked: Asked, quota: Body, wanted: Amounts) -> bool:
+    """A quota on what pods may ask for is about every pod, also one that asks for nothing."""
+    if wanted.keys() & _hard(quota).keys():
+        return True
+    return asked.of == ("", "Pod") and any(
+        name in MUST_SPECIFY or name.startswith(OF_PODS) for name in _hard(quota) if name != "requests.storage"
+    )
 
 
 def _hard(quota: Body) -> Body:
@@ -109,9 +120,9 @@ def _of_claim(spec: Body) -> Iterator[tuple[str, Fraction]]:
         yield f"{prefix}requests.storage", storage
 
 
-def _in_scope(asked: Asked, quota: Body) -> bool:
+def _in_scope(asked: Asked, body: Body, quota: Body) -> bool:
     """Scopes speak of pods; any other object is in none."""
-    return all(_fits_scope(asked.of, asked.body, term) for term in _scopes(quota))
+    return all(_fits_scope(asked.of, body, term) for term in _scopes(quota))
 
 
 def _scopes(quota: Body) -> Iterable[Body]:
@@ -173,7 +184,7 @@ def _refuse_exceeding(asked: Asked, quota: Body, more: Amounts, world: World) ->
     if not more:
         return
     there = world.all(asked.kind.kind, asked.namespace, asked.kind.group)
-    used = total(usage(asked.kind, body) for body in there if _still_in_scope(asked, body, quota))
+    used = total(usage(asked.kind, body) for body in there if _in_scope(asked, body, quota))
     over = sorted(name for name in more if used.get(name, Fraction(0)) + more[name] > hard[name])
     if over:
         requested, taken, limited = (
@@ -182,7 +193,3 @@ def _refuse_exceeding(asked: Asked, quota: Body, more: Amounts, world: World) ->
         )
         words = f"exceeded quota: {name_of(quota)}, requested: {requested}, used: {taken}, limited: {limited}"
         raise asked.refused(words)
-
-
-def _still_in_scope(asked: Asked, body: Body, quota: Body) -> bool:
-    return all(_fits_scope(asked.of, body, term) for term in _scopes(quota))
