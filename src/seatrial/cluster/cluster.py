@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from seatrial import kinds
 from seatrial.cluster import changes, definitions, deletion, reads, writes
-from seatrial.cluster.admission import hooks
 from seatrial.cluster.controllers import Controllers, View
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.openapi import OpenAPI
@@ -20,7 +19,7 @@ from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.schema import Schema, builtin_schema
 from seatrial.cluster.store import Store
 from seatrial.cluster.watch import Watch, Watches
-from seatrial.kinds import Act, Change, Create, Delete, Say, Status
+from seatrial.kinds import Act, Change, Create, Delete, Say, Status, webhook_rules
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, Ref, group_of, ref_of, uid_of, version_of
 from seatrial.timeline import Event, Schedule
@@ -57,7 +56,7 @@ class Cluster:
         self._dice = random.Random(seed)
         self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
         self._said: dict[tuple[Ref, str], str] = {}
-        self.hooks = hooks.NO_HOOKS
+        self.hooks = webhook_rules.NO_HOOKS
         self.warnings: list[str] = []
         """What the client is told beside its answer."""
         self.notes: list[str] = []
@@ -108,8 +107,9 @@ class Cluster:
         self.watches.changed()
         if ref.kind == "CustomResourceDefinition":
             self._definition_changed(before, after, cause)
-        elif ref.group == hooks.GROUP and ref.kind in hooks.KINDS:
-            self.hooks = hooks.read(*(self.store.of_kind((hooks.GROUP, kind)) for kind in hooks.KINDS))
+        elif ref.group == webhook_rules.GROUP and ref.kind in webhook_rules.CONFIGURATIONS:
+            bodies = (self.store.of_kind((ref.group, kind)) for kind in webhook_rules.CONFIGURATIONS)
+            self.hooks = webhook_rules.read(*bodies)
         self.controllers.changed(ref, before, after, cause)
         if after is None and before is not None:
             self._removed(before, cause)

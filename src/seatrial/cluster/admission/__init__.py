@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from seatrial.cluster.admission import classes, limits, pod_security, pods, quota, webhooks
 from seatrial.cluster.admission.asked import Asked, Operation
-from seatrial.cluster.admission.hooks import NO_HOOKS
 from seatrial.cluster.admission.namespaces import lifecycle
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import ServedKind
+from seatrial.kinds.webhook_rules import NO_HOOKS
 from seatrial.resource import Body, Ref
 
 if TYPE_CHECKING:

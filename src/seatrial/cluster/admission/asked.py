@@ -7,9 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from seatrial.cluster.admission.hooks import NO_HOOKS, Hooks
 from seatrial.cluster.refusal import Refused, forbidden
 from seatrial.kinds.catalogue import ServedKind
+from seatrial.kinds.webhook_rules import NO_HOOKS, Hooks
 from seatrial.resource import Body, Ref, metadata
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]

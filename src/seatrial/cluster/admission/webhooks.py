@@ -5,20 +5,30 @@ What a webhook that is reached answers is not known: it is taken to allow, and t
 
 from __future__ import annotations
 
-from seatrial.cluster.admission import backend, hooks
+from seatrial.cluster.admission import backend
 from seatrial.cluster.admission.asked import Asked
-from seatrial.cluster.admission.hooks import EXEMPT, GROUP, SIDE_EFFECTS_NONE, Hook, Stage, Target
 from seatrial.cluster.refusal import Refused, bad_request, internal, not_found
 from seatrial.kinds import World
 from seatrial.kinds.selection import fits
+from seatrial.kinds.webhook_rules import (
+    EXEMPT,
+    GROUP,
+    NO_HOOKS,
+    SIDE_EFFECTS_NONE,
+    Hook,
+    Stage,
+    Target,
+    about,
+    policies_about,
+)
 from seatrial.resource import Body, Ref, labels_of
 
 
 def ask(asked: Asked, stage: Stage, world: World) -> None:
     """Ask every webhook of a stage that is about this write, in order."""
-    if asked.hooks is hooks.NO_HOOKS or _is_exempt(asked):
+    if asked.hooks is NO_HOOKS or _is_exempt(asked):
         return
-    for hook in hooks.about(asked.hooks, stage, _target(asked)):
+    for hook in about(asked.hooks, stage, _target(asked)):
         if _is_selected(hook, asked, world):
             _call(hook, asked, world)
 
@@ -27,7 +37,7 @@ def note_policies(asked: Asked, world: World) -> None:
     """Say which admission policies are about a write: their expressions are not evaluated."""
     if not asked.hooks.policies or _is_exempt(asked):
         return
-    for policy in hooks.policies_about(asked.hooks, _target(asked)):
+    for policy in policies_about(asked.hooks, _target(asked)):
         if _is_selected(policy, asked, world):
             asked.warn(f'seatrial: {policy.configuration.kind} "{policy.name}" is not evaluated, and taken to allow')
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from seatrial.resource import Body, Ref, dig, listed, name_of
 
 GROUP = "admissionregistration.k8s.io"
-KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy")
+CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy")
 """What has to be read again when an object of it changes."""
 
 EXEMPT = frozenset(
