@@ -196,10 +196,34 @@ def test_evidence_is_read_from_the_rehearsal_that_showed_it() -> None:
     )
 
 
+def test_two_inputs_are_two_tables_and_their_evidence_is_not_mixed_up() -> None:
+    other = Ref("Secret", "default", "key")
+    steps = tuple(replace(step, source="./other", release="other") for step in STEPS[:2])
+    timeline = tuple(replace(event, object=other) for event in TIMELINE)
+    played = (
+        *(Played("", replace(one, steps=steps, timeline=timeline)) for one in (LAZY, EAGER)),
+        *(Played("", replace(one, steps=STEPS[:2])) for one in (LAZY, EAGER)),
+    )
+    text = render(replace(RESULT, played=played), Page())
+    assert text.startswith(
+        """\
+helm@4.2.3, lazy and eager schedules
+  1  install  ./other  ok  2 created
+  2  upgrade  ./other  ok  1 deleted, 1 missing
+helm@4.2.3, lazy and eager schedules
+  1  install  ./v1     ok  2 created
+  2  upgrade  ./v2     ok  1 deleted, 1 missing
+
+"""
+    )
+    assert "5  helm     delete  ConfigMap/default/web-config  deleted\n" in text
+
+
 def test_of_much_evidence_the_ends_are_shown_and_verbose_shows_all() -> None:
-    events = tuple(Event(n, 0, "helm", "delete", Ref("Secret", "a", f"s{n}"), "deleted") for n in range(40))
+    secrets = tuple(Ref("Secret", "a", f"s{n}") for n in range(40))
+    events = tuple(Event(n, 0, "helm", "delete", secret, "deleted") for n, secret in enumerate(secrets))
     result = replace(RESULT, played=(Played("", replace(LAZY, timeline=events)),))
-    finding = replace(FINDING, evidence=tuple(range(40)))
+    finding = replace(FINDING, evidence=tuple(range(40)), objects=secrets[:1])
     text = told(finding, result)
     assert [n for n in range(40) if f"Secret/a/s{n} " in text] == [0, 1, 2, 3, 4, 5, 34, 35, 36, 37, 38, 39]
     assert "       28 events between these left out (-v shows all)\n" in text

@@ -113,17 +113,20 @@ def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iter
 
 
 def _rehearsal_of(finding: Finding, result: Result) -> Rehearsal | None:
-    """The rehearsal that the indices of a finding's evidence are about."""
-    return next(
-        (
-            played.rehearsal
-            for played in result.played
-            if played.case == finding.case
-            and played.rehearsal.engine in finding.engines[:1]
-            and played.rehearsal.schedule in (finding.schedules[:1] or (played.rehearsal.schedule,))
-        ),
-        None,
-    )
+    """The rehearsal that the indices of a finding's evidence are about; of several inputs, the one with its objects."""
+    found = [
+        played.rehearsal
+        for played in result.played
+        if played.case == finding.case
+        and played.rehearsal.engine in finding.engines[:1]
+        and played.rehearsal.schedule in (finding.schedules[:1] or (played.rehearsal.schedule,))
+    ]
+    return min(found, key=lambda rehearsal: not _shows(rehearsal, finding), default=None)
+
+
+def _shows(rehearsal: Rehearsal, finding: Finding) -> bool:
+    wanted, objects = set(finding.evidence), set(finding.objects)
+    return any(event.index in wanted and event.object in objects for event in rehearsal.timeline)
 
 
 def _ends(events: list[Event]) -> list[Event]:

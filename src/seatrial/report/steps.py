@@ -72,12 +72,18 @@ def ended(step: StepResult) -> Line:
 def _tables(played: Sequence[Played]) -> list[Table]:
     """One table for each engine and case, those with the same rows in one."""
     found: dict[Table, list[str]] = {}
-    for (case, engine), group in groupby(played, lambda one: (one.case, one.rehearsal.engine)):
+    for (case, engine, _), group in groupby(played, _trial_of):
         rehearsals = [one.rehearsal for one in group]
         schedules = tuple(rehearsal.schedule for rehearsal in rehearsals)
         table = Table(engine, schedules, tuple(_rows(rehearsals)))
         found.setdefault(table, []).append(case)
     return [Table(t.engine, t.schedules, t.rows, tuple(cases)) for t, cases in found.items()]
+
+
+def _trial_of(played: Played) -> tuple[str, str, tuple[tuple[str, str, str], ...]]:
+    """What rehearsals of one trial have in common; several inputs are several trials."""
+    steps = tuple((step.action, step.source, step.release) for step in played.rehearsal.steps)
+    return played.case, played.rehearsal.engine, steps
 
 
 def _rows(rehearsals: Sequence[Rehearsal]) -> Iterator[Row]:
