@@ -9,7 +9,6 @@ from msgspec import structs
 from seatrial import kinds
 from seatrial.cluster import admission, validate
 from seatrial.cluster.managed import same_but_for_times, track_update
-from seatrial.cluster.nulls import without_nulls
 from seatrial.cluster.refusal import conflict, invalid, modified
 from seatrial.cluster.request import Request
 from seatrial.kinds import World
@@ -34,7 +33,7 @@ def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body,
         raise conflict(kind.plural, kind.group, ref.name, why)
     body = _with_kept(live, {**body, "apiVersion": live["apiVersion"]})
     body = _only_what_may_change(kind, live, body, request.subresource)
-    body = defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
+    body = defaulted(kind, body)
     view, subresource = cluster.view(), request.subresource
     write = admission.asked(cluster, "UPDATE", kind, ref, body, live, subresource=subresource, dry_run=request.dry_run)
     body = admission.mutate(write, view)

@@ -10,7 +10,6 @@ from seatrial.cluster import admission, reads, validate
 from seatrial.cluster.changes import change, defaulted, named_ref, prepared, scaled
 from seatrial.cluster.intake import named, object_of
 from seatrial.cluster.managed import server_side_apply, track_update
-from seatrial.cluster.nulls import without_nulls
 from seatrial.cluster.patch import json_patch, merge_patch, strategic_patch
 from seatrial.cluster.refusal import (
     Refused,
@@ -102,7 +101,7 @@ def create_object(
     ref = named_ref(kind, body)
     if "status" in kind.subresources and actor != "kubernetes":
         body = {key: value for key, value in body.items() if key != "status"}
-    body = defaulted(kind, without_nulls(body, cluster.schema_of(kind)))
+    body = defaulted(kind, body)
     asked = admission.asked(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
     body = admission.mutate(asked, view)
     if cause is None:  # What controllers make is of the right shape.
