@@ -173,7 +173,7 @@ def test_a_group_whose_backend_is_down_is_listed_stale_and_refuses_its_resources
     discovery.set_down("metrics.k8s.io", "v1beta1")
     assert document(discovery, "/apis", aggregated=True)["items"][-1] == {
         "metadata": {"name": "metrics.k8s.io"},
-        "versions": [{"version": "v1beta1", "resources": [], "freshness": "Stale"}],
+        "versions": [{"version": "v1beta1", "freshness": "Stale"}],
     }
     with pytest.raises(Refused, match="the server is currently unable to handle the request"):
         discovery.document("/apis/metrics.k8s.io/v1beta1")

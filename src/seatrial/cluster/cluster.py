@@ -14,14 +14,14 @@ from seatrial.cluster.controllers import Controllers, View
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.openapi import OpenAPI
 from seatrial.cluster.record import Recorder
-from seatrial.cluster.refusal import Refused, method_not_allowed, unknown_resource
+from seatrial.cluster.refusal import Refused, method_not_allowed, unavailable, unknown_resource
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.schema import Schema, builtin_schema
 from seatrial.cluster.store import Store
 from seatrial.cluster.watch import Watch, Watches
-from seatrial.kinds import Act, Change, Create, Delete, Say, Status, webhook_rules
+from seatrial.kinds import Act, Change, Create, Delete, Say, Status, apiservice, webhook_rules
 from seatrial.kinds.catalogue import ServedKind
-from seatrial.resource import Body, Ref, group_of, ref_of, uid_of, version_of
+from seatrial.resource import Body, Ref, dig, group_of, ref_of, uid_of, version_of
 from seatrial.timeline import Event, Schedule
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -110,6 +110,8 @@ class Cluster:
         elif ref.group == webhook_rules.GROUP and ref.kind in webhook_rules.CONFIGURATIONS:
             bodies = (self.store.of_kind((ref.group, kind)) for kind in webhook_rules.CONFIGURATIONS)
             self.hooks = webhook_rules.read(*bodies)
+        elif ref.kind == "APIService" and ref.group == apiservice.GROUP:
+            self._api_service_changed(before, after)
         self.controllers.changed(ref, before, after, cause)
         if after is None and before is not None:
             self._removed(before, cause)
@@ -139,6 +141,8 @@ class Cluster:
         writes.create_object(self, kind, body, actor="kubernetes", cause=None, view=self.view())
 
     def _kind_for(self, request: Request) -> ServedKind:
+        if self.discovery.is_down(request.group, request.version):
+            raise unavailable()
         kind = self.discovery.find(request.group, request.version, request.plural)
         if kind is None:
             raise unknown_resource()
@@ -249,6 +253,13 @@ class Cluster:
             self.controllers.orphaned(uid, cause)
         for owner in before["metadata"].get("ownerReferences") or ():
             self.controllers.orphaned(str(owner.get("uid", "")), cause)
+
+    def _api_service_changed(self, before: Body | None, after: Body | None) -> None:
+        """A group-version that a Service answers for is down until its APIService is Available."""
+        for body in filter(None, (before, after)):
+            self.discovery.set_up(*apiservice.answers_for(body))
+        if after is not None and dig(after, "spec", "service") and not apiservice.ready(after):
+            self.discovery.set_down(*apiservice.answers_for(after))
 
     def _definition_changed(self, before: Body | None, after: Body | None, cause: int | None) -> None:
         """A kind is served once its definition is Established, and no longer when that is gone."""

@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 
 from seatrial.cluster import discovery_documents as documents
-from seatrial.cluster.refusal import Refused
+from seatrial.cluster.refusal import unavailable
 from seatrial.cluster.schema import published_kinds
 from seatrial.kinds.catalogue import CATALOGUE, GROUPS, ServedKind
 from seatrial.resource import Body
@@ -160,7 +160,7 @@ class Discovery:
 
     def _resource_list(self, group: str, version: str) -> Body | None:
         if self.is_down(group, version):
-            raise Refused(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+            raise unavailable()
         kinds = self.in_version(group, version)
         return documents.resource_list(group, version, kinds) if kinds else None
 

@@ -85,14 +85,12 @@ def aggregated(
     """All groups with all their resources. A version whose backend is down is there, stale and empty."""
     items = []
     for name, versions in groups:
-        listed = [
-            {
-                "version": version,
-                "resources": [_discovered(kind) for kind in kinds(name, version)],
-                "freshness": "Stale" if is_down(name, version) else "Current",
-            }
-            for version in versions
-        ]
+        listed = []
+        for version in versions:
+            freshness = "Stale" if is_down(name, version) else "Current"
+            resources = [_discovered(kind) for kind in kinds(name, version)]
+            found = {"resources": resources} if resources else {}
+            listed.append({"version": version, **found, "freshness": freshness})
         items.append({"metadata": {"name": name} if name else {}, "versions": listed})
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 

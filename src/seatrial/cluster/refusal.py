@@ -141,6 +141,11 @@ def unknown_resource() -> Refused:
     return Refused(404, "NotFound", "the server could not find the requested resource")
 
 
+def unavailable() -> Refused:
+    """An API that a Service of the cluster answers for, and that nobody answers for now."""
+    return Refused(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+
+
 def method_not_allowed() -> Refused:
     return Refused(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 

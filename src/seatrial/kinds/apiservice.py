@@ -35,6 +35,11 @@ def default(api: Body) -> Body:
     return {**api, "spec": {**api["spec"], "service": {"port": 443, **service}}}
 
 
+def answers_for(api: Body) -> tuple[str, str]:
+    """The (group, version) that it is about."""
+    return str(dig(api, "spec", "group") or ""), str(dig(api, "spec", "version") or "")
+
+
 def ready(api: Body) -> bool:
     return conditions.is_true(api, "Available")
 
