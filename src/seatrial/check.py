@@ -19,7 +19,7 @@ from seatrial.timeline import Rehearsal, Schedule
 
 BOUNDS: tuple[Schedule, ...] = ("lazy", "eager")
 """The two schedules that bound all the others. What the lazy one shows is told first: it says more."""
-AT_ONCE = 2
+AT_ONCE = 4
 
 
 def check(
@@ -40,7 +40,7 @@ def check(
 
 
 def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Planned, Rehearsal]]:
-    """Every rehearsal, in order; two at a time, since half of each is the client's own pauses."""
+    """Every rehearsal, in order; several at a time, since half of each is the client's own pauses."""
     jobs = [(piece, schedule) for piece in planned for schedule in BOUNDS]
 
     def play(job: tuple[Planned, Schedule]) -> Rehearsal:

@@ -50,8 +50,8 @@ class OpenAPI:
     ) -> None:
         """`custom` gives the schema of a kind that a CRD brought.
 
-        Without schemas the documents hold only paths. Helm wants no more, and reads the whole document again for
-        each object it applies.
+        Without schemas the documents hold only what Helm looks for, which reads the whole document again for each
+        object it applies: one operation of each kind.
         """
         self._discovery = discovery
         self._custom = custom
@@ -98,7 +98,7 @@ class OpenAPI:
         return {
             "openapi": "3.0.0",
             "info": {"title": "Kubernetes", "version": f"v{self._discovery.kube_version}.0"},
-            "paths": dict(path for kind in kinds for path in _paths(kind)),
+            "paths": dict(path for kind in kinds for path in (_paths(kind) if self._with_schemas else _patches(kind))),
             "components": {"schemas": self._schemas(kinds) if self._with_schemas else {}},
         }
 
@@ -115,6 +115,14 @@ class OpenAPI:
             wanted.append(_OBJECT_META)
         found.update(_reachable(kube_version, wanted))
         return found
+
+
+def _patches(kind: ServedKind) -> Iterator[tuple[str, Body]]:
+    """The one operation that Helm looks for: whether a PATCH of this kind may ask for field validation."""
+    if "patch" in kind.verbs:
+        own = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+        root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+        yield f"{root}/{kind.plural}/{{name}}", _operations(("patch",), _ON_OBJECT, own)
 
 
 def _paths(kind: ServedKind) -> Iterator[tuple[str, Body]]:
