@@ -11,6 +11,7 @@ from seatrial.cluster.discovery import AGGREGATED
 from seatrial.cluster.refusal import unknown_resource
 from seatrial.cluster.request import Request
 from seatrial.cluster.routes import Query
+from seatrial.kinds.authorizer import ADMIN, User
 from seatrial.resource import Body
 
 JSON = "application/json"
@@ -35,12 +36,14 @@ def answer(
     data: bytes,
     actor: str,
     agent: str,
+    user: User = ADMIN,
 ) -> Answer:
     """The reply to one request that is no watch."""
     if method in ("GET", "HEAD") and (beside := _beside(cluster, path, accept)) is not None:
         return beside
-    request = routes.to_request(method, path, query, content_type, data, actor)
+    request = msgspec.structs.replace(routes.to_request(method, path, query, content_type, data, actor), user=user)
     if request.subresource == "log":
+        cluster.admitted_kind(request)
         return Answer(200, b"", "text/plain")
     if not request.field_manager and request.patch_type != "apply":
         request = msgspec.structs.replace(request, field_manager=agent)

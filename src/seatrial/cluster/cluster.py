@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from seatrial import kinds
-from seatrial.cluster import changes, definitions, deletion, reads, writes
+from seatrial.cluster import changes, definitions, deletion, rbac, reads, reviews, writes
 from seatrial.cluster.controllers import Controllers, View
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.openapi import OpenAPI
@@ -72,7 +72,9 @@ class Cluster:
         with self.lock:
             self._begin()
             try:
-                kind = self._kind_for(request)
+                kind = self.admitted_kind(request)
+                if (answered := reviews.answer(self, request)) is not None:
+                    return answered
                 if request.verb not in WRITES:
                     return reads.answer(self, kind, request)
                 return self._write(kind, request)
@@ -82,8 +84,13 @@ class Cluster:
     def watch(self, request: Request, *, initial_events: bool, bookmarks: bool) -> Watch:
         """Open a watch; raises `Refused` where the version asked for is gone."""
         with self.lock:
-            kind = self._kind_for(request)
+            kind = self.admitted_kind(request)
             return self.watches.open(kind, request, initial_events=initial_events, bookmarks=bookmarks)
+
+    def admitted_kind(self, request: Request) -> ServedKind:
+        """The kind that a request is about; raises `Refused` where it is not served, or not to this user."""
+        rbac.authorize(self, request)
+        return self._kind_for(request)
 
     def awaits(self, actor: str, targets: Iterable[Ref]) -> None:
         """Someone waits for these objects: the lazy cluster moves for them, and for nothing else."""

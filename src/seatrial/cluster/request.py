@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from seatrial.kinds.authorizer import ADMIN, User
 from seatrial.resource import Body
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
@@ -40,6 +41,8 @@ class Request(Struct, frozen=True):
     preconditions: Body = {}
     grace_seconds: int | None = None
     actor: str = "someone"
+    user: User = ADMIN
+    """As whom the client speaks. Whoever reaches this API may do everything, unless it says to be someone else."""
 
 
 class Reply(Struct, frozen=True):
