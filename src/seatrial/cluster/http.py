@@ -13,7 +13,7 @@ from typing import Any
 import httptools
 import msgspec
 
-from seatrial.cluster import routes, watch
+from seatrial.cluster import rbac, routes, watch
 from seatrial.cluster.answers import Answer, answer
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.refusal import Refused
@@ -180,7 +180,10 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._limit_headers(len(name) + len(value))
-        self._headers[name.lower()] = value
+        name = name.lower()
+        # Of the headers that are read here, a client repeats only the groups it wants to be in.
+        repeated = self._headers.get(name) if name == b"impersonate-group" else None
+        self._headers[name] = value if repeated is None else repeated + b"\n" + value
 
     def on_headers_complete(self) -> None:
         if self._headers.get(b"expect", b"").lower() == b"100-continue" and self.transport:
@@ -221,15 +224,16 @@ class Connection(asyncio.Protocol):
         accept = headers.get(b"accept", b"").decode("latin-1")
         cluster = self.server.cluster
         try:
+            user = rbac.user_of(cluster, headers)
             if method == "GET" and query.flag("watch"):
                 if self.server.refusing:
                     raise Refused(403, "Forbidden", "forbidden: the rehearsal has ended this wait")
                 request = routes.to_request(method, path, query, content_type, body, actor)
-                self._stream(request, query)
+                self._stream(msgspec.structs.replace(request, user=user), query)
                 return
             if polls and path.count("/") > 3:
                 _poll(cluster, path, query, actor)
-            reply = answer(cluster, method, path, query, content_type, accept, body, actor, agent)
+            reply = answer(cluster, method, path, query, content_type, accept, body, actor, agent, user)
         except Refused as refused:
             reply = Answer(refused.code, msgspec.json.encode(refused.status()))
         self._send(reply, keep=keep, head=method == "HEAD")
