@@ -12,7 +12,7 @@ from seatrial.case import Release, Resource
 from seatrial.graph import edges
 from seatrial.kinds import Need
 from seatrial.kinds.catalogue import CATALOGUE
-from seatrial.resource import Body, Ref, dig, listed
+from seatrial.resource import Body, Ref, dig, listed, metadata
 from seatrial.result import Prerequisite
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
@@ -34,6 +34,8 @@ MADE_UP: dict[tuple[str, str], Body] = {
         "spec": {"controller": "example.com/assumed"},
     },
 }
+APPROVED = {"api-approved.kubernetes.io": "unapproved, assumed by a rehearsal"}
+"""What the API server asks of definitions in the groups of Kubernetes itself."""
 BUILT_IN = {
     Ref("PriorityClass", "", "system-cluster-critical", "scheduling.k8s.io"),
     Ref("PriorityClass", "", "system-node-critical", "scheduling.k8s.io"),
@@ -56,14 +58,18 @@ def definitions(releases: Iterable[Release]) -> list[tuple[Body, Prerequisite]]:
     ]
 
 
-def namespaces(releases: Iterable[Release], assumed: Iterable[str]) -> Iterator[tuple[Body, Prerequisite]]:
-    """The namespaces that are used and that no release makes."""
+def namespaces(
+    releases: Iterable[Release], assumed: Iterable[str], made_up: Iterable[tuple[Body, Prerequisite]] = ()
+) -> Iterator[tuple[Body, Prerequisite]]:
+    """The namespaces that are used and that no release makes; `made_up` is what else was taken for granted."""
     given = list(releases)
     made = {r.ref.name for release in given for r in release.resources if r.ref.kind == "Namespace"}
     used: dict[str, str] = dict.fromkeys(assumed, "the release is installed into it")
     for release in given:
         for resource in release.resources:
             used.setdefault(resource.ref.namespace, f"{resource.ref} is made in it")
+    for body, prerequisite in made_up:
+        used.setdefault(str(metadata(body).get("namespace") or ""), f"{prerequisite.object} is taken to be in it")
     for name in sorted(used):
         release_namespace = name in set(assumed)
         if name and name != "default" and (release_namespace or name not in made):
@@ -135,7 +141,7 @@ def _definition_of(group: str, kind: str, versions: list[str], *, namespaced: bo
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
+        "metadata": {"name": f"{plural}.{group}", "annotations": APPROVED if group.endswith(".k8s.io") else {}},
         "spec": spec,
     }
 

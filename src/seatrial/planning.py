@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -109,6 +111,7 @@ class _Sources:
     def __init__(self, base: str) -> None:
         self._base = base
         self._charts: dict[str, ChartSource] = {}
+        self._releases: dict[tuple[str, bytes], Release] = {}
 
     def path(self, source: str) -> str:
         return source if source == "-" else str(PurePath(self._base, source))
@@ -118,6 +121,13 @@ class _Sources:
         if path not in self._charts:
             self._charts[path] = open_chart(path)
         return self._charts[path]
+
+    def render(self, chart: ChartSource, values: Body, **options: Any) -> Release:
+        """A release, rendered once however many steps and cases deploy it."""
+        key = (chart.path, msgspec.json.encode([values, options], order="sorted"))
+        if key not in self._releases:
+            self._releases[key] = render(chart, values, **options)
+        return self._releases[key]
 
     def case_values(self, case: str) -> Body:
         """The values that make a case, from whichever chart of the trial has them."""
@@ -192,7 +202,7 @@ def _step(step: Step, setting: _Setting) -> tuple[Played, Release | None]:
         given = merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
         values = merged(opened.case_values(setting.case), given)
         name = step.release or setting.release or chart.name
-        release = render(
+        release = opened.render(
             chart,
             values,
             release=name,
@@ -249,10 +259,11 @@ def _with_rollbacks(releases: list[Release | None], steps: list[Played]) -> tupl
 
 
 def _taken_for_granted(releases: list[Release], setting: _Setting) -> list[tuple[Body, Prerequisite]]:
+    objects = outside.objects(releases)
     return [
         *outside.definitions(releases),
-        *outside.namespaces(releases, [setting.namespace]),
-        *outside.objects(releases),
+        *outside.namespaces(releases, [setting.namespace], objects),
+        *objects,
     ]
 
 
