@@ -34,6 +34,7 @@ MADE_UP: dict[tuple[str, str], Body] = {
         "spec": {"controller": "example.com/assumed"},
     },
 }
+ALWAYS_THERE = ("default", "kube-node-lease", "kube-public", "kube-system")
 APPROVED = {"api-approved.kubernetes.io": "unapproved, assumed by a rehearsal"}
 """What the API server asks of definitions in the groups of Kubernetes itself."""
 BUILT_IN = {
@@ -72,7 +73,7 @@ def namespaces(
         used.setdefault(str(metadata(body).get("namespace") or ""), f"{prerequisite.object} is taken to be in it")
     for name in sorted(used):
         release_namespace = name in set(assumed)
-        if name and name != "default" and (release_namespace or name not in made):
+        if name and name not in ALWAYS_THERE and (release_namespace or name not in made):
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             yield body, Prerequisite(f"Namespace/{name}", used[name])
 
