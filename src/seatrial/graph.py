@@ -19,15 +19,21 @@ class Edge(Struct, frozen=True):
     need: Need
 
 
-def needs_of(resource: Resource) -> Iterator[Need]:
-    """What one object names; a name without a namespace means the object's own."""
+def needs_of(resource: Resource) -> list[Need]:
+    """What one object names; a name without a namespace means the object's own.
+
+    An object that is not of the shape of its kind names nothing: the API server will refuse it, and that is told.
+    """
     known = kinds.known().get((resource.ref.group, resource.ref.kind))
     if known is None:
-        return iter(())
-    meta = metadata(resource.body)
+        return []
+    body, meta = resource.body, metadata(resource.body)
     if resource.ref.namespace and not meta.get("namespace"):
-        return known.needs({**resource.body, "metadata": {**meta, "namespace": resource.ref.namespace}})
-    return known.needs(resource.body)
+        body = {**body, "metadata": {**meta, "namespace": resource.ref.namespace}}
+    try:
+        return list(known.needs(body))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return []
 
 
 def edges(resources: Iterable[Resource]) -> Iterator[Edge]:
