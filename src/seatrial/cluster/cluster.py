@@ -16,6 +16,7 @@ from seatrial.cluster.openapi import OpenAPI
 from seatrial.cluster.record import Recorder
 from seatrial.cluster.refusal import Refused, method_not_allowed, unavailable, unknown_resource
 from seatrial.cluster.request import Reply, Request
+from seatrial.cluster.sayings import Saying
 from seatrial.cluster.schema import Schema, builtin_schema
 from seatrial.cluster.store import Store
 from seatrial.cluster.watch import Watch, Watches
@@ -55,6 +56,7 @@ class Cluster:
         self.controllers = Controllers(self.store, kinds.known(), self.view, self._do, self._collect)
         self._dice = random.Random(seed)
         self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
+        self.sayings: list[Saying] = []
         self._said: dict[tuple[Ref, str], str] = {}
         self.hooks = webhook_rules.NO_HOOKS
         self.warnings: list[str] = []
@@ -65,7 +67,8 @@ class Cluster:
 
     def view(self) -> View:
         """A fresh look at the cluster, whose looks are remembered."""
-        return View(self.store, self._serves, unlucky=self.schedule == "lazy")
+        runners = self.controllers.origins.runners
+        return View(self.store, self._serves, runners, unlucky=self.schedule == "lazy")
 
     def request(self, request: Request) -> Reply:
         """Answer one request; a write also moves the cluster as far as the schedule lets it."""
@@ -187,8 +190,8 @@ class Cluster:
                     changes.replace(self, body, actor, cause, view)
                 case Delete(body, why, now):
                     deletion.delete_for(self, body, actor, cause, view, now=now, why=why)
-                case Say(body, reason, message):
-                    self._say(body, reason, message, actor, cause)
+                case Say():
+                    self._say(act, actor, cause)
         except Refused as refused:
             self._note_refusal(act, refused.message, actor, cause)
             return refused.message
@@ -204,12 +207,15 @@ class Cluster:
                     self._said[ref, verb] = message
                     self.recorder.note(actor, verb, ref, "refused", message, cause)
 
-    def _say(self, body: Body, reason: str, message: str, actor: str, cause: int | None) -> None:
+    def _say(self, said: Say, actor: str, cause: int | None) -> None:
+        body, reason, message = said.body, said.reason, said.message
         ref = self.ref_of(body)
         if self._said.get((ref, reason)) == message:
             return
         self._said[ref, reason] = message
         self.recorder.note(actor, "say", ref, "said", message, cause, after=body)
+        api_version, now = str(body.get("apiVersion")), self.store.now()
+        self.sayings.append(Saying(ref, uid_of(body), api_version, actor, reason, message, said.warning, now))
 
     def finish_deletion(self, ref: Ref, body: Body, actor: str, cause: int | None) -> None:
         deletion.finish(self, ref, body, actor, cause)

@@ -10,6 +10,7 @@ import msgspec
 from seatrial.cluster import selector
 from seatrial.cluster.refusal import bad_request, gone, not_found
 from seatrial.cluster.request import Reply, Request
+from seatrial.cluster.sayings import as_events
 from seatrial.cluster.watch import in_version
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, Ref, dig
@@ -56,7 +57,7 @@ def listing(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
     fields = selector.field_test(request.field_selector)
     found = [
         body
-        for body in cluster.store.of_kind((kind.group, kind.kind), request.namespace if kind.namespaced else "")
+        for body in _all_of(cluster, kind, request.namespace if kind.namespaced else "")
         if labels(body) and fields(body) and (after is None or _key(body) > after)
     ]
     meta: Body = {"resourceVersion": version}
@@ -66,6 +67,11 @@ def listing(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
         found = found[: request.limit]
     items = [in_version(body, kind) for body in found]
     return {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta, "items": items}
+
+
+def _all_of(cluster: Cluster, kind: ServedKind, namespace: str) -> list[Body]:
+    stored = cluster.store.of_kind((kind.group, kind.kind), namespace)
+    return stored + as_events(cluster.sayings, kind, namespace) if kind.kind == "Event" else stored
 
 
 def _key(body: Body) -> list[str]:
