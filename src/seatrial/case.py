@@ -35,6 +35,8 @@ class Release(Struct, frozen=True):
     crds: tuple[Resource, ...] = ()
     """Objects of a chart's crds/ folder: installed once, never upgraded."""
     missing_dependencies: tuple[str, ...] = ()
+    values: Body = {}
+    """What the user gave beside the chart's own values."""
 
     def find(self, ref: Ref) -> Resource | None:
         return next((r for r in (*self.resources, *self.crds) if r.ref == ref), None)
@@ -61,9 +63,10 @@ class Case(Struct, frozen=True):
 
 def deployed_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
     """The release that is in the cluster when a step begins, as far as the engine succeeded with it."""
+    begun = rehearsal.steps[step]
     for index in range(step - 1, -1, -1):
         ended = rehearsal.steps[index]
-        if ended.outcome != "ok":
+        if ended.outcome != "ok" or (ended.release, ended.namespace) != (begun.release, begun.namespace):
             continue
         if ended.action in ("uninstall", "delete"):
             return None

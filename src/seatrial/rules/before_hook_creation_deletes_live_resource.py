@@ -36,6 +36,7 @@ from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
+from seatrial.rules.deeds import cascade
 from seatrial.rules.words import consumers_sentence, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
@@ -79,45 +80,28 @@ def _deletion_of_live(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None
 
 def _finding(rehearsal: Rehearsal, old: Release, resource: Resource, step: int, deletion: Event) -> Finding | None:
     ref, action = resource.ref, rehearsal.steps[step].action
-    cascade = _cascade(rehearsal, deletion)
+    lost = cascade(rehearsal, deletion)
     users = users_beyond_hooks(old, ref)
-    if not cascade and not users and ref.kind != "PersistentVolumeClaim":
+    if not lost and not users and ref.kind != "PersistentVolumeClaim":
         return None
-    with_it = f" with {len(cascade)} objects in it" if len(cascade) > 1 else " with what is in it" if cascade else ""
+    with_it = f" with {len(lost)} objects in it" if len(lost) > 1 else " with what is in it" if lost else ""
     return found(
         RULE,
         rehearsal,
         step,
         objects=[ref],
-        damage="data-loss" if cascade or ref.kind == "PersistentVolumeClaim" else "outage",
+        damage="data-loss" if lost or ref.kind == "PersistentVolumeClaim" else "outage",
         message=f"every helm {action} deletes {ref}{with_it}, because it is a hook",
         details=(
             _policy_sentence(resource),
-            _lost_sentence(rehearsal, step, cascade),
+            _lost_sentence(rehearsal, step, [event.object for event in lost]),
             consumers_sentence(old, ref),
             _outcome_sentence(rehearsal, step),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
-        evidence=(deletion, *cascade[:LOST_MAX]),
+        evidence=(deletion, *lost[:LOST_MAX]),
         confirm=_confirm(ref),
     )
-
-
-def _cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
-    """What went because this object went: deletions that follow from it, pods of controllers left out."""
-    caused = {deletion.index}
-    found = []
-    for event in rehearsal.timeline[deletion.index + 1 :]:
-        if event.cause not in caused:
-            continue
-        caused.add(event.index)
-        body = event.before or {}
-        owned = (body.get("metadata") or {}).get("ownerReferences")
-        made_by_itself = event.object.name in ("default", "kube-root-ca.crt")
-        goes = event.effect in ("deleted", "deleting") and event.object != deletion.object
-        if goes and not owned and not made_by_itself:
-            found.append(event)
-    return list({event.object: event for event in reversed(found)}.values())[::-1]
 
 
 def _policy_sentence(resource: Resource) -> str:
@@ -129,11 +113,10 @@ def _policy_sentence(resource: Resource) -> str:
     )
 
 
-def _lost_sentence(rehearsal: Rehearsal, step: int, cascade: list[Event]) -> str:
-    if not cascade:
+def _lost_sentence(rehearsal: Rehearsal, step: int, lost: list[Ref]) -> str:
+    if not lost:
         return ""
     ended = rehearsal.steps[step]
-    lost = [event.object for event in cascade]
     gone = [ref for ref in lost if ref in ended.deleted or ref in ended.missing]
     named = ", ".join(map(str, lost[:LOST_MAX])) + (f" and {len(lost) - LOST_MAX} more" if len(lost) > LOST_MAX else "")
     back = f" {len(gone)} of them are not there when it ends." if gone else " Helm makes them anew, empty."

@@ -8,11 +8,13 @@ from seatrial import hooks
 from seatrial.case import Release
 from seatrial.graph import Edge, users_of
 from seatrial.kinds import absence
+from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.resource import Ref
 from seatrial.timeline import Rehearsal
 
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
 NAMES_MAX = 5
+BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
 
 def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
@@ -46,6 +48,17 @@ def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
 def next_time_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
     """What the following steps do to the object."""
     return " ".join(_later(rehearsal, step, ref))
+
+
+def in_kubectl(ref: Ref) -> str:
+    """An object as one names it to kubectl: `secret shop-db -n default`."""
+    kind = f"{ref.kind.lower()}.{ref.group}" if ref.group not in BUILT_IN_GROUPS else ref.kind.lower()
+    return f"{kind} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+
+
+def confirm_twice(ref: Ref, path: str, around: str) -> str:
+    """The command that shows a change, to be given before and after."""
+    return f"kubectl get {in_kubectl(ref)} -o jsonpath='{path}'  # before and after {around}"
 
 
 def _later(rehearsal: Rehearsal, step: int, ref: Ref) -> Iterator[str]:

@@ -90,6 +90,7 @@ def render(
         resources=tuple(resources(found, namespace, scopes)),
         crds=tuple(resources(crds, namespace, scopes)),
         missing_dependencies=chart.missing_dependencies,
+        values=values,
     )
 
 

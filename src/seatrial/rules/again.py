@@ -1,0 +1,113 @@
+"""Steps that deploy the same once more, and what of the Secrets they make anew. Nobody asked for such a change."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource
+from seatrial.kinds.secret import default_secret
+from seatrial.resource import Body, Ref
+from seatrial.timeline import Event, Rehearsal, StepResult
+
+DEPLOYS = ("install", "upgrade")
+PEM = "-----BEGIN "
+BCRYPT = ("$2a$", "$2b$", "$2y$")
+"""A salted hash differs each time it is made, and is of the same password."""
+
+
+class Renewed(Struct, frozen=True):
+    """A Secret that an upgrade with the same chart and values gave other content."""
+
+    step: int
+    secret: Resource
+    event: Event
+    keys: tuple[str, ...]
+
+    def content(self, key: str) -> str:
+        return _decoded(_data(self.event.after).get(key, ""))
+
+
+def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
+    """(earlier, step) for each upgrade to the chart and the values that are deployed already."""
+    for step, ended in enumerate(rehearsal.steps):
+        earlier = _step_before(rehearsal, step) if ended.action == "upgrade" else None
+        if earlier is None or rehearsal.steps[earlier].action not in DEPLOYS:
+            continue
+        if rehearsal.steps[earlier].outcome == "ok" and same_input(case.releases[earlier], case.releases[step]):
+            yield earlier, step
+
+
+def same_input(one: Release | None, other: Release | None) -> bool:
+    """Whether two releases are of one chart under the same values."""
+    return one is not None and other is not None and (one.source, one.values) == (other.source, other.values)
+
+
+def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
+    """Each Secret once, with the keys whose values are made up by its template."""
+    seen: set[Ref] = set()
+    for earlier, step in same_again(rehearsal, case):
+        for event in rehearsal.of_step(step):
+            secret = _plain_secret(case.releases[step], event)
+            if secret is None or secret.ref in seen:
+                continue
+            keys = tuple(_made_up(rehearsal, case, earlier, step, event))
+            if keys:
+                seen.add(secret.ref)
+                yield Renewed(step, secret, event, keys)
+
+
+def _step_before(rehearsal: Rehearsal, step: int) -> int | None:
+    """The last step about the same release."""
+    begun = rehearsal.steps[step]
+    found = (i for i in range(step - 1, -1, -1) if _named(rehearsal.steps[i]) == _named(begun))
+    return next(found, None)
+
+
+def _named(ended: StepResult) -> tuple[str, str]:
+    return ended.release, ended.namespace
+
+
+def _plain_secret(release: Release | None, event: Event) -> Resource | None:
+    if event.actor != "helm" or event.object.kind != "Secret" or event.effect != "changed" or release is None:
+        return None
+    found = release.find(event.object)
+    return None if found is None or hooks.is_hook(found.body) else found
+
+
+def _made_up(rehearsal: Rehearsal, case: Case, earlier: int, step: int, event: Event) -> Iterator[str]:
+    """Keys that changed, and that two renderings of the very same input write differently.
+
+    A value that only depends on `.Release.IsInstall` or on the number of the revision is written alike.
+    """
+    was, now = _data(event.before), _data(event.after)
+    first = _rendered(case.releases[earlier], event.object)
+    alike = rehearsal.steps[earlier].action == rehearsal.steps[step].action
+    second = _rendered(case.releases[step], event.object) if alike else was
+    for key in sorted(was.keys() & now.keys()):
+        if was[key] != now[key] and first.get(key) != second.get(key) and not _is_salted(now[key]):
+            yield key
+
+
+def _rendered(release: Release | None, ref: Ref) -> dict[str, str]:
+    found = release.find(ref) if release else None
+    return _data(found.body if found else None)
+
+
+def _data(body: Body | None) -> dict[str, str]:
+    return default_secret(body).get("data") or {} if body else {}
+
+
+def _is_salted(value: str) -> bool:
+    return any(mark in _decoded(value) for mark in BCRYPT)
+
+
+def _decoded(value: str) -> str:
+    try:
+        return base64.b64decode(value).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        return ""

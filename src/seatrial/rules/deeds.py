@@ -1,0 +1,53 @@
+"""What happened to an object, read from the timeline: how it was before a step, and what went when it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.resource import Body, Ref, dig
+from seatrial.timeline import Event, Rehearsal
+
+GOING = ("deleted", "deleting")
+MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
+"""What every namespace has without anybody's doing."""
+
+
+def live_before(rehearsal: Rehearsal, step: int, ref: Ref) -> Body | None:
+    """The object as it was when a step began; None where it was not there."""
+    return _last_body(event for event in rehearsal.timeline if event.object == ref and event.step < step)
+
+
+def live_after(rehearsal: Rehearsal, step: int, ref: Ref) -> Body | None:
+    """The object as it was when a step had ended and the cluster had settled."""
+    return _last_body(event for event in rehearsal.timeline if event.object == ref and event.step <= step)
+
+
+def restarted(rehearsal: Rehearsal, step: int, workload: Ref) -> bool:
+    """Whether a step changed the template of a workload's pods."""
+    was, now = live_before(rehearsal, step, workload), live_after(rehearsal, step, workload)
+    return was is not None and now is not None and dig(was, "spec", "template") != dig(now, "spec", "template")
+
+
+def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
+    """What went because this object went: deletions that follow from it, pods of controllers left out."""
+    caused = {deletion.index}
+    found = []
+    for event in rehearsal.timeline[deletion.index + 1 :]:
+        if event.cause not in caused:
+            continue
+        caused.add(event.index)
+        owned = dig(event.before, "metadata", "ownerReferences")
+        goes = event.effect in GOING and event.object != deletion.object
+        if goes and not owned and event.object.name not in MADE_BY_ITSELF:
+            found.append(event)
+    return list({event.object: event for event in reversed(found)}.values())[::-1]
+
+
+def _last_body(events: Iterator[Event]) -> Body | None:
+    body: Body | None = None
+    for event in events:
+        if event.effect == "deleted":
+            body = None
+        elif event.after is not None and event.effect != "said":
+            body = event.after
+    return body
