@@ -1,0 +1,330 @@
+"""Webhooks: whom they are asked about, what the API server says where it cannot reach one, and who waits for it."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from asking import OK, Api
+
+CERTIFICATE = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n").decode()
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}"
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: hook, namespace: default}
+spec: {selector: {app: hook}, ports: [{port: 443, targetPort: 8443}]}
+"""
+BACKEND = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: hook, namespace: default}
+spec:
+  selector: {matchLabels: {app: hook}}
+  template:
+    metadata: {labels: {app: hook}}
+    spec: {containers: [{name: hook, image: hook}]}
+"""
+CONFIG_MAPS = '[{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: ["*"]}]'
+
+
+def webhook(
+    client: str = "{service: {name: hook, namespace: default, path: /validate}}",
+    rules: str = CONFIG_MAPS,
+    more: str = "",
+    kind: str = "ValidatingWebhookConfiguration",
+) -> str:
+    return f"""
+apiVersion: admissionregistration.k8s.io/v1
+kind: {kind}
+metadata: {{name: checks}}
+webhooks:
+- name: check.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {client}
+  rules: {rules}
+  {more}
+"""
+
+
+def words(why: str, url: str = "https://hook.default.svc:443/validate?timeout=10s") -> str:
+    return (
+        f'Internal error occurred: failed calling webhook "check.example.com": failed to call webhook: Post "{url}": '
+        f"{why}"
+    )
+
+
+NOT_FOUND = words('service "hook" not found')
+NO_ENDPOINTS = words('no endpoints available for service "hook"')
+UNKNOWN_AUTHORITY = words("tls: failed to verify certificate: x509: certificate signed by unknown authority")
+READY = f"{{service: {{name: hook, namespace: default, path: /validate}}, caBundle: {CERTIFICATE}}}"
+
+
+def test_a_webhook_without_its_service_refuses() -> None:
+    api = Api(webhook())
+    assert api.create(CONFIG) == NOT_FOUND
+    assert (api.reply.code, api.reply.body["reason"]) == (500, "InternalError")
+
+
+def test_a_webhook_whose_service_has_no_ready_pod_refuses() -> None:
+    assert Api(SERVICE + "---" + webhook()).create(CONFIG) == NO_ENDPOINTS
+
+
+def test_a_webhook_without_a_certificate_authority_refuses_though_its_pods_are_ready() -> None:
+    assert Api(f"{SERVICE}---{BACKEND}---{webhook()}").create(CONFIG) == UNKNOWN_AUTHORITY
+
+
+def test_a_webhook_that_is_reached_allows() -> None:
+    assert Api(f"{SERVICE}---{BACKEND}---{webhook(READY)}").create(CONFIG) == OK
+
+
+def test_a_bundle_that_holds_no_certificate_is_of_no_use() -> None:
+    client = "{service: {name: hook, namespace: default}, caBundle: Cg==}"
+    assert Api(f"{SERVICE}---{BACKEND}---{webhook(client)}").create(CONFIG) == (
+        'Internal error occurred: failed calling webhook "check.example.com": could not get REST client: '
+        "unable to load root certificates: unable to parse bytes as PEM block"
+    )
+
+
+@pytest.mark.parametrize(
+    ("client", "url", "why"),
+    [
+        (
+            "{service: {name: hook, namespace: default}}",
+            "https://hook.default.svc:443/?timeout=10s",
+            'service "hook" not found',
+        ),
+        (
+            "{service: {name: hook, namespace: default, port: 8443, path: /a/b}}",
+            "https://hook.default.svc:8443/a/b?timeout=10s",
+            'service "hook" not found',
+        ),
+    ],
+)
+def test_the_url_is_that_of_the_service(client: str, url: str, why: str) -> None:
+    assert Api(webhook(client)).create(CONFIG) == words(why, url)
+
+
+def test_a_port_that_the_service_does_not_have_is_named() -> None:
+    client = "{service: {name: hook, namespace: default, port: 8443, path: /validate}}"
+    url = "https://hook.default.svc:8443/validate?timeout=10s"
+    assert Api(f"{SERVICE}---{webhook(client)}").create(CONFIG) == words(
+        'no service port 8443 found for service "hook"', url
+    )
+
+
+def test_a_service_that_is_only_a_name_is_not_reached() -> None:
+    service = """
+apiVersion: v1
+kind: Service
+metadata: {name: hook, namespace: default}
+spec: {type: ExternalName, externalName: example.com}
+"""
+    assert Api(f"{service}---{webhook()}").create(CONFIG) == words('unsupported service type "ExternalName"')
+
+
+def test_a_pod_that_is_published_before_it_is_ready_refuses_the_connection() -> None:
+    service = SERVICE.replace("spec: {", "spec: {publishNotReadyAddresses: true, ")
+    backend = BACKEND.replace(
+        "image: hook}", "image: hook, env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]}"
+    )
+    api = Api(f"{service}---{backend}---{webhook(READY)}")
+    address = api.all("Pod")[0]["status"]["podIP"]
+    assert api.create(CONFIG) == words(f"dial tcp {address}:8443: connect: connection refused")
+
+
+def test_a_policy_that_lets_nobody_in_may_make_the_call_run_out_of_time() -> None:
+    policy = """
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: shut, namespace: default}
+spec: {podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {}}]}]}
+"""
+    lazy = Api(f"{SERVICE}---{BACKEND}---{policy}---{webhook(READY, more='timeoutSeconds: 5')}", "lazy")
+    lazy.cluster.settle()
+    url = "https://hook.default.svc:443/validate?timeout=5s"
+    assert lazy.create(CONFIG) == words("context deadline exceeded", url)
+    assert Api(f"{SERVICE}---{BACKEND}---{policy}---{webhook(READY)}").create(CONFIG) == OK
+
+
+def test_a_webhook_that_may_be_ignored_lets_pass_and_the_timeline_says_so() -> None:
+    api = Api(webhook(more="failurePolicy: Ignore"))
+    assert api.create(CONFIG) == OK
+    assert api.warnings == []
+    assert [e.message for e in api.events("ConfigMap", "created") if e.object.name == "a"] == [f"ignored: {NOT_FOUND}"]
+
+
+def test_updates_and_deletions_are_asked_about_as_well() -> None:
+    api = Api(CONFIG)
+    api.put(webhook())
+    assert api.update(CONFIG) == NOT_FOUND
+    assert api.apply(CONFIG) == NOT_FOUND
+    assert api.delete("ConfigMap", "a") == NOT_FOUND
+    assert api.get("ConfigMap", "a") is not None
+
+
+def test_a_webhook_configuration_can_always_be_taken_away() -> None:
+    everything = '[{apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], operations: ["*"]}]'
+    api = Api(webhook(rules=everything))
+    assert api.delete("ValidatingWebhookConfiguration", "checks", group="admissionregistration.k8s.io") == OK
+    assert api.create(CONFIG) == OK
+
+
+@pytest.mark.parametrize(
+    ("rules", "asked"),
+    [
+        ('[{apiGroups: [""], apiVersions: [v1], resources: ["*"], operations: [CREATE]}]', True),
+        ('[{apiGroups: [""], apiVersions: [v1], resources: ["*/*"], operations: ["*"]}]', True),
+        ('[{apiGroups: [""], apiVersions: [v1], resources: ["configmaps/*"], operations: [CREATE]}]', True),
+        ('[{apiGroups: [""], apiVersions: [v1], resources: ["configmaps/status"], operations: [CREATE]}]', False),
+        ("[{apiGroups: [apps], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]", False),
+        ('[{apiGroups: [""], apiVersions: [v2], resources: [configmaps], operations: [CREATE]}]', False),
+        ('[{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [UPDATE]}]', False),
+        ('[{apiGroups: [""], apiVersions: [v1], resources: ["*"], operations: ["*"], scope: Cluster}]', False),
+        ('[{apiGroups: [""], apiVersions: [v1], resources: ["*"], operations: ["*"], scope: Namespaced}]', True),
+    ],
+)
+def test_rules_say_what_a_webhook_is_asked_about(rules: str, asked: bool) -> None:
+    assert Api(webhook(rules=rules)).create(CONFIG) == (NOT_FOUND if asked else OK)
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"),
+    [
+        ("namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: default}}", True),
+        ("namespaceSelector: {matchExpressions: [{key: team, operator: Exists}]}", False),
+        ("objectSelector: {matchLabels: {app: web}}", False),
+        ("objectSelector: {matchExpressions: [{key: app, operator: DoesNotExist}]}", True),
+    ],
+)
+def test_selectors_look_at_the_namespace_and_at_the_object(more: str, asked: bool) -> None:
+    assert Api(webhook(more=more)).create(CONFIG) == (NOT_FOUND if asked else OK)
+
+
+def test_a_namespace_is_selected_by_the_labels_it_would_have() -> None:
+    rules = '[{apiGroups: [""], apiVersions: [v1], resources: [namespaces], operations: ["*"]}]'
+    api = Api(webhook(rules=rules, more="namespaceSelector: {matchLabels: {team: a}}"))
+    assert api.create("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}") == OK
+    assert api.create("apiVersion: v1\nkind: Namespace\nmetadata: {name: y, labels: {team: a}}") == NOT_FOUND
+
+
+def test_an_object_that_loses_its_label_is_selected_once_more() -> None:
+    labelled = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: web}}"
+    api = Api(labelled)
+    api.put(webhook(more="objectSelector: {matchLabels: {app: web}}"))
+    assert api.update(CONFIG) == NOT_FOUND
+
+
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+"""
+WIDGETS = "[{apiGroups: [example.com], apiVersions: [v1], resources: [widgets], operations: [CREATE]}]"
+OLD_WIDGET = "apiVersion: example.com/v1beta1\nkind: Widget\nmetadata: {name: a}"
+
+
+def test_an_equivalent_webhook_is_asked_about_every_version_of_a_resource() -> None:
+    assert Api(f"{DEFINITION}---{webhook(rules=WIDGETS)}").create(OLD_WIDGET) == NOT_FOUND
+
+
+def test_an_exact_webhook_is_asked_about_the_version_it_names() -> None:
+    assert Api(f"{DEFINITION}---{webhook(rules=WIDGETS, more='matchPolicy: Exact')}").create(OLD_WIDGET) == OK
+
+
+def test_match_conditions_are_said_not_to_be_evaluated() -> None:
+    conditions = "matchConditions: [{name: not-mine, expression: 'false'}]"
+    api = Api(f"{SERVICE}---{BACKEND}---{webhook(READY, more=conditions)}")
+    assert api.create(CONFIG) == OK
+    told = 'seatrial: matchConditions of webhook "check.example.com" are not evaluated, and taken to match'
+    assert api.warnings == [told]
+    assert [e.message for e in api.events("ConfigMap", "created") if e.object.name == "a"] == [told]
+
+
+def test_a_policy_is_said_not_to_be_evaluated_and_never_refuses() -> None:
+    policy = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: replicas}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
+  validations: [{expression: "false"}]
+"""
+    api = Api(policy)
+    assert api.create(CONFIG) == OK
+    assert api.warnings == ['seatrial: ValidatingAdmissionPolicy "replicas" is not evaluated, and taken to allow']
+
+
+def test_a_webhook_with_a_url_is_taken_to_answer() -> None:
+    api = Api(webhook('{url: "https://hooks.example.com/x"}'))
+    assert api.create(CONFIG) == OK
+
+
+def test_a_mutating_webhook_is_asked_before_a_validating_one() -> None:
+    mutating = webhook(kind="MutatingWebhookConfiguration").replace("check.example.com", "change.example.com")
+    api = Api(webhook())
+    api.put(mutating)
+    assert api.create(CONFIG) == NOT_FOUND.replace("check.example.com", "change.example.com")
+
+
+PODS = '[{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]'
+
+
+def test_a_controller_that_was_refused_tries_again_when_the_webhook_can_be_reached() -> None:
+    web = BACKEND.replace("hook", "web")
+    selected = "objectSelector: {matchLabels: {app: web}}"
+    api = Api(f"{SERVICE}---{webhook(READY, PODS, selected)}---{web}")
+    assert [e.message for e in api.events("ReplicaSet", "said")] == [
+        f"Error creating: {NO_ENDPOINTS}",
+    ]
+    api.put(BACKEND)
+    assert sorted(pod["metadata"]["labels"]["app"] for pod in api.all("Pod")) == ["hook", "web"]
+
+
+def test_a_controller_that_was_refused_tries_again_when_the_webhook_is_gone() -> None:
+    api = Api(f"{webhook(rules=PODS)}---{BACKEND}")
+    assert api.all("Pod") == []
+    assert api.delete("ValidatingWebhookConfiguration", "checks", group="admissionregistration.k8s.io") == OK
+    assert len(api.all("Pod")) == 1
+
+
+def test_whoever_waits_for_a_pod_in_the_lazy_cluster_waits_for_the_backend_of_its_webhook_too() -> None:
+    web = BACKEND.replace("hook", "web")
+    selected = "objectSelector: {matchLabels: {app: web}}"
+    api = Api(f"{SERVICE}---{BACKEND}---{webhook(READY, PODS, selected)}---{web}", "lazy")
+    ref = api.cluster.ref_of(api.get("Deployment", "web", group="apps"))
+    api.cluster.awaits("someone", [ref])
+    assert api.get("Deployment", "web", group="apps")["status"]["readyReplicas"] == 1
+
+
+def test_a_webhook_that_is_down_keeps_a_namespace_from_going() -> None:
+    rules = '[{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [DELETE]}]'
+    api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")
+    api.put(webhook(rules=rules, more="namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: x}}"))
+    assert api.delete("Namespace", "x") == OK
+    conditions = {c["type"]: c for c in api.get("Namespace", "x", "")["status"]["conditions"]}
+    assert conditions["NamespaceDeletionContentFailure"]["message"] == (
+        f"Failed to delete all resource types, 1 remaining: {NOT_FOUND}"
+    )
+    assert api.delete("ValidatingWebhookConfiguration", "checks", group="admissionregistration.k8s.io") == OK
+    assert api.get("Namespace", "x", "") is None
+
+
+def test_the_garbage_collector_is_refused_too_and_tries_again() -> None:
+    rules = "[{apiGroups: [apps], apiVersions: [v1], resources: [replicasets], operations: [DELETE]}]"
+    api = Api(f"{BACKEND}---{webhook(rules=rules)}")
+    assert api.delete("Deployment", "hook", group="apps") == OK
+    assert [e.message for e in api.events("ReplicaSet", "refused")] == [NOT_FOUND]
+    assert len(api.all("ReplicaSet", group="apps")) == 1
+    assert api.delete("ValidatingWebhookConfiguration", "checks", group="admissionregistration.k8s.io") == OK
+    assert api.all("ReplicaSet", group="apps") == []
+    assert api.all("Pod") == []
