@@ -1,176 +1,148 @@
-"""The protobuf that typed Go clients send: `k8s\\0`, then `runtime.Unknown`. Reads what they write, writes nothing.
-
-Field numbers are those of the published `generated.proto` files of k8s.io/api and k8s.io/apimachinery, 1.34.
-"""
+"""The protobuf that typed Go clients send: `k8s\\0`, then `runtime.Unknown`. Reads what they write, writes nothing."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
 from typing import Any
 
+import msgspec
+
 from seatrial.cluster.refusal import Refused, bad_request
-from seatrial.resource import Body
+from seatrial.cluster.schema import definition_name, published_versions
+from seatrial.resource import Body, group_of, version_of
 
 MAGIC = b"k8s\x00"
-DEPTH_MAX = 32
+DEPTH_MAX = 64
 
-# name -> {field number: (JSON name, type)}. A type is a scalar, a message, `[x]` for repeated, `{x}` for map<string,x>.
-MESSAGES: dict[str, dict[int, tuple[str, str]]] = {
-    "Unknown": {
-        1: ("typeMeta", "TypeMeta"),
-        2: ("raw", "raw"),
-        3: ("contentEncoding", "string"),
-        4: ("contentType", "string"),
-    },
-    "TypeMeta": {1: ("apiVersion", "string"), 2: ("kind", "string")},
-    "Time": {1: ("seconds", "int"), 2: ("nanos", "int")},
-    "OwnerReference": {
-        5: ("apiVersion", "string"),
-        1: ("kind", "string"),
-        3: ("name", "string"),
-        4: ("uid", "string"),
-        6: ("controller", "bool"),
-        7: ("blockOwnerDeletion", "bool"),
-    },
-    "ObjectMeta": {
-        1: ("name", "string"),
-        2: ("generateName", "string"),
-        3: ("namespace", "string"),
-        4: ("selfLink", "string"),
-        5: ("uid", "string"),
-        6: ("resourceVersion", "string"),
-        7: ("generation", "int"),
-        11: ("labels", "{string}"),
-        12: ("annotations", "{string}"),
-        13: ("ownerReferences", "[OwnerReference]"),
-        14: ("finalizers", "[string]"),
-    },
-    "Secret": {
-        1: ("metadata", "ObjectMeta"),
-        2: ("data", "{bytes}"),
-        3: ("type", "string"),
-        4: ("stringData", "{string}"),
-        5: ("immutable", "bool"),
-    },
-    "ConfigMap": {
-        1: ("metadata", "ObjectMeta"),
-        2: ("data", "{string}"),
-        3: ("binaryData", "{bytes}"),
-        4: ("immutable", "bool"),
-    },
-    "NamespaceSpec": {1: ("finalizers", "[string]")},
-    "Namespace": {1: ("metadata", "ObjectMeta"), 2: ("spec", "NamespaceSpec")},
-    "ServiceAccount": {1: ("metadata", "ObjectMeta"), 4: ("automountServiceAccountToken", "bool")},
-    "Preconditions": {1: ("uid", "string"), 2: ("resourceVersion", "string")},
-    "DeleteOptions": {
-        1: ("gracePeriodSeconds", "int"),
-        2: ("preconditions", "Preconditions"),
-        3: ("orphanDependents", "bool"),
-        4: ("propagationPolicy", "string"),
-        5: ("dryRun", "[string]"),
-    },
-    "PolicyRule": {
-        1: ("verbs", "[string]"),
-        2: ("apiGroups", "[string]"),
-        3: ("resources", "[string]"),
-        4: ("resourceNames", "[string]"),
-        5: ("nonResourceURLs", "[string]"),
-    },
-    "Subject": {1: ("kind", "string"), 2: ("apiGroup", "string"), 3: ("name", "string"), 4: ("namespace", "string")},
-    "RoleRef": {1: ("apiGroup", "string"), 2: ("kind", "string"), 3: ("name", "string")},
-    "LabelSelectorRequirement": {1: ("key", "string"), 2: ("operator", "string"), 3: ("values", "[string]")},
-    "LabelSelector": {1: ("matchLabels", "{string}"), 2: ("matchExpressions", "[LabelSelectorRequirement]")},
-    "AggregationRule": {1: ("clusterRoleSelectors", "[LabelSelector]")},
-    "Role": {1: ("metadata", "ObjectMeta"), 2: ("rules", "[PolicyRule]")},
-    "ClusterRole": {
-        1: ("metadata", "ObjectMeta"),
-        2: ("rules", "[PolicyRule]"),
-        3: ("aggregationRule", "AggregationRule"),
-    },
-    "RoleBinding": {1: ("metadata", "ObjectMeta"), 2: ("subjects", "[Subject]"), 3: ("roleRef", "RoleRef")},
-    "ClusterRoleBinding": {1: ("metadata", "ObjectMeta"), 2: ("subjects", "[Subject]"), 3: ("roleRef", "RoleRef")},
-    "ResourceAttributes": {
-        1: ("namespace", "string"),
-        2: ("verb", "string"),
-        3: ("group", "string"),
-        4: ("version", "string"),
-        5: ("resource", "string"),
-        6: ("subresource", "string"),
-        7: ("name", "string"),
-    },
-    "NonResourceAttributes": {1: ("path", "string"), 2: ("verb", "string")},
-    "SelfSubjectAccessReviewSpec": {
-        1: ("resourceAttributes", "ResourceAttributes"),
-        2: ("nonResourceAttributes", "NonResourceAttributes"),
-    },
-    "SubjectAccessReviewSpec": {
-        1: ("resourceAttributes", "ResourceAttributes"),
-        2: ("nonResourceAttributes", "NonResourceAttributes"),
-        3: ("user", "string"),
-        4: ("groups", "[string]"),
-        6: ("uid", "string"),
-    },
-    "SelfSubjectAccessReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "SelfSubjectAccessReviewSpec")},
-    "SubjectAccessReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "SubjectAccessReviewSpec")},
-    "LocalSubjectAccessReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "SubjectAccessReviewSpec")},
-    "SelfSubjectRulesReviewSpec": {1: ("namespace", "string")},
-    "SelfSubjectRulesReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "SelfSubjectRulesReviewSpec")},
-    "SelfSubjectReview": {1: ("metadata", "ObjectMeta")},
-    "TokenReviewSpec": {1: ("token", "string"), 2: ("audiences", "[string]")},
-    "TokenReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "TokenReviewSpec")},
-    "BoundObjectReference": {
-        1: ("kind", "string"),
-        2: ("apiVersion", "string"),
-        3: ("name", "string"),
-        4: ("uid", "string"),
-    },
-    "TokenRequestSpec": {
-        1: ("audiences", "[string]"),
-        3: ("boundObjectRef", "BoundObjectReference"),
-        4: ("expirationSeconds", "int"),
-    },
-    "TokenRequest": {1: ("metadata", "ObjectMeta"), 2: ("spec", "TokenRequestSpec")},
-}
+# From the names of the published schemas to those of the messages.
+PACKAGES = (
+    ("io.k8s.api.", ""),
+    ("io.k8s.apimachinery.pkg.apis.", ""),
+    ("io.k8s.apiextensions-apiserver.pkg.apis.", ""),
+    ("io.k8s.kube-aggregator.pkg.apis.", ""),
+)
+
+# Go writes every field that is no pointer, also where it is empty; JSON would leave those out. These are pointers,
+# so that zero, false and the empty string mean something.
+POINTERS = frozenset(
+    [
+        "activeDeadlineSeconds",
+        "allowPrivilegeEscalation",
+        "allowVolumeExpansion",
+        "allowedToEscalate",
+        "appProtocol",
+        "automountServiceAccountToken",
+        "backoffLimit",
+        "blockOwnerDeletion",
+        "completions",
+        "controller",
+        "defaultMode",
+        "enableServiceLinks",
+        "expirationSeconds",
+        "failedJobsHistoryLimit",
+        "fsGroup",
+        "gracePeriodSeconds",
+        "hostUsers",
+        "immutable",
+        "minReplicas",
+        "mode",
+        "optional",
+        "orphanDependents",
+        "parallelism",
+        "privileged",
+        "progressDeadlineSeconds",
+        "readOnlyRootFilesystem",
+        "replicas",
+        "revisionHistoryLimit",
+        "runAsGroup",
+        "runAsNonRoot",
+        "runAsUser",
+        "setHostnameAsFQDN",
+        "shareProcessNamespace",
+        "storageClassName",
+        "successfulJobsHistoryLimit",
+        "suspend",
+        "terminationGracePeriodSeconds",
+        "ttlSecondsAfterFinished",
+        "value",
+    ]
+)
+
+
+class Field(msgspec.Struct, frozen=True):
+    name: str
+    """Empty where the message is inlined in JSON."""
+    type: str
 
 
 def decode(data: bytes) -> Body:
     """The object in a protobuf request body, as JSON would have it."""
     if not data.startswith(MAGIC):
         raise bad_request("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
-    envelope = _message("Unknown", data[len(MAGIC) :], 0)
-    type_meta = envelope.get("typeMeta") or {}
-    kind = type_meta.get("kind", "")
-    if kind not in MESSAGES:
-        raise Refused(
-            415, "UnsupportedMediaType", f"seatrial does not read {kind or 'this kind'} as protobuf; send JSON"
-        )
-    return {**type_meta, **_message(kind, envelope.get("raw", b""), 0)}
+    envelope = dict(_wire(data[len(MAGIC) :]))
+    type_meta = _message("runtime.TypeMeta", _bytes(envelope.get(1, b"")), 0)
+    name = _message_of(type_meta)
+    if name not in _lines():
+        kind = type_meta.get("kind") or "this kind"
+        raise Refused(415, "UnsupportedMediaType", f"seatrial does not read {kind} as protobuf; send JSON")
+    return {**type_meta, **_message(name, _bytes(envelope.get(2, b"")), 0)}
 
 
-def _message(name: str, data: bytes, depth: int) -> Body:
+def _message_of(type_meta: Body) -> str:
+    api_version, kind = str(type_meta.get("apiVersion", "")), str(type_meta.get("kind", ""))
+    newest = published_versions()[-1]
+    full = definition_name(newest, group_of(api_version), version_of(api_version), kind) or ""
+    for start, instead in PACKAGES:
+        if full.startswith(start):
+            return instead + full.removeprefix(start)
+    return full
+
+
+@cache
+def _lines() -> dict[str, str]:
+    """The fields of every message, not yet taken apart."""
+    text = resources.files(__package__).joinpath("protobuf_fields.txt").read_text()
+    pairs = (line.partition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: fields for name, _, fields in pairs}
+
+
+@cache
+def _fields(message: str) -> dict[int, Field]:
+    cells = (cell.split(":") for cell in _lines().get(message, "").split())
+    return {int(number): Field(name, type_) for number, name, type_ in cells}
+
+
+def _message(name: str, data: bytes, depth: int) -> Any:
     if depth > DEPTH_MAX:
         raise bad_request("unable to decode protobuf: message nested too deeply")
-    fields = MESSAGES[name]
+    fields = _fields(name)
     found: Body = {}
     for number, value in _wire(data):
-        if number not in fields:
-            continue
-        key, type_ = fields[number]
-        if type_[0] == "[":
-            found.setdefault(key, []).append(_value(type_[1:-1], value, depth))
-        elif type_[0] == "{":
-            entry_key, entry_value = _entry(type_[1:-1], value, depth)
-            found.setdefault(key, {})[entry_key] = entry_value
-        else:
-            found[key] = _value(type_, value, depth)
-    return found
+        field = fields.get(number)
+        if field is not None:
+            _take(field, value, found, depth)
+    return SPECIAL[name](found) if name in SPECIAL else found
 
 
-def _entry(type_: str, data: Any, depth: int) -> tuple[str, Any]:
-    pair = dict(_wire(_bytes(data)))
-    empty: Any = b""
-    return _value("string", pair.get(1, empty), depth), _value(type_, pair.get(2, empty), depth)
+def _take(field: Field, value: Any, found: Body, depth: int) -> None:
+    """Put one field where JSON would have it."""
+    if field.type[0] == "[":
+        found.setdefault(field.name, []).append(_value(field.type[1:-1], value, depth))
+    elif field.type[0] == "{":
+        pair = dict(_wire(_bytes(value)))
+        key = _value("string", pair.get(1, b""), depth)
+        found.setdefault(field.name, {})[key] = _value(field.type[1:-1], pair.get(2, b""), depth)
+    elif not field.name:
+        found.update(_value(field.type, value, depth))
+    else:
+        read = _value(field.type, value, depth)
+        if field.name in POINTERS or read not in ("", 0, None):
+            found[field.name] = read
 
 
 def _value(type_: str, value: Any, depth: int) -> Any:
@@ -182,20 +154,77 @@ def _value(type_: str, value: Any, depth: int) -> Any:
                 raise bad_request(f"unable to decode protobuf: {wrong}") from wrong
         case "bytes":
             return base64.b64encode(_bytes(value)).decode()
-        case "raw":
-            return _bytes(value)
         case "int":
-            return value if value < 1 << 63 else value - (1 << 64)
+            return _int(value)
         case "bool":
             return bool(value)
+        case "double":
+            return struct.unpack("<d", _int(value).to_bytes(8, "little", signed=True))[0]
         case _:
             return _message(type_, _bytes(value), depth + 1)
+
+
+def _time(fields: Body) -> str | None:
+    seconds = fields.get("seconds", 0)
+    if not 0 < seconds < 253402300800:  # Year 10000, where the notation ends.
+        return None
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _int_or_string(fields: Body) -> int | str:
+    return str(fields.get("strVal", "")) if fields.get("type") else int(fields.get("intVal", 0))
+
+
+def _quantity(fields: Body) -> str:
+    return str(fields.get("string") or "0")
+
+
+def _raw_json(fields: Body) -> Any:
+    raw = base64.b64decode(fields.get("raw") or fields.get("Raw") or "")
+    try:
+        return msgspec.json.decode(raw) if raw else {}
+    except msgspec.DecodeError as wrong:
+        raise bad_request(f"unable to decode protobuf: {wrong}") from wrong
+
+
+def _items(fields: Body) -> Any:
+    return fields.get("items", [])
+
+
+def _either(*names: str) -> Callable[[Body], Any]:
+    """A message that is one of several shapes in JSON."""
+    return lambda fields: next((fields[name] for name in names if name in fields), None)
+
+
+SPECIAL: dict[str, Callable[[Body], Any]] = {
+    "meta.v1.Time": _time,
+    "meta.v1.MicroTime": _time,
+    "meta.v1.FieldsV1": _raw_json,
+    "meta.v1.Verbs": _items,
+    "intstr.IntOrString": _int_or_string,
+    "resource.Quantity": _quantity,
+    "runtime.RawExtension": _raw_json,
+    "authentication.v1.ExtraValue": _items,
+    "authorization.v1.ExtraValue": _items,
+    "certificates.v1.ExtraValue": _items,
+    "apiextensions.v1.JSON": _raw_json,
+    "apiextensions.v1.JSONSchemaPropsOrArray": _either("schema", "jSONSchemas"),
+    "apiextensions.v1.JSONSchemaPropsOrBool": _either("schema", "allows"),
+    "apiextensions.v1.JSONSchemaPropsOrStringArray": _either("schema", "property"),
+}
+"""Messages whose JSON is not a mapping of their fields."""
 
 
 def _bytes(value: Any) -> bytes:
     if not isinstance(value, bytes):
         raise bad_request("unable to decode protobuf: wrong wire type")
     return value
+
+
+def _int(value: Any) -> int:
+    if not isinstance(value, int):
+        raise bad_request("unable to decode protobuf: wrong wire type")
+    return value if value < 1 << 63 else value - (1 << 64)
 
 
 def _wire(data: bytes) -> Iterator[tuple[int, Any]]:
