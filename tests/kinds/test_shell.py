@@ -1,0 +1,68 @@
+"""Scripts in containers: which commands run, which may, and which the container fails with."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.kinds.shell import commands_in, commands_of
+
+
+def read(script: str, **env: str) -> list[str]:
+    """Each command as `will! words`: `!` where the container fails with it, `may` where it may not run."""
+    found = commands_in(script, env)
+    return [f"{c.certainty}{'!' if c.fatal else ''} {' '.join(c.words)}".replace("\x00", "?") for c in found]
+
+
+CASES = {
+    "the last command decides": ("a\nb\n", ["will a", "will! b"]),
+    "with set -e every command does": ("set -e\na\nb", ["will set -e", "will! a", "will! b"]),
+    "until it is taken back": (
+        "set -e; a; set +e; b; c",
+        ["will set -e", "will! a", "will! set +e", "will b", "will! c"],
+    ),
+    "a failure may be tolerated": ("set -e\na || true", ["will set -e", "will a", "may true"]),
+    "or be the end": ("a || exit 1\nb", ["will! a", "may exit 1", "will! b"]),
+    "a chain fails with any of its parts": ("a && b", ["will! a", "will! b"]),
+    "a line goes on": ("a \\\n  b &&\n c", ["will! a b", "will! c"]),
+    "of a pipe the end counts": ("a | b", ["will a", "will! b"]),
+    "what is asked does not fail": (
+        "if a; then b; elif c; then d; else e; fi; f",
+        ["will a", "may b", "will c", "may d", "may e", "will! f"],
+    ),
+    "nor what is waited for": ("until a; do sleep 1; done\nb", ["will a", "may sleep 1", "will! b"]),
+    "a loop over a list runs": ("for x in 1 2; do a $x; done; b", ["will a ?", "will! b"]),
+    "what stands in the background is lost": ("a & b", ["will a", "will! b"]),
+    "a choice may not be taken": ("case $x in y) a;; esac; b", ["may a", "will! b"]),
+    "what is substituted runs": ('X="$(a | b)"\nc $X', ["will a", "will b", "will! c ?"]),
+    "backticks too": ("c `a`", ["will a", "will! c ?"]),
+    "redirections are no words": ("a > f 2>&1; b &> /dev/null; c < in", ["will a", "will b", "will! c"]),
+    "a script inside a script": ("sh -ec 'a; b $X'", ["will! a", "will! b 1"]),
+    "a limited command": ("timeout -k 5 60 a b", ["will! a b"]),
+    "negation": ("! a", ["will a"]),
+    "comments": ("a # b\n# c", ["will! a"]),
+    "assignments before a command": ("A=1 env B=2 a $C", ["will! a ?"]),
+}
+
+
+@pytest.mark.parametrize(("script", "commands"), CASES.values(), ids=CASES.keys())
+def test_a_script_is_read_as_a_shell_runs_it(script: str, commands: list[str]) -> None:
+    assert read(script, X="1") == commands
+
+
+def test_variables_are_put_in_where_they_are_known() -> None:
+    assert read("N=web\na \"$N\" ${M:-two} ${O} '$N'", P="x") == ["will! a web two ? $N"]
+
+
+def test_a_here_document_is_fed_to_its_command() -> None:
+    script = "cat <<EOF | a\nkind: $K\nEOF\nb <<-'END'\n\tx\n\tEND\nc <<< text"
+    found = [(command.words[0], command.stdin) for command in commands_in(script, {"K": "Pod"})]
+    assert found == [("cat", "kind: Pod"), ("a", "kind: Pod"), ("b", "\tx"), ("c", "text")]
+
+
+def test_a_command_line_without_a_shell_is_one_command() -> None:
+    assert [c.words for c in commands_of(["kubectl", "get", "pods"], {})] == [("kubectl", "get", "pods")]
+
+
+@pytest.mark.parametrize("script", ["a '", 'a "$(', "a `", "if", "fi fi", "<<X", "$(" * 50, "a |", "&& b", "))(("])
+def test_what_cannot_be_read_is_no_error(script: str) -> None:
+    list(commands_in(script, {}))
