@@ -72,24 +72,3 @@ def named(selector: str) -> str:
         if found and found.group(1) == "metadata.name" and found.group(2) != "!=":
             return found.group(3)
     return ""
-
-
-def matches(labels: dict[str, str], selector: Body) -> bool:
-    """Whether labels fit a LabelSelector object (`matchLabels`, `matchExpressions`)."""
-    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
-        return False
-    return all(_expression(labels, term) for term in selector.get("matchExpressions") or ())
-
-
-def _expression(labels: dict[str, str], term: Body) -> bool:
-    key, values = term.get("key", ""), term.get("values") or ()
-    match term.get("operator"):
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-    return False
