@@ -29,7 +29,7 @@ class Renewed(Struct, frozen=True):
     keys: tuple[str, ...]
 
     def content(self, key: str) -> str:
-        return _decoded(_data(self.event.after).get(key, ""))
+        return decoded(_data(self.event.after).get(key, ""))
 
 
 def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
@@ -103,10 +103,10 @@ def _data(body: Body | None) -> dict[str, str]:
 
 
 def _is_salted(value: str) -> bool:
-    return any(mark in _decoded(value) for mark in BCRYPT)
+    return any(mark in decoded(value) for mark in BCRYPT)
 
 
-def _decoded(value: str) -> str:
+def decoded(value: str) -> str:
     try:
         return base64.b64decode(value).decode(errors="replace")
     except (binascii.Error, ValueError):
