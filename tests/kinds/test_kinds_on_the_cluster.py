@@ -152,3 +152,31 @@ def test_nothing_is_left_of_a_namespace() -> None:
     assert cluster.store.content("demo") == []
     assert cluster.store.get(Ref("Namespace", "", "demo")) is None
     assert cluster.store.of_kind(("", "PersistentVolume")) == []
+
+
+WIDGETS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+"""
+HELD = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "held", "finalizers": ["example.com/x"]}}
+
+
+def test_no_object_is_made_of_a_kind_whose_definition_is_going() -> None:
+    cluster = Cluster()
+    create(cluster, WIDGETS)
+    create(cluster, yaml.safe_dump(HELD))
+    cluster.request(
+        Request("delete", "apiextensions.k8s.io", "v1", "customresourcedefinitions", name="widgets.example.com")
+    )
+    other = {**HELD, "metadata": {"name": "other"}}
+    reply = cluster.request(Request("create", "example.com", "v1", "widgets", namespace="default", body=other))
+    assert reply.body["message"] == (
+        'widgets.example.com "other" is forbidden: create not allowed while custom resource definition is terminating'
+    )

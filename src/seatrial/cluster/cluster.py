@@ -239,8 +239,12 @@ class Cluster:
 
     def printer_columns(self, kind: ServedKind) -> list[Body]:
         """What `kubectl get` shows of a custom kind."""
+        return definitions.printer_columns(self.definition_of(kind), kind.version)
+
+    def definition_of(self, kind: ServedKind) -> Body:
+        """The definition of a custom kind."""
         ref = Ref("CustomResourceDefinition", "", f"{kind.plural}.{kind.group}", "apiextensions.k8s.io")
-        return definitions.printer_columns(self.store.get(ref), kind.version)
+        return self.store.get(ref) or {}
 
     def schema_of(self, kind: ServedKind) -> Schema | None:
         custom = self.custom_schema_of(kind)

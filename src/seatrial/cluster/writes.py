@@ -16,6 +16,7 @@ from seatrial.cluster.refusal import (
     already_exists,
     bad_request,
     being_deleted,
+    forbidden,
     invalid,
     not_found,
 )
@@ -23,6 +24,7 @@ from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import ServedKind
+from seatrial.kinds.objectmeta import is_going
 from seatrial.resource import Body, Ref, metadata, name_of
 
 if TYPE_CHECKING:
@@ -99,6 +101,9 @@ def create_object(
     generated = not meta.get("name")
     body = named(cluster, kind, body)
     ref = named_ref(kind, body)
+    if cluster.is_custom(kind) and is_going(cluster.definition_of(kind)):
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(kind.plural, kind.group, ref.name, why)
     if "status" in kind.subresources and actor != "kubernetes":
         body = {key: value for key, value in body.items() if key != "status"}
     body = defaulted(kind, body)
