@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from seatrial import kinds
-from seatrial.cluster import admission, validate
+from seatrial.cluster import admission, conversion, validate
 from seatrial.cluster.managed import same_but_for_times, track_update
 from seatrial.cluster.refusal import conflict, invalid, modified
 from seatrial.cluster.request import Request
@@ -51,19 +51,23 @@ def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body,
     if subresource != "status":
         validate.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
     admission.validate(structs.replace(write, body=body), view)
+    conversion.write(cluster, kind, ref, view)
     if request.dry_run:
         return body
     return _store(cluster, kind, ref, live, body, request.actor, verb, None)
 
 
-def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: World) -> None:
-    """Put a controller's version of an object in place of the one that is there."""
+def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: World, *, manager: str = "") -> None:
+    """Put a controller's version of an object in place of the one that is there; `manager` owns what it changes."""
     kind = cluster.kind_of(body)
     ref = named_ref(kind, body)
     live = cluster.store.get(ref)
     if live is None or live == body:
         return
     body = admission.controllers_change(cluster, kind, ref, live, body, view)
+    if manager:
+        schema = cluster.schema_of(kind)
+        body = track_update(live, body, manager=manager, schema=schema, time=cluster.store.now())
     _store(cluster, kind, ref, live, _with_kept(live, body), actor, "update", cause)
 
 

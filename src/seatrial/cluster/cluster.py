@@ -58,6 +58,8 @@ class Cluster:
         self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
         self.sayings: list[Saying] = []
         self._said: dict[tuple[Ref, str], str] = {}
+        self.stored_in: dict[Ref, str] = {}
+        """The version that each custom resource is stored in: what its definition said when it was last written."""
         self.hooks = webhook_rules.NO_HOOKS
         self.warnings: list[str] = []
         """What the client is told beside its answer."""
@@ -186,8 +188,8 @@ class Cluster:
                     writes.create_for(self, body, owner, actor, cause, view)
                 case Status(body, status):
                     changes.put_status(self, body, status, actor, cause)
-                case Change(body):
-                    changes.replace(self, body, actor, cause, view)
+                case Change(body, by):
+                    changes.replace(self, body, by or actor, cause, view, manager=by)
                 case Delete(body, why, now):
                     deletion.delete_for(self, body, actor, cause, view, now=now, why=why)
                 case Say():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seatrial import kinds
-from seatrial.cluster import admission, garbage, reads
+from seatrial.cluster import admission, conversion, garbage, reads
 from seatrial.cluster.refusal import Refused, conflict, not_found
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.selector import field_test, label_test
@@ -31,6 +31,7 @@ def delete(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         raise refused
     _preconditions(kind, live, request)
     try:
+        conversion.read(cluster, kind, ref)
         _admit(cluster, kind, ref, live, cluster.view(), dry_run=request.dry_run)
     except Refused as refused:
         cluster.recorder.note(request.actor, "delete", ref, "refused", refused.message)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from seatrial.cluster import selector
+from seatrial.cluster import conversion, selector
 from seatrial.cluster.refusal import bad_request, gone, not_found
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.sayings import as_events
@@ -27,6 +27,7 @@ def get(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
     body = cluster.store.get(ref_for(kind, request))
     if body is None:
         raise not_found(kind.plural, kind.group, request.name)
+    conversion.read(cluster, kind, ref_for(kind, request))
     if request.subresource == "scale":
         return scale_of(body)
     return in_version(body, kind)
@@ -65,6 +66,9 @@ def listing(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
         meta["continue"] = _token(version, _key(found[request.limit - 1]))
         meta["remainingItemCount"] = len(found) - request.limit
         found = found[: request.limit]
+    if cluster.is_custom(kind):
+        for body in found:
+            conversion.read(cluster, kind, cluster.ref_of(body))
     items = [in_version(body, kind) for body in found]
     return {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta, "items": items}
 

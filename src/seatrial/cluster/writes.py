@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from seatrial.cluster import admission, reads, validate
+from seatrial.cluster import admission, conversion, reads, validate
 from seatrial.cluster.changes import change, defaulted, named_ref, prepared, scaled
 from seatrial.cluster.intake import named, object_of
 from seatrial.cluster.managed import server_side_apply, track_update
@@ -127,6 +127,7 @@ def create_object(
         body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
     # What the server makes up itself, such as a clusterIP, belongs to no manager.
     body = prepared(kind, body, None)
+    conversion.write(cluster, kind, ref, view)
     if dry:
         return body
     stored = cluster.store.put(ref, body)
@@ -191,6 +192,8 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
         raise invalid("PatchOptions", "meta.k8s.io", "", [words])
     applied = object_of(kind, request)
     live = cluster.store.get(ref)
+    if live is not None:
+        conversion.read(cluster, kind, ref)
     shown = None if live is None else in_version(live, kind)
     merged = server_side_apply(
         shown,
@@ -247,6 +250,7 @@ def _live(cluster: Cluster, kind: ServedKind, ref: Ref) -> Body:
     live = cluster.store.get(ref)
     if live is None:
         raise not_found(kind.plural, kind.group, ref.name)
+    conversion.read(cluster, kind, ref)
     return live
 
 

@@ -84,6 +84,8 @@ class Change(Struct, frozen=True):
     """Put this body in place of the object of the same name; nothing happens where it is already so."""
 
     body: Body
+    by: str = ""
+    """Who does it, and owns the fields, where that is not the controller: what runs in a pod."""
 
 
 class Delete(Struct, frozen=True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Change, Delete, Kind, Need, Status, World, conditions
+from seatrial.kinds import Acts, Change, Delete, Kind, Need, Status, World, cabundle, conditions
 from seatrial.kinds.conditions import condition, with_condition
 from seatrial.kinds.immutable import NEWEST, frozen_field, invalid, scalar
 from seatrial.kinds.objectmeta import finalizers_of, is_going, with_finalizer, without_finalizer
@@ -38,6 +38,8 @@ def behave(definition: Body, world: World) -> Acts:
         # Clients can see the moment in which the names are accepted and nothing is served yet.
         words = "the initial names have been accepted"
         yield _told(definition, condition(definition, "Established", "True", "InitialNamesAccepted", words))
+    else:
+        yield from cabundle.behave(definition, world)
 
 
 def default(definition: Body) -> Body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Delete, Kind, Need, World, kubelet, scheduler
+from seatrial.kinds import Acts, Delete, Kind, Need, World, cabundle, kubelet, scheduler
 from seatrial.kinds.immutable import NEWEST, difference, forbidden
 from seatrial.kinds.objectmeta import is_going, namespace_of
 from seatrial.kinds.pod_template import default_pod_spec, pod_needs
@@ -34,6 +34,8 @@ def behave(pod: Body, world: World) -> Acts:
     elif phase_of(pod) == "Pending":
         yield from kubelet.start(pod, world)
     else:
+        if is_ready(pod):
+            yield from cabundle.write(pod, world)
         yield from kubelet.go_on(pod, world)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.kinds import Acts, Kind, Need, Status, World
+from seatrial.kinds import Acts, Kind, Need, Status, World, cabundle
 from seatrial.kinds.entries import entries
 from seatrial.kinds.objectmeta import generation_of
 from seatrial.resource import Body, Ref, dig, listed
@@ -73,8 +73,8 @@ def _default_constraints(constraints: Body) -> Body:
 
 
 KINDS = (
-    Kind("ValidatingWebhookConfiguration", GROUP, needs=needs, default=default),
-    Kind("MutatingWebhookConfiguration", GROUP, needs=needs, default=default),
+    Kind("ValidatingWebhookConfiguration", GROUP, needs=needs, default=default, behave=cabundle.behave),
+    Kind("MutatingWebhookConfiguration", GROUP, needs=needs, default=default, behave=cabundle.behave),
     Kind(
         "ValidatingAdmissionPolicy",
         GROUP,

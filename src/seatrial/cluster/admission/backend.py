@@ -6,11 +6,13 @@ dials the endpoints of a Service, as on most managed clusters, and not its clust
 
 from __future__ import annotations
 
-import base64
-import binascii
+from collections.abc import Iterator
 
 from seatrial.kinds import World
+from seatrial.kinds.cabundle import holds_certificate
 from seatrial.kinds.endpoints import SERVICE_LABEL
+from seatrial.kinds.objectmeta import controller_of
+from seatrial.kinds.rollout import rollout_of, size
 from seatrial.kinds.selection import fits
 from seatrial.resource import Body, Ref, dig, labels_of, listed, name_of
 
@@ -25,25 +27,18 @@ TIMED_OUT = "context deadline exceeded"
 def failure(client: Body, timeout_seconds: int, world: World) -> str:
     """Why a call with this `clientConfig` fails; empty where it is answered. What has a URL is taken to answer."""
     bundle = str(client.get("caBundle") or "")
-    if bundle and not _holds_certificate(bundle):
+    if bundle and not holds_certificate(bundle):
         return NO_CERTIFICATE
     service = client.get("service")
     if not isinstance(service, dict):
         return ""
     why = _unreachable(service, world) or ("" if bundle else UNKNOWN_AUTHORITY)
-    return f'failed to call webhook: Post "{_url(service)}?timeout={timeout_seconds}s": {why}' if why else ""
+    return f'Post "{_url(service)}?timeout={timeout_seconds}s": {why}' if why else ""
 
 
 def _url(service: Body) -> str:
     host = f"{service.get('name')}.{service.get('namespace')}.svc:{service.get('port') or DEFAULT_PORT}"
     return f"https://{host}/{str(service.get('path') or '').lstrip('/')}"
-
-
-def _holds_certificate(bundle: str) -> bool:
-    try:
-        return b"-----BEGIN CERTIFICATE-----" in base64.b64decode(bundle)
-    except binascii.Error:
-        return False
 
 
 def _unreachable(service: Body, world: World) -> str:
@@ -58,8 +53,8 @@ def _unreachable(service: Body, world: World) -> str:
     if port is None:
         return f'no service port {number} found for service "{name}"'
     endpoints = _ready_endpoints(namespace, name, str(port.get("name") or ""), world)
-    if not endpoints:
-        _look_at_backers(found, namespace, world)
+    backers = list(_backers(found, namespace, world))
+    if not endpoints or (world.unlucky and backers and all(_may_be_gone(backer, world) for backer in backers)):
         return f'no endpoints available for service "{name}"'
     return _no_connection(endpoints, namespace, world)
 
@@ -77,13 +72,24 @@ def _ready_endpoints(namespace: str, name: str, port_name: str, world: World) ->
     ]
 
 
-def _look_at_backers(service: Body, namespace: str, world: World) -> None:
+def _backers(service: Body, namespace: str, world: World) -> Iterator[Body]:
     """Whoever waits for endpoints waits for what will make the pods behind them: a look at it moves it too."""
     selector = dig(service, "spec", "selector") or {}
     for kind, group in BACKERS if selector else ():
         for body in world.all(kind, namespace, group):
             if selector.items() <= labels_of(dig(body, "spec", "template") or {}).items():
-                world.get(Ref(kind, namespace, name_of(body), group))
+                found = world.get(Ref(kind, namespace, name_of(body), group))
+                if found is not None and controller_of(found) is None:
+                    yield found
+
+
+def _may_be_gone(backer: Body, world: World) -> bool:
+    """Whether it is about to replace its pods, and may stop the last old one before the first new one is ready."""
+    if backer.get("kind") != "Deployment":
+        return False
+    rollout = rollout_of(backer, world.owned(backer, "ReplicaSet", "apps"))
+    rolled = rollout.new is not None and not size(*rollout.old)
+    return bool(rollout.old) and not rolled and (not rollout.rolls or rollout.unavailable_max >= rollout.replicas)
 
 
 def _no_connection(endpoints: list[tuple[Body, int]], namespace: str, world: World) -> str:

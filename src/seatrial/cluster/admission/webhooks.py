@@ -90,4 +90,5 @@ def _call(hook: Hook, asked: Asked, world: World) -> None:
 
 
 def _failed(hook: Hook, words: str) -> Refused:
-    return internal(f'failed calling webhook "{hook.name}": {words}')
+    called = "failed to call webhook: " if words != backend.NO_CERTIFICATE else ""
+    return internal(f'failed calling webhook "{hook.name}": {called}{words}')
