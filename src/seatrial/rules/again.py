@@ -47,6 +47,16 @@ def same_input(one: Release | None, other: Release | None) -> bool:
     return one is not None and other is not None and (one.source, one.values) == (other.source, other.values)
 
 
+def written_otherwise(case: Case, step: int, ref: Ref) -> Resource | None:
+    """What the chart of a step writes under this name at other times: when it is installed, or asked without a cluster.
+
+    Whoever is not written now, and is otherwise, stands behind `.Release.IsInstall`, `lookup` or `.Capabilities`.
+    """
+    releases = (release for release in case.releases if release and same_input(release, case.releases[step]))
+    found = (resource for release in releases if (resource := release.find(ref)))
+    return next((resource for resource in found if not hooks.is_hook(resource.body)), None)
+
+
 def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
     """Each Secret once, with the keys whose values are made up by its template."""
     seen: set[Ref] = set()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial import hooks
+from seatrial.case import Case, Resource, deployed_before
 from seatrial.resource import Body, Ref, dig
 from seatrial.timeline import Event, Rehearsal
 
+REPLACES = ("upgrade", "rollback")
 GOING = ("deleted", "deleting")
 MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
 """What every namespace has without anybody's doing."""
@@ -26,6 +29,20 @@ def restarted(rehearsal: Rehearsal, step: int, workload: Ref) -> bool:
     """Whether a step changed the template of a workload's pods."""
     was, now = live_before(rehearsal, step, workload), live_after(rehearsal, step, workload)
     return was is not None and now is not None and dig(was, "spec", "template") != dig(now, "spec", "template")
+
+
+def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
+    """Helm's deletions of what the deployed manifest lists and the new one does not, with what had been written."""
+    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    if old is None or new is None or rehearsal.steps[step].action not in REPLACES:
+        return
+    for event in rehearsal.of_step(step):
+        if event.actor != "helm" or event.effect not in GOING:
+            continue
+        was, now = old.find(event.object), new.find(event.object)
+        flipped = now is not None and hooks.is_hook(now.body)
+        if was is not None and not hooks.is_hook(was.body) and not flipped:
+            yield event, was
 
 
 def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
