@@ -306,6 +306,34 @@ def test_whoever_waits_for_a_pod_in_the_lazy_cluster_waits_for_the_backend_of_it
     assert api.get("Deployment", "web", group="apps")["status"]["readyReplicas"] == 1
 
 
+def test_binding_a_pod_is_no_update_of_it() -> None:
+    rules = '[{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [UPDATE]}]'
+    api = Api(f"{webhook(rules=rules)}---{BACKEND}")
+    assert [pod["status"]["phase"] for pod in api.all("Pod")] == ["Running"]
+
+
+def test_letting_a_namespace_go_is_no_update_of_it() -> None:
+    rules = '[{apiGroups: [""], apiVersions: [v1], resources: [namespaces], operations: [UPDATE]}]'
+    api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")
+    api.put(webhook(rules=rules))
+    assert api.delete("Namespace", "x") == OK
+    assert api.get("Namespace", "x", "") is None
+
+
+def test_a_controller_may_not_take_a_finalizer_off_that_a_webhook_guards() -> None:
+    rules = '[{apiGroups: [""], apiVersions: [v1], resources: [persistentvolumeclaims], operations: [UPDATE]}]'
+    claim = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: c, namespace: default}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+    api = Api(f"{claim}---{webhook(rules=rules)}")
+    assert api.delete("PersistentVolumeClaim", "c") == OK
+    assert api.get("PersistentVolumeClaim", "c")["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    assert [e.message for e in api.events("PersistentVolumeClaim", "refused")] == [NOT_FOUND]
+
+
 def test_a_webhook_that_is_down_keeps_a_namespace_from_going() -> None:
     rules = '[{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [DELETE]}]'
     api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")

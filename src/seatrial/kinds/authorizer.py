@@ -166,18 +166,19 @@ def _rules(kind: str, name: str, namespace: str, world: World) -> list[Body] | N
 
 
 def _cluster_rules(name: str, world: World, seen: frozenset[str]) -> list[Body] | None:
-    found = world.get(Ref("ClusterRole", "", name, GROUP))
     known = default_roles.rules_of(name)
-    if found is None and known is None:
-        return None
-    rules = list(known or ()) if found is None or name in default_roles.AGGREGATED else listed(found, "rules")
-    selectors = listed(found, "aggregationRule", "clusterRoleSelectors")
-    if found is not None and dig(found, "aggregationRule") is not None and name not in default_roles.AGGREGATED:
-        rules = []
-    if name in default_roles.AGGREGATED:
-        parts = (part.removeprefix("system:aggregate-to-") for part in default_roles.AGGREGATED[name])
-        selectors = [{"matchLabels": {f"{AGGREGATE_TO}{part}": "true"}} for part in parts]
-    return [*rules, *_aggregated(selectors, world, seen | {name})]
+    if parts := default_roles.AGGREGATED.get(name):
+        labels = [f"{AGGREGATE_TO}{part.removeprefix('system:aggregate-to-')}" for part in parts]
+        selectors = [{"matchLabels": {label: "true"}} for label in labels]
+        return [*(known or ()), *_aggregated(selectors, world, seen | {name})]
+    found = world.get(Ref("ClusterRole", "", name, GROUP))
+    if found is None:
+        return None if known is None else list(known)
+    if dig(found, "aggregationRule") is not None:
+        # The rules it is written with are replaced by those of the roles it selects.
+        selectors = listed(found, "aggregationRule", "clusterRoleSelectors")
+        return list(_aggregated(selectors, world, seen | {name}))
+    return listed(found, "rules")
 
 
 def _aggregated(selectors: list[Body], world: World, seen: frozenset[str]) -> Iterator[Body]:

@@ -97,7 +97,7 @@ CREATE_ALIASES = {
 NAMESPACES = Resource("", "namespaces", namespaced=False)
 
 
-class Asked(Struct, frozen=True):
+class Ask(Struct, frozen=True):
     """One thing that a call asks of the API."""
 
     access: Access
@@ -121,7 +121,7 @@ def asked_by(
     definitions: Iterable[Body] = (),
     stdin: str = "",
     feeder: tuple[str, ...] = (),
-) -> Iterator[Asked]:
+) -> Iterator[Ask]:
     """What a call asks for; nothing where it is no call of kubectl or oc, or one that is not understood."""
     if not words or words[0].rpartition("/")[2] not in ("kubectl", "oc"):
         return
@@ -131,7 +131,7 @@ def asked_by(
     yield from _asked(call)
 
 
-def _asked(call: Call) -> Iterator[Asked]:
+def _asked(call: Call) -> Iterator[Ask]:
     if call.verb in ON_PODS:
         yield from _on_pods(call)
     elif call.verb in SPECIAL:
@@ -142,7 +142,7 @@ def _asked(call: Call) -> Iterator[Asked]:
         yield from _on_objects(call)
 
 
-def _on_objects(call: Call) -> Iterator[Asked]:
+def _on_objects(call: Call) -> Iterator[Ask]:
     for target in _targets(call):
         # Whatever is done to all that a list holds is done to nothing where it is empty.
         certainty: Certainty = "will" if target.name else "may"
@@ -189,7 +189,7 @@ def _target(call: Call, kind: str, name: str) -> Iterator[Target]:
         yield Target(resource, name)
 
 
-def _on_files(call: Call) -> Iterator[Asked]:
+def _on_files(call: Call) -> Iterator[Ask]:
     """Of the files that are given, only what comes through a pipe can be read here."""
     verb = "apply --server-side" if call.verb == "apply" and "--server-side" in call.flags else call.verb
     for target in _fed(call) if call.flags.get("-f") == "-" else ():
@@ -236,7 +236,7 @@ def _field(document: str, name: str, *, deep: bool = False) -> str:
     return found[1] if found else ""
 
 
-def _on_pods(call: Call) -> Iterator[Asked]:
+def _on_pods(call: Call) -> Iterator[Ask]:
     verb, subresource = ON_PODS[call.verb]
     pods = Resource("", "pods")
     if "-l" in call.flags:
@@ -260,7 +260,7 @@ def _on_pods(call: Call) -> Iterator[Asked]:
     yield _ask(call, verb, pod, subresource)
 
 
-def _create(call: Call) -> Iterator[Asked]:
+def _create(call: Call) -> Iterator[Ask]:
     if "-f" in call.flags or "-k" in call.flags:
         yield from _on_files(call)
         return
@@ -285,11 +285,11 @@ def _created(call: Call) -> Iterator[tuple[Target, str]]:
         yield Target(resource, name), says
 
 
-def _run(call: Call) -> Iterator[Asked]:
+def _run(call: Call) -> Iterator[Ask]:
     yield _ask(call, "create", Target(Resource("", "pods")))
 
 
-def _drain(call: Call) -> Iterator[Asked]:
+def _drain(call: Call) -> Iterator[Ask]:
     yield _ask(call, "get", Target(Resource("", "nodes", False), "".join(call.words[:1])))
     yield _ask(call, "patch", Target(Resource("", "nodes", False), "".join(call.words[:1])))
     if call.verb == "drain":
@@ -297,7 +297,7 @@ def _drain(call: Call) -> Iterator[Asked]:
         yield _ask(call, "create", Target(Resource("", "pods")), "eviction", "may")
 
 
-def _start_build(call: Call) -> Iterator[Asked]:
+def _start_build(call: Call) -> Iterator[Ask]:
     """A build is made through a door of its configuration, not by creating it."""
     name = "".join(call.words[:1]).rpartition("/")[2]
     group = "build.openshift.io"
@@ -314,7 +314,7 @@ def _start_build(call: Call) -> Iterator[Asked]:
         yield _ask(call, "watch", Target(Resource(group, "builds")))
 
 
-def _process(call: Call) -> Iterator[Asked]:
+def _process(call: Call) -> Iterator[Ask]:
     if "--local" in call.flags:
         return
     group = "template.openshift.io"
@@ -323,16 +323,16 @@ def _process(call: Call) -> Iterator[Asked]:
     yield _ask(call, "create", Target(Resource(group, "processedtemplates")))
 
 
-def _tag(call: Call) -> Iterator[Asked]:
+def _tag(call: Call) -> Iterator[Ask]:
     yield _ask(call, "create", Target(Resource("image.openshift.io", "imagestreamtags")), certainty="may")
     yield _ask(call, "update", Target(Resource("image.openshift.io", "imagestreamtags")), certainty="may")
 
 
-def _import_image(call: Call) -> Iterator[Asked]:
+def _import_image(call: Call) -> Iterator[Ask]:
     yield _ask(call, "create", Target(Resource("image.openshift.io", "imagestreamimports")))
 
 
-SPECIAL: dict[str, Callable[[Call], Iterator[Asked]]] = {
+SPECIAL: dict[str, Callable[[Call], Iterator[Ask]]] = {
     "cordon": _drain,
     "create": _create,
     "drain": _drain,
@@ -352,7 +352,7 @@ def _ask(
     subresource: str = "",
     certainty: Certainty = "will",
     says: str = SAYS,
-) -> Asked:
+) -> Ask:
     resource = target.resource
     namespace = target.namespace or call.namespace if resource.namespaced else ""
     if resource == NAMESPACES:
@@ -361,4 +361,4 @@ def _ask(
     where = "" if UNKNOWN in namespace else namespace
     name = "" if UNKNOWN in target.name else target.name
     access = Access(verb, resource.group, resource.plural, where, name, subresource)
-    return Asked(access, "may" if unknown else certainty, says)
+    return Ask(access, "may" if unknown else certainty, says)
