@@ -66,7 +66,9 @@ def deployed_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | No
     begun = rehearsal.steps[step]
     for index in range(step - 1, -1, -1):
         ended = rehearsal.steps[index]
-        if ended.outcome != "ok" or (ended.release, ended.namespace) != (begun.release, begun.namespace):
+        if "ok" not in (ended.outcome, ended.again):
+            continue
+        if (ended.release, ended.namespace) != (begun.release, begun.namespace):
             continue
         if ended.action in ("uninstall", "delete"):
             return None

@@ -17,8 +17,8 @@ from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Ended, Stuck, helm, kubectl
 from seatrial.engines.script import Answer, Command, play
 from seatrial.errors import CannotContinue
-from seatrial.resource import Body, Ref, group_of, metadata, name_of, uid_of, version_of
-from seatrial.timeline import Event, Rehearsal, Schedule, StepResult
+from seatrial.resource import Body, Ref, group_of, labels_of, metadata, name_of, uid_of, version_of
+from seatrial.timeline import Event, Outcome, Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
 
 SOMEONE = "someone"
@@ -103,6 +103,7 @@ def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Play
     ended = _act(cluster, server, played, engine)
     if step.settle:
         cluster.settle()
+    again = _again(cluster, server, played, engine) if ended.outcome == "failed" else None
     after = _people_wrote(cluster)
     gone = {ref for ref in before if ref not in after}
     return StepResult(
@@ -121,7 +122,28 @@ def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Play
         warnings=ended.warnings,
         waits_for=ended.stuck.waits_for if ended.stuck else (),
         lacking=ended.stuck.lacking if ended.stuck else (),
+        again=again,
     )
+
+
+def _again(cluster: Cluster, server: Server, played: Played, engine: str) -> Outcome | None:
+    """Repeat an install that Helm has not recorded: where it made definitions and was too fast for them, it goes on.
+
+    Without this a race in the first step would hide whatever the lazy schedule has to show of all the others.
+    """
+    if engine != helm.NAME or played.step.action != "install" or cluster.schedule == "eager":
+        return None
+    made = any(event.effect == "created" and event.step == cluster.recorder.step for event in cluster.timeline())
+    if not made or _is_recorded(cluster, played.release_name):
+        return None
+    outcome = _act(cluster, server, played, engine).outcome
+    cluster.settle()
+    return outcome
+
+
+def _is_recorded(cluster: Cluster, release: str) -> bool:
+    records = (body for body in cluster.store.of_kind(("", "Secret")) if body.get("type") == RELEASE_RECORD)
+    return any(labels_of(body).get("name") == release for body in records)
 
 
 def _act(cluster: Cluster, server: Server, played: Played, engine: str) -> Ended:

@@ -60,6 +60,8 @@ class StepResult(Struct, frozen=True):
     """For a hang: the objects that the engine would wait for until its timeout."""
     lacking: tuple[Ref, ...] = ()
     """For a hang: what those objects, and what they own, looked for and did not find."""
+    again: Outcome | None = None
+    """How it ended when it was tried again as it is, which only a race lets end otherwise."""
 
 
 class Rehearsal(Struct, frozen=True):

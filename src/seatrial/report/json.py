@@ -1,7 +1,7 @@
 """The stable, versioned report for programs. Its shapes are the contract; docs/output.schema.json is made from them.
 
 Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
-`schedules`, `warnings`, `missing_dependencies`) are left out where they would be empty, and always stand last.
+`schedules`, `warnings`, `again`, `missing_dependencies`) are left out where they would be empty, and always stand last.
 Within one version keys are added, never removed or given another meaning.
 """
 
@@ -42,6 +42,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     missing: list[Object]
     orphans: list[Object]
     warnings: list[str] = []
+    again: Annotated[Outcome | None, Meta(description="How it ended when it was tried again as it is.")] = None
 
 
 class Event(Struct, frozen=True):
@@ -192,6 +193,7 @@ def _step(step: PlayedStep) -> Step:
         missing=_names(step.missing),
         orphans=_names(step.orphans),
         warnings=list(step.warnings),
+        again=step.again,
     )
 
 

@@ -103,7 +103,8 @@ def _as_row(index: int, step: StepResult) -> Row:
 
 def _done(step: StepResult) -> str:
     counts = ((step.created, "created"), (step.deleted, "deleted"), (step.recreated, "recreated"))
-    return ", ".join(f"{len(refs)} {word}" for refs, word in counts if refs)
+    done = [f"{len(refs)} {word}" for refs, word in counts if refs]
+    return ", ".join([*done, f"{step.again} when tried again"] if step.again else done)
 
 
 def _amiss(step: StepResult) -> str:
