@@ -259,7 +259,16 @@ spec:
     resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
   validations: [{expression: "false"}]
 """
+    binding = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: replicas}
+spec: {policyName: replicas, validationActions: [Deny]}
+"""
     api = Api(policy)
+    assert api.create(CONFIG.replace("name: a", "name: b")) == OK
+    assert api.warnings == []
+    api.put(binding)
     assert api.create(CONFIG) == OK
     assert api.warnings == ['seatrial: ValidatingAdmissionPolicy "replicas" is not evaluated, and taken to allow']
 

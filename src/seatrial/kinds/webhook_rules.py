@@ -14,7 +14,12 @@ from msgspec import Struct
 from seatrial.resource import Body, Ref, dig, listed, name_of
 
 GROUP = "admissionregistration.k8s.io"
-CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy")
+CONFIGURATIONS = (
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+)
 """What has to be read again when an object of it changes."""
 
 EXEMPT = frozenset(
@@ -86,12 +91,16 @@ class Target(Struct, frozen=True):
     versions: tuple[str, ...] = ()
 
 
-def read(mutating: Iterable[Body], validating: Iterable[Body], policies: Iterable[Body]) -> Hooks:
+def read(
+    mutating: Iterable[Body], validating: Iterable[Body], policies: Iterable[Body], bindings: Iterable[Body]
+) -> Hooks:
     """The hooks of these configurations, which come sorted by name: that is the order in which they are asked."""
+    bound = {dig(binding, "spec", "policyName") for binding in bindings}
     return Hooks(
         mutating=tuple(hook for body in mutating for hook in _hooks(body)),
         validating=tuple(hook for body in validating for hook in _hooks(body)),
-        policies=tuple(_policy(body) for body in policies),
+        # A policy that nothing binds is about nothing.
+        policies=tuple(_policy(body) for body in policies if name_of(body) in bound),
     )
 
 
