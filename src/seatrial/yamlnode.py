@@ -45,7 +45,12 @@ class Refused(Exception):
 
 @lru_cache(maxsize=512)
 def body_of(content: str) -> Any:
-    """What the first document in `content` says; None where there is none. Steps of a trial say the same again."""
+    """What the first document in `content` says, remembered: steps of a trial say the same again."""
+    return value_of(content)
+
+
+def value_of(content: str) -> Any:
+    """What the first document in `content` says; None where there is none."""
     node = _composed(content)
     if node is None:
         return None

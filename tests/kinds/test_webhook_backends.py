@@ -203,7 +203,7 @@ def test_an_object_stays_stored_as_it_was_written_until_it_is_written_again() ->
     definition["spec"]["conversion"] = CONVERSION
     for version in definition["spec"]["versions"]:
         version["storage"] = version["name"] == "v1beta1"
-    assert sent(cluster, "update", definition) == ""
+    assert sent(cluster, "patch", definition, patch_type="merge") == ""
     assert sent(cluster, "get", gate) == ""
     changed = {**gate, "metadata": {"name": "north", "labels": {"changed": "yes"}}}
-    assert sent(cluster, "update", changed) == UNREACHED.format("v1")
+    assert sent(cluster, "patch", changed, patch_type="merge") == UNREACHED.format("v1")

@@ -8,9 +8,9 @@ from msgspec import Struct
 from seatrial.cluster import routes, table
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.discovery import AGGREGATED
-from seatrial.cluster.refusal import unknown_resource
+from seatrial.cluster.options import Query
+from seatrial.cluster.refusal import method_not_allowed, unknown_resource
 from seatrial.cluster.request import Request
-from seatrial.cluster.routes import Query
 from seatrial.kinds.authorizer import ADMIN, User
 from seatrial.resource import Body
 
@@ -39,18 +39,27 @@ def answer(
     user: User = ADMIN,
 ) -> Answer:
     """The reply to one request that is no watch."""
-    if method in ("GET", "HEAD") and (beside := _beside(cluster, path, accept)) is not None:
+    if (beside := _beside(cluster, path, accept)) is not None:
+        if method not in ("GET", "HEAD"):
+            raise method_not_allowed()
         return beside
     request = msgspec.structs.replace(routes.to_request(method, path, query, content_type, data, actor), user=user)
     if request.subresource == "log":
-        cluster.admitted_kind(request)
-        return Answer(200, b"", "text/plain")
+        return _log(cluster, request)
     if not request.field_manager and request.patch_type != "apply":
         request = msgspec.structs.replace(request, field_manager=agent)
     reply = cluster.request(request)
     if reply.code == 200 and request.verb in ("get", "list") and table.wants_table(accept) and not request.subresource:
         return Answer(200, msgspec.json.encode(_table(cluster, request, reply.body, query)), table.TABLE)
     return Answer(reply.code, msgspec.json.encode(reply.body), warnings=reply.warnings)
+
+
+def _log(cluster: Cluster, request: Request) -> Answer:
+    """Containers say nothing here; but there must be a pod that says it."""
+    reply = cluster.request(request)
+    if reply.code != 200:
+        return Answer(reply.code, msgspec.json.encode(reply.body))
+    return Answer(200, b"", "text/plain")
 
 
 def _table(cluster: Cluster, request: Request, body: Body, query: Query) -> Body:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -12,7 +13,7 @@ from seatrial.cluster.managed import same_but_for_times, track_update
 from seatrial.cluster.refusal import conflict, invalid, modified
 from seatrial.cluster.request import Request
 from seatrial.kinds import World
-from seatrial.kinds.catalogue import ServedKind
+from seatrial.kinds.catalogue import CATALOGUE, ServedKind
 from seatrial.resource import Body, Ref, metadata, name_of
 
 if TYPE_CHECKING:
@@ -21,10 +22,29 @@ if TYPE_CHECKING:
 KEPT = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 """Metadata that only the server writes."""
 
+# Built-in kinds that are not updated by who does not say from which version; nor are custom resources. From
+# `AllowUnconditionalUpdate` under pkg/registry of Kubernetes 1.34, as a real API server refused it.
+CONDITIONAL = frozenset(
+    (
+        "APIService",
+        "CSIDriver",
+        "CustomResourceDefinition",
+        "Lease",
+        "MutatingWebhookConfiguration",
+        "PodDisruptionBudget",
+        "RuntimeClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingWebhookConfiguration",
+    )
+)
+
 
 def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, request: Request, verb: str) -> Body:
     """Check a changed object against the one that is there, and store it where it differs."""
     asked = metadata(body).get("resourceVersion")
+    if not asked and verb == "update" and not request.subresource and _is_conditional(kind):
+        words = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+        raise invalid(kind.plural, kind.group, ref.name, [words])
     if asked and str(asked) != live["metadata"]["resourceVersion"]:
         raise modified(kind.plural, kind.group, ref.name)
     if metadata(body).get("uid") not in (None, "", live["metadata"]["uid"]):
@@ -47,9 +67,7 @@ def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body,
             subresource=subresource,
         )
     body = prepared(kind, body, live)
-    _refuse_frozen(cluster, kind, ref, live, body)
-    if subresource != "status":
-        validate.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
+    _refuse_bad_change(cluster, kind, live, body, subresource)
     admission.validate(structs.replace(write, body=body), view)
     conversion.write(cluster, kind, ref, view)
     if request.dry_run:
@@ -99,15 +117,6 @@ def _store(
     return stored
 
 
-def scaled(live: Body, scale: Body) -> Body:
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
-    meta = {**live["metadata"]}
-    asked = metadata(scale).get("resourceVersion")
-    if asked:
-        meta["resourceVersion"] = asked
-    return {**live, "metadata": meta, "spec": {**live.get("spec", {}), "replicas": replicas}}
-
-
 def defaulted(kind: ServedKind, body: Body) -> Body:
     known = kinds.known().get((kind.group, kind.kind))
     return known.default(body) if known is not None and known.default is not None else body
@@ -122,13 +131,30 @@ def named_ref(kind: ServedKind, body: Body) -> Ref:
     return Ref(kind.kind, metadata(body).get("namespace", "") if kind.namespaced else "", name_of(body), kind.group)
 
 
-def _refuse_frozen(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body) -> None:
+def _refuse_bad_change(cluster: Cluster, kind: ServedKind, live: Body, body: Body, subresource: str) -> None:
+    """Refuse what is wrong with the object as it would be, and what may not become of the one that is there."""
     known = kinds.known().get((kind.group, kind.kind))
-    if known is None or known.frozen is None:
-        return
-    causes = list(known.frozen(live, body, cluster.minor))
+    causes = list(_added_finalizers(live, body))
+    if subresource != "status":
+        causes += validate.problems_in_words_of(cluster.minor, kind, body, cluster.custom_schema_of(kind))
+    if known is not None and known.frozen is not None:
+        causes += known.frozen(live, body, cluster.minor)
     if causes:
-        raise invalid(kind.kind, kind.group, ref.name, causes)
+        raise invalid(kind.kind, kind.group, name_of(live), causes)
+
+
+def _is_conditional(kind: ServedKind) -> bool:
+    return kind.kind in CONDITIONAL or (kind.group, kind.kind) not in CATALOGUE
+
+
+def _added_finalizers(live: Body, body: Body) -> Iterator[str]:
+    """What is going can be let go, and held by nobody else. The server says it twice: it looks at metadata twice."""
+    before, after = (metadata(each).get("finalizers") or () for each in (live, body))
+    added = sorted(set(after) - set(before))
+    if added and metadata(live).get("deletionTimestamp"):
+        words = "no new finalizers can be added if the object is being deleted, found new finalizers"
+        shown = ", ".join(f'"{finalizer}"' for finalizer in added)
+        yield from [f"metadata.finalizers: Forbidden: {words} []string{{{shown}}}"] * 2
 
 
 def _with_kept(live: Body, body: Body) -> Body:

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from seatrial import kinds
-from seatrial.cluster import changes, definitions, deletion, rbac, reads, reviews, writes
+from seatrial.cluster import changes, definitions, deletion, rbac, reads, reviews, routes, writes
 from seatrial.cluster.controllers import Controllers, View
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.openapi import OpenAPI
 from seatrial.cluster.record import Recorder
-from seatrial.cluster.refusal import Refused, method_not_allowed, unavailable, unknown_resource
+from seatrial.cluster.refusal import Refused, unavailable, unknown_resource
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.sayings import Saying
 from seatrial.cluster.schema import Schema, builtin_schema
@@ -86,7 +86,7 @@ class Cluster:
             except Refused as refused:
                 return Reply(refused.code, refused.status(), tuple(self.warnings))
 
-    def watch(self, request: Request, *, initial_events: bool, bookmarks: bool) -> Watch:
+    def watch(self, request: Request, *, initial_events: bool | None, bookmarks: bool) -> Watch:
         """Open a watch; raises `Refused` where the version asked for is gone."""
         with self.lock:
             kind = self.admitted_kind(request)
@@ -158,8 +158,7 @@ class Cluster:
         kind = self.discovery.find(request.group, request.version, request.plural)
         if kind is None:
             raise unknown_resource()
-        if request.verb not in kind.verbs and not request.subresource:
-            raise method_not_allowed()
+        routes.refuse_misplaced(kind, request)
         return kind
 
     def _write(self, kind: ServedKind, request: Request) -> Reply:

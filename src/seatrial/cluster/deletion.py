@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from seatrial import kinds
 from seatrial.cluster import admission, conversion, garbage, reads
+from seatrial.cluster.fieldselector import field_test
 from seatrial.cluster.refusal import Refused, conflict, not_found
 from seatrial.cluster.request import Reply, Request
-from seatrial.cluster.selector import field_test, label_test
+from seatrial.cluster.selector import label_test
 from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import ServedKind
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 30
 COLLECTOR = "garbage-collector"
+OWN_WAY = frozenset((("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")))
+"""Kinds that mark their objects themselves: pkg/registry/core/namespace, apiextensions' customresourcedefinition."""
+PRECONDITIONS = {
+    "uid": ("UID", "The object might have been deleted and then recreated"),
+    "resourceVersion": ("ResourceVersion", "The object might have been modified"),
+}
 
 
 def delete(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
@@ -46,7 +53,7 @@ def delete(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 
 def delete_collection(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
     """Answer a DELETE of all that a selection holds."""
-    labels, fields = label_test(request.label_selector), field_test(request.field_selector)
+    labels, fields = label_test(request.label_selector), field_test(request.field_selector, kind)
     items = []
     for body in cluster.store.of_kind((kind.group, kind.kind), request.namespace if kind.namespaced else ""):
         if labels(body) and fields(body):
@@ -98,15 +105,14 @@ def mark(
     meta = metadata(live)
     marked = {**meta, "finalizers": finalizers} if finalizers else {k: v for k, v in meta.items() if k != "finalizers"}
     marked.setdefault("deletionTimestamp", cluster.store.now())
-    marked["deletionGracePeriodSeconds"] = min(grace, meta.get("deletionGracePeriodSeconds", grace))
+    if (ref.group, ref.kind) not in OWN_WAY:
+        marked["deletionGracePeriodSeconds"] = min(grace, meta.get("deletionGracePeriodSeconds", grace))
+        if "generation" in meta and "deletionTimestamp" not in meta:
+            marked["generation"] = meta["generation"] + 1
     if marked == meta:
         cluster.recorder.note(actor, "delete", ref, "unchanged", why, cause, live, live)
         return live
-    if "generation" in meta and "deletionTimestamp" not in meta:
-        marked["generation"] = meta["generation"] + 1
     body = {**live, "metadata": marked}
-    if ref.kind == "Namespace" and not ref.group:
-        body["status"] = {**live.get("status", {}), "phase": "Terminating"}
     stored = cluster.store.put(ref, body)
     index = cluster.recorder.note(actor, "delete", ref, "deleting", why, cause, live, stored)
     cluster.changed(ref, live, stored, index)
@@ -208,11 +214,15 @@ def _namespace_content(ref: Ref, body: Body) -> bool:
 
 def _preconditions(kind: ServedKind, live: Body, request: Request) -> None:
     meta = live["metadata"]
-    for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        wanted = request.preconditions.get(field)
-        if wanted and wanted != meta[field]:
-            why = f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {meta[field]}"
+    for field, (label, because) in PRECONDITIONS.items():
+        wanted, there = request.preconditions.get(field), meta[field]
+        if not wanted or wanted == there:
+            continue
+        if (kind.group, kind.kind) in OWN_WAY:
+            why = f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {there}"
             raise conflict(kind.plural, kind.group, meta["name"], why)
+        why = f"the {label} in the precondition ({wanted}) does not match the {label} in record ({there}). {because}"
+        raise conflict(kind.kind, kind.group, meta["name"], why)
 
 
 def _success(kind: ServedKind, live: Body) -> Body:

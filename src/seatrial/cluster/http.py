@@ -16,8 +16,9 @@ import msgspec
 from seatrial.cluster import rbac, routes, watch
 from seatrial.cluster.answers import Answer, answer
 from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.options import Query
 from seatrial.cluster.refusal import Refused
-from seatrial.cluster.routes import Query
+from seatrial.cluster.request import Request
 from seatrial.cluster.watch import Watch
 from seatrial.resource import Body, Ref
 
@@ -27,6 +28,8 @@ BUSY_SHARE = 0.4
 DOUBT_SECONDS = 3.0
 HEADERS_MAX = 64 * 1024
 REASONS = {200: b"OK", 201: b"Created"}
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
 
 
 class Server:
@@ -216,7 +219,6 @@ class Connection(asyncio.Protocol):
 
     def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
         path, _, query_text = url.partition("?")
-        query = Query(query_text)
         agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
         actor = self.server.actor or agent or "someone"
         polls = self.server.heard(url) and method == "GET"
@@ -224,13 +226,15 @@ class Connection(asyncio.Protocol):
         accept = headers.get(b"accept", b"").decode("latin-1")
         cluster = self.server.cluster
         try:
+            query = Query(query_text)
             user = rbac.user_of(cluster, headers)
             if method == "GET" and query.flag("watch"):
                 if self.server.refusing:
                     raise Refused(403, "Forbidden", "forbidden: the rehearsal has ended this wait")
                 request = routes.to_request(method, path, query, content_type, body, actor)
-                self._stream(msgspec.structs.replace(request, user=user), query)
-                return
+                if request.verb == "watch":
+                    self._stream(msgspec.structs.replace(request, user=user), query)
+                    return
             if polls and path.count("/") > 3:
                 _poll(cluster, path, query, actor)
             reply = answer(cluster, method, path, query, content_type, accept, body, actor, agent, user)
@@ -251,28 +255,36 @@ class Connection(asyncio.Protocol):
         lines += [b'Warning: 299 - "%s"' % _quoted(text) for text in reply.warnings]
         if not keep:
             lines.append(b"Connection: close")
-        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head else reply.body))
+        self._write(b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head else reply.body))
         if not keep:
             self.transport.close()
+
+    def _write(self, data: bytes) -> None:
+        if self.transport is not None:
+            self.transport.write(data)
 
     def _refuse(self, refused: Refused) -> None:
         self._send(Answer(refused.code, msgspec.json.encode(refused.status())), keep=False)
 
-    def _stream(self, request: Any, query: Query) -> None:
+    def _stream(self, request: Request, query: Query) -> None:
         """Answer a watch: what is there, then whatever comes, until the client leaves or its time is up."""
         cluster = self.server.cluster
-        opened = cluster.watch(
-            request, initial_events=query.flag("sendInitialEvents"), bookmarks=query.flag("allowWatchBookmarks")
-        )
+        initial = query.flag("sendInitialEvents") if query.has("sendInitialEvents") else None
+        bookmarks = query.flag("allowWatchBookmarks")
+        try:
+            opened = cluster.watch(request, initial_events=initial, bookmarks=bookmarks)
+        except Refused as refused:
+            if refused.code != 410:
+                raise
+            # The API server finds out when the watch is open already, and says so as an event.
+            self._write(STREAM + _chunk({"type": "ERROR", "object": refused.status()}) + LAST_CHUNK)
+            return
         self.opened = opened
-        assert self.transport is not None
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-        self.transport.write(head)
+        self._write(STREAM)
         loop = asyncio.get_running_loop()
         opened.wake = lambda: _soon(loop, self._flush)
-        seconds = query.number("timeoutSeconds")
-        if seconds:
-            self.timer = loop.call_later(seconds, self._end_watch)
+        if request.timeout_seconds > 0:
+            self.timer = loop.call_later(request.timeout_seconds, self._end_watch)
         self._flush()
         cluster.awaits(request.actor, self._unhappy(opened))
         self._flush()
@@ -288,16 +300,14 @@ class Connection(asyncio.Protocol):
             return
         chunks = []
         while self.opened.events:
-            line = watch.encoded(self.opened.events.popleft())
-            chunks.append(b"%x\r\n%s\r\n" % (len(line), line))
+            chunks.append(_chunk(self.opened.events.popleft()))
         self.server.stir()
-        self.transport.write(b"".join(chunks))
+        self._write(b"".join(chunks))
 
     def _end_watch(self) -> None:
         self._flush()
         self._close_watch()
-        if self.transport is not None:
-            self.transport.write(b"0\r\n\r\n")
+        self._write(LAST_CHUNK)
 
     def _close_watch(self) -> None:
         if self.timer is not None:
@@ -336,6 +346,11 @@ def _poll(cluster: Cluster, path: str, query: Query, actor: str) -> None:
 
 def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
     loop.call_soon_threadsafe(work)
+
+
+def _chunk(event: Body) -> bytes:
+    line = watch.encoded(event)
+    return b"%x\r\n%s\r\n" % (len(line), line)
 
 
 def _quoted(text: str) -> bytes:

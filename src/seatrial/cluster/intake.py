@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from seatrial.cluster.gotext import quoted
 from seatrial.cluster.refusal import already_exists, bad_request, invalid
 from seatrial.cluster.request import Request
 from seatrial.kinds.catalogue import ServedKind
-from seatrial.resource import Body, Ref, metadata
+from seatrial.resource import Body, Ref, metadata, uid_of
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
 NAME_MAX = 63 - 5
 """Of a generated name, what is left for the prefix."""
+SCHEME = "pkg/runtime/scheme.go:110"
+"""Where the API server keeps its types, as it tells everyone."""
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -25,31 +30,55 @@ def object_of(kind: ServedKind, request: Request) -> Body:
         raise bad_request(f"couldn't get version/kind; json parse error: the body is no object: {type(body).__name__}")
     if request.subresource == "scale":
         return body
-    _refuse_another_kind(kind, body)
+    _refuse_another_kind(kind, body, request)
     meta = body.get("metadata")
     meta = dict(meta) if isinstance(meta, dict) else {}
+    _refuse_another_name(kind, meta, request)
     if kind.namespaced:
-        if meta.get("namespace") not in (None, "", request.namespace):
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         meta["namespace"] = request.namespace
     else:
         meta.pop("namespace", None)
     if request.name:
-        if meta.get("name") not in (None, "", request.name):
-            raise bad_request(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({request.name})"
-            )
         meta["name"] = request.name
     return {**body, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
 
 
-def _refuse_another_kind(kind: ServedKind, body: Body) -> None:
+def refuse_another_object(kind: ServedKind, live: Body, body: Body, request: Request) -> None:
+    """Refuse a patch that makes of an object another one."""
+    version, name = body.get("apiVersion"), body.get("kind")
+    if (version, name) != (kind.api_version, kind.kind):
+        shown = quoted(msgspec.json.encode(body).decode())
+        words = f'no kind "{name}" is registered for version "{version}" in scheme "{SCHEME}"'
+        raise invalid("", "", "", [f"patch: Invalid value: {shown}: {words}"])
+    _refuse_another_name(kind, metadata(body), request)
+    uid = metadata(body).get("uid")
+    if uid not in (None, "", uid_of(live)):
+        words = f'metadata.uid: Invalid value: "{uid}": field is immutable'
+        raise invalid(kind.kind, kind.group, request.name, [words, words])
+
+
+def _refuse_another_name(kind: ServedKind, meta: Body, request: Request) -> None:
+    if kind.namespaced and meta.get("namespace") not in (None, "", request.namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    name = meta.get("name")
+    if request.name and name not in (None, "", request.name):
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({request.name})")
+    if request.name and not name and request.patch_type != "apply":
+        raise bad_request(
+            f"the name of the object ({request.name} based on URL) was undeterminable: name must be provided"
+        )
+
+
+def _refuse_another_kind(kind: ServedKind, body: Body, request: Request) -> None:
+    if request.patch_type == "apply" and (body.get("apiVersion"), body.get("kind")) != (kind.api_version, kind.kind):
+        group, _, version = str(body.get("apiVersion") or "").rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{version}, Kind={body.get('kind') or ''}")
     version, name = body.get("apiVersion") or kind.api_version, body.get("kind") or kind.kind
     if (version, name) != (kind.api_version, kind.kind):
         short = str(version).rpartition("/")[2]
         raise bad_request(
             f'{name} in version "{short}" cannot be handled as a {kind.kind}: '
-            f'no kind "{name}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
+            f'no kind "{name}" is registered for version "{version}" in scheme "{SCHEME}"'
         )
 
 

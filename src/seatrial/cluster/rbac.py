@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from seatrial.cluster import reviews
+from seatrial.cluster.fieldselector import named
 from seatrial.cluster.refusal import Refused
 from seatrial.cluster.request import Request
-from seatrial.cluster.selector import named
 from seatrial.kinds.authorizer import (
     ACCOUNT,
     ADMIN,

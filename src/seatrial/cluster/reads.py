@@ -7,16 +7,35 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from seatrial.cluster import conversion, selector
-from seatrial.cluster.refusal import bad_request, gone, not_found
+from seatrial.cluster import conversion
+from seatrial.cluster.fieldselector import field_test
+from seatrial.cluster.gotext import quoted
+from seatrial.cluster.refusal import Refused, bad_request, gone, not_found
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.sayings import as_events
+from seatrial.cluster.scale import paths_of, refuse_without_replicas, scale_of
+from seatrial.cluster.selector import label_test
 from seatrial.cluster.watch import in_version
 from seatrial.kinds.catalogue import ServedKind
-from seatrial.resource import Body, Ref, dig
+from seatrial.resource import Body, Ref
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
+
+TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+class Token(msgspec.Struct, frozen=True):
+    """Where a list goes on."""
+
+    version: int
+    after: list[str]
+    """Namespace and name of the last object that was sent."""
 
 
 def answer(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
@@ -24,12 +43,16 @@ def answer(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 
 
 def get(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
+    if asked := request.resource_version:
+        _refuse_future(cluster, _version(asked, Refused(500, "", unreadable(asked))))
     body = cluster.store.get(ref_for(kind, request))
     if body is None:
         raise not_found(kind.plural, kind.group, request.name)
     conversion.read(cluster, kind, ref_for(kind, request))
     if request.subresource == "scale":
-        return scale_of(body)
+        paths = paths_of(cluster, kind)
+        refuse_without_replicas(body, paths)
+        return scale_of(body, paths)
     return in_version(body, kind)
 
 
@@ -37,34 +60,18 @@ def ref_for(kind: ServedKind, request: Request) -> Ref:
     return Ref(kind.kind, request.namespace if kind.namespaced else "", request.name, kind.group)
 
 
-def scale_of(body: Body) -> Body:
-    """The `scale` subresource of anything with replicas."""
-    meta = body["metadata"]
-    kept = {
-        key: meta[key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if key in meta
-    }
-    labels = dig(body, "spec", "selector", "matchLabels") or {}
-    status = {"replicas": dig(body, "status", "replicas") or 0}
-    if labels:
-        status["selector"] = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    spec = {"replicas": dig(body, "spec", "replicas") or 0}
-    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": kept, "spec": spec, "status": status}
-
-
 def listing(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
     """One page of a list; `continue` carries the version it was begun at and the last key that was sent."""
-    version, after = _continued(cluster, request)
-    labels = selector.label_test(request.label_selector)
-    fields = selector.field_test(request.field_selector)
-    found = [
-        body
-        for body in _all_of(cluster, kind, request.namespace if kind.namespaced else "")
-        if labels(body) and fields(body) and (after is None or _key(body) > after)
-    ]
-    meta: Body = {"resourceVersion": version}
+    version, after = _asked(cluster, request)
+    labels, fields = label_test(request.label_selector), field_test(request.field_selector, kind)
+    home = request.namespace if kind.namespaced else ""
+    bodies = _all_of(cluster, kind, home, version)
+    found = [body for body in bodies if labels(body) and fields(body) and (after is None or _key(body) > after)]
+    meta: Body = {"resourceVersion": str(version)}
     if request.limit and len(found) > request.limit:
         meta["continue"] = _token(version, _key(found[request.limit - 1]))
-        meta["remainingItemCount"] = len(found) - request.limit
+        if not request.label_selector and not request.field_selector:
+            meta["remainingItemCount"] = len(found) - request.limit
         found = found[: request.limit]
     if cluster.is_custom(kind):
         for body in found:
@@ -73,35 +80,62 @@ def listing(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
     return {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta, "items": items}
 
 
-def _all_of(cluster: Cluster, kind: ServedKind, namespace: str) -> list[Body]:
-    stored = cluster.store.of_kind((kind.group, kind.kind), namespace)
+def _all_of(cluster: Cluster, kind: ServedKind, namespace: str, version: int) -> list[Body]:
+    stored = cluster.store.of_kind_at((kind.group, kind.kind), namespace, version)
     return stored + as_events(cluster.sayings, kind, namespace) if kind.kind == "Event" else stored
+
+
+def unreadable(version: str) -> str:
+    shown = quoted(version)
+    return f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: invalid syntax"
+
+
+def _asked(cluster: Cluster, request: Request) -> tuple[int, list[str] | None]:
+    """The version that is listed, and the key behind which a page begins."""
+    asked = request.resource_version
+    if request.continue_token:
+        if asked and asked != "0":
+            raise bad_request("specifying resource version is not allowed when using continue")
+        return _continued(cluster, request.continue_token)
+    if not asked:
+        return cluster.store.version, None
+    version = _version(asked, bad_request(f"invalid resource version: {unreadable(asked)}"))
+    _refuse_future(cluster, version)
+    if request.resource_version_match != "Exact":
+        return cluster.store.version, None
+    if cluster.store.since(version) is None:
+        raise gone(f"The resourceVersion for the provided list is too old: {version}")
+    return version, None
+
+
+def _version(text: str, otherwise: Refused) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise otherwise
+    return int(text[:20])
+
+
+def _refuse_future(cluster: Cluster, version: int) -> None:
+    if version > cluster.store.version:
+        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        words = f"Timeout: Too large resource version: {version}, current: {cluster.store.version}"
+        raise Refused(504, "Timeout", words, {"causes": [cause], "retryAfterSeconds": 1})
 
 
 def _key(body: Body) -> list[str]:
     return [body["metadata"].get("namespace", ""), body["metadata"]["name"]]
 
 
-def _token(version: str, after: list[str]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode({"v": version, "after": after})).decode().rstrip("=")
+def _token(version: int, after: list[str]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(Token(version, after))).decode().rstrip("=")
 
 
-def _continued(cluster: Cluster, request: Request) -> tuple[str, list[str] | None]:
-    if not request.continue_token:
-        return str(cluster.store.version), None
-    padded = request.continue_token + "=" * (-len(request.continue_token) % 4)
+def _continued(cluster: Cluster, text: str) -> tuple[int, list[str]]:
     try:
-        token = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=dict[str, str | list[str]])
-        version, after = str(token["v"]), list(token["after"])
-        asked = int(version)
-    except (ValueError, KeyError, msgspec.DecodeError) as wrong:
-        raise bad_request("continue key is not valid: it does not appear to be a token of this server") from wrong
-    if cluster.store.since(asked) is None:
-        raise gone(
-            "The provided continue parameter is too old to display a consistent list result. You can start a new "
-            "list without the continue parameter, or use the continue token in this response to retrieve the "
-            "remainder of the results. Continuing with the provided token results in an inconsistent list - objects "
-            "that were created, modified, or deleted between the time the first chunk was returned and now may show "
-            "up in the list."
-        )
-    return version, after
+        found = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        token = msgspec.json.decode(found, type=Token)
+    except (ValueError, msgspec.DecodeError) as wrong:
+        words = "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"
+        raise bad_request(words) from wrong
+    if cluster.store.since(token.version) is None or token.version > cluster.store.version:
+        raise gone(TOO_OLD)
+    return token.version, token.after

@@ -42,10 +42,8 @@ def qualified(plural: str, group: str) -> str:
 
 
 def _details(plural: str, group: str, name: str, **more: Any) -> Body:
-    details: Body = {"name": name, "kind": plural, **more}
-    if group:
-        details["group"] = group
-    return details
+    named = {"name": name, "group": group, "kind": plural}
+    return {**{key: value for key, value in named.items() if value}, **more}
 
 
 def not_found(plural: str, group: str, name: str) -> Refused:
@@ -81,7 +79,8 @@ def modified(plural: str, group: str, name: str) -> Refused:
 def invalid(kind: str, group: str, name: str, causes: Iterable[str]) -> Refused:
     """`causes` are whole sentences such as `spec.selector: Invalid value: ...: field is immutable`."""
     sentences = list(causes)
-    joined = sentences[0] if len(sentences) == 1 else "[" + ", ".join(sentences) + "]"
+    told = list(dict.fromkeys(sentences))
+    joined = told[0] if len(told) == 1 else "[" + ", ".join(told) + "]"
     listed = [_cause(sentence) for sentence in sentences]
     message = f'{qualified(kind, group)} "{name}" is invalid: {joined}'
     return Refused(422, "Invalid", message, _details(kind, group, name, causes=listed))
@@ -129,7 +128,8 @@ def bad_request(message: str) -> Refused:
 
 
 def internal(message: str) -> Refused:
-    return Refused(500, "InternalError", f"Internal error occurred: {message}")
+    details = {"causes": [{"message": message}]}
+    return Refused(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
 def gone(message: str) -> Refused:

@@ -36,6 +36,8 @@ class Request(Struct, frozen=True):
     continue_token: str = ""
     resource_version: str = ""
     resource_version_match: str = ""
+    timeout_seconds: int = 0
+    """How long a watch is kept open; 0 leaves it to the server."""
     propagation: str = ""
     """Background, Foreground or Orphan; empty is the kind's own default."""
     preconditions: Body = {}

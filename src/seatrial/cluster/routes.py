@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote
 
 import msgspec
-import yaml
 
-from seatrial.cluster import protobuf
+from seatrial import yamlnode
+from seatrial.cluster import options, protobuf
+from seatrial.cluster.gotext import quoted
+from seatrial.cluster.options import Query
 from seatrial.cluster.refusal import Refused, bad_request, method_not_allowed, unknown_resource, unsupported_media
 from seatrial.cluster.request import PatchType, Request, Verb
+from seatrial.cluster.validation import names
+from seatrial.kinds.catalogue import SUBRESOURCES, ServedKind
 from seatrial.resource import Body
 
 BODY_MAX = 3 * 1024 * 1024
@@ -37,26 +41,8 @@ VERBS: dict[tuple[str, bool], Verb] = {
 }
 OF_A_NAMESPACE = ("status", "finalize")
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-
-
-class Query:
-    """The part of a URL behind `?`."""
-
-    def __init__(self, text: str) -> None:
-        self._values = parse_qs(text, keep_blank_values=True) if text else {}
-
-    def get(self, name: str, default: str = "") -> str:
-        found = self._values.get(name)
-        return found[-1] if found else default
-
-    def flag(self, name: str) -> bool:
-        return self.get(name) in ("true", "1")
-
-    def number(self, name: str) -> int:
-        text = self.get(name)
-        if text and not text.isdigit():
-            raise bad_request(f'invalid query parameter {name}: strconv.ParseInt: parsing "{text}": invalid syntax')
-        return int(text or 0)
+CLOSED = frozenset(("attach", "binding", "eviction", "exec", "portforward", "proxy"))
+"""Doors of an object that nobody stands behind here."""
 
 
 def to_request(method: str, path: str, query: Query, content_type: str, data: bytes, actor: str) -> Request:
@@ -65,10 +51,12 @@ def to_request(method: str, path: str, query: Query, content_type: str, data: by
     verb = VERBS.get((method, bool(name)))
     if verb is None:
         raise method_not_allowed()
-    if query.flag("watch") and method == "GET":
+    if verb == "list" and query.flag("watch"):
         verb = "watch"
+    patch_type = _patch_type(verb, content_type)
     body = _body(verb, content_type, data)
-    options = body if verb in ("delete", "deletecollection") and isinstance(body, dict) else {}
+    deletion = options.delete_options(body) if verb in ("delete", "deletecollection") else {}
+    options.refuse_bad_options(verb, query, deletion, patch_type)
     return Request(
         verb=verb,
         group=group,
@@ -78,27 +66,51 @@ def to_request(method: str, path: str, query: Query, content_type: str, data: by
         name=name,
         subresource=subresource,
         body=body,
-        patch_type=_patch_type(verb, content_type),
+        patch_type=patch_type,
         field_manager=query.get("fieldManager"),
         force=query.flag("force"),
-        dry_run="All" in (query.get("dryRun"), *(options.get("dryRun") or ())),
+        dry_run="All" in (query.get("dryRun"), *(deletion.get("dryRun") or ())),
         field_validation=query.get("fieldValidation"),
         label_selector=query.get("labelSelector"),
         field_selector=query.get("fieldSelector"),
-        limit=query.number("limit"),
+        limit=max(0, query.number("limit") or 0),
         continue_token=query.get("continue"),
         resource_version=query.get("resourceVersion"),
         resource_version_match=query.get("resourceVersionMatch"),
-        propagation=_propagation(query, options),
-        preconditions=options.get("preconditions") or {},
-        grace_seconds=_grace(query, options),
+        timeout_seconds=query.number("timeoutSeconds") or 0,
+        propagation=_propagation(query, deletion),
+        preconditions=deletion.get("preconditions") or {},
+        grace_seconds=deletion.get("gracePeriodSeconds", query.number("gracePeriodSeconds")),
         actor=actor,
     )
 
 
+def refuse_misplaced(kind: ServedKind, request: Request) -> None:
+    """Refuse what no path of this kind leads to: a namespace too many or too few, a door that it does not have."""
+    if request.namespace and not kind.namespaced:
+        raise unknown_resource()
+    if request.subresource:
+        _refuse_closed_door(kind, request)
+        return
+    if request.verb not in kind.verbs or (request.name and request.verb == "create"):
+        raise method_not_allowed()
+    if kind.namespaced and not request.namespace:
+        if request.name:
+            raise unknown_resource()
+        if request.verb in ("create", "deletecollection"):
+            raise method_not_allowed()
+
+
+def _refuse_closed_door(kind: ServedKind, request: Request) -> None:
+    if request.subresource not in kind.subresources or (kind.namespaced and not request.namespace):
+        raise unknown_resource()
+    if request.verb not in SUBRESOURCES[request.subresource].verbs or request.subresource in CLOSED:
+        raise method_not_allowed()
+
+
 def _resource(path: str) -> tuple[str, str, str, str, str, str]:
     """(group, version, namespace, plural, name, subresource)"""
-    match [unquote(part) for part in path.split("/")[1:]]:
+    match unquote(path).split("/")[1:]:
         case ["api", version, *rest] if rest:
             group = ""
         case ["apis", group, version, *rest] if rest:
@@ -107,16 +119,19 @@ def _resource(path: str) -> tuple[str, str, str, str, str, str]:
             raise unknown_resource()
     match rest:
         case ["namespaces", name, subresource] if subresource in OF_A_NAMESPACE and not group:
-            return group, version, name, "namespaces", name, subresource
-        case ["namespaces", namespace, plural, *names] if len(names) <= 3:
-            return group, version, namespace, plural, *_names(names)
-        case [plural, *names] if len(names) <= 3:
-            return group, version, "", plural, *_names(names)
+            return group, version, "", "namespaces", *_names([name, subresource])
+        case ["namespaces", namespace, plural, *parts] if len(parts) <= 2:
+            return group, version, namespace, plural, *_names(parts)
+        case [plural, *parts] if len(parts) <= 2:
+            return group, version, "", plural, *_names(parts)
     raise unknown_resource()
 
 
 def _names(parts: list[str]) -> tuple[str, str]:
-    return (parts[0] if parts else ""), "/".join(parts[1:])
+    name, subresource = (*parts, "", "")[:2]
+    if problems := names.path_segment(name):
+        raise bad_request(f"Name parameter invalid: {quoted(name)}: {'; '.join(problems)}")
+    return name, subresource
 
 
 def _patch_type(verb: Verb, content_type: str) -> PatchType | None:
@@ -124,23 +139,15 @@ def _patch_type(verb: Verb, content_type: str) -> PatchType | None:
         return None
     patch_type = PATCHES.get(content_type)
     if patch_type is None:
-        raise unsupported_media(list(PATCHES)[:4])
+        raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     return patch_type
 
 
-def _propagation(query: Query, options: Body) -> str:
-    asked = options.get("propagationPolicy") or query.get("propagationPolicy")
-    orphan = options.get("orphanDependents")
-    if orphan is not None and not asked:
+def _propagation(query: Query, deletion: Body) -> str:
+    orphan = deletion.get("orphanDependents")
+    if orphan is not None:
         return "Orphan" if orphan else "Background"
-    return str(asked)
-
-
-def _grace(query: Query, options: Body) -> int | None:
-    asked = options.get("gracePeriodSeconds")
-    if isinstance(asked, int):
-        return asked
-    return query.number("gracePeriodSeconds") if query.get("gracePeriodSeconds") else None
+    return str(deletion.get("propagationPolicy") or query.get("propagationPolicy"))
 
 
 def _body(verb: Verb, content_type: str, data: bytes) -> Any:
@@ -150,7 +157,7 @@ def _body(verb: Verb, content_type: str, data: bytes) -> Any:
         return protobuf.decode(data)
     if content_type in ("application/yaml", "application/apply-patch+yaml"):
         return _yaml(data)
-    if content_type in ("", "application/json") or content_type.endswith("+json"):
+    if content_type in ("", "application/json") or (verb == "patch" and content_type in PATCHES):
         return _json(data)
     raise unsupported_media(("application/json", "application/yaml", PROTOBUF))
 
@@ -159,22 +166,25 @@ def _json(data: bytes) -> Any:
     _refuse_deep(data)
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as wrong:
+    except msgspec.DecodeError as wrong:
         raise bad_request(f"couldn't get version/kind; json parse error: {wrong}") from wrong
+    except UnicodeDecodeError:
+        # Go reads what is no UTF-8 as the character that stands for what cannot be read.
+        return _json(data.decode(errors="replace").encode())
 
 
 def _yaml(data: bytes) -> Any:
     """Helm and kubectl send JSON under the YAML type, which is quicker to read as what it is."""
     if data.lstrip()[:1] == b"{":
         try:
-            return msgspec.json.decode(data)
-        except msgspec.DecodeError:
+            return _json(data)
+        except Refused:
             pass
     _refuse_deep(data)
     try:
-        return yaml.load(data, yaml.CSafeLoader)
-    except (yaml.YAMLError, RecursionError, ValueError) as wrong:
-        raise bad_request(f"error decoding YAML: {' '.join(str(wrong).split())}") from wrong
+        return yamlnode.value_of(data.decode())
+    except (yamlnode.Refused, UnicodeDecodeError) as wrong:
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {wrong}") from wrong
 
 
 def _refuse_deep(data: bytes) -> None:

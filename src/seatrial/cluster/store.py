@@ -57,6 +57,20 @@ class Store:
         keys = (key for key in found if key[0] == namespace) if namespace else found
         return [found[key] for key in sorted(keys)]
 
+    def of_kind_at(self, kind: KindKey, namespace: str, version: int) -> list[Body]:
+        """Every object of a kind as it was at `version`, which the log still reaches back to."""
+        if version >= self.version:
+            return self.of_kind(kind, namespace)
+        found = dict(self._kinds.get(kind, {}))
+        for change in reversed(list(self.since(version) or ())):
+            if change.kind == kind:
+                meta = change.body["metadata"]
+                key = (meta.get("namespace", ""), meta["name"])
+                found.pop(key, None)
+                if change.before is not None:
+                    found[key] = change.before
+        return [found[key] for key in sorted(found) if namespace in ("", key[0])]
+
     def count(self, kind: KindKey) -> int:
         return len(self._kinds.get(kind, ()))
 

@@ -116,9 +116,13 @@ def applied(kind: ServedKind, body: Body, kube_version: str, custom: Schema | No
 
 def refuse_invalid(kind: ServedKind, body: Body, custom: Schema | None = None, minor: int = NEWEST) -> None:
     """Refuse an object, named and defaulted, that breaks a rule of its kind."""
-    causes = [in_words_of(minor, sentence) for sentence in problems(kind, body, custom)]
+    causes = list(problems_in_words_of(minor, kind, body, custom))
     if causes:
         raise invalid(kind.kind, kind.group, name_of(body), causes)
+
+
+def problems_in_words_of(minor: int, kind: ServedKind, body: Body, custom: Schema | None = None) -> Iterator[str]:
+    return (in_words_of(minor, sentence) for sentence in problems(kind, body, custom))
 
 
 def problems(kind: ServedKind, body: Body, custom: Schema | None = None) -> Iterator[str]:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from seatrial.cluster import selector
-from seatrial.cluster.refusal import gone
+from seatrial.cluster.fieldselector import field_test, named
+from seatrial.cluster.gotext import quoted
+from seatrial.cluster.refusal import Refused, gone
 from seatrial.cluster.request import Request
+from seatrial.cluster.selector import label_test
 from seatrial.cluster.store import Change, KindKey, Store
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, Ref
@@ -25,9 +27,9 @@ class Watch:
         self.request = request
         self.events: deque[Body] = deque()
         self.wake: Callable[[], None] = _nobody
-        self._labels = selector.label_test(request.label_selector)
-        self._fields = selector.field_test(request.field_selector)
-        self._name = request.name or selector.named(request.field_selector)
+        self._labels = label_test(request.label_selector)
+        self._fields = field_test(request.field_selector, kind)
+        self._name = request.name or named(request.field_selector)
 
     def fits(self, body: Body) -> bool:
         meta = body["metadata"]
@@ -65,15 +67,16 @@ class Watches:
         self._open: dict[tuple[KindKey, str], set[Watch]] = {}
         self._told = store.version
 
-    def open(self, kind: ServedKind, request: Request, *, initial_events: bool, bookmarks: bool) -> Watch:
+    def open(self, kind: ServedKind, request: Request, *, initial_events: bool | None, bookmarks: bool) -> Watch:
+        """`initial_events`: whether what is there is told first; None leaves it to the version that is asked for."""
         watch = Watch(kind, request)
         key = (kind.group, kind.kind)
         version = request.resource_version
-        if version in ("", "0") or initial_events:
+        if initial_events or (initial_events is None and version in ("", "0")):
             self._tell_all(watch, key)
             if initial_events and bookmarks:
                 watch.bookmark(self._store.version, initial_end=True)
-        else:
+        elif version not in ("", "0"):
             self._replay(watch, key, version)
         self._open.setdefault((key, request.namespace), set()).add(watch)
         return watch
@@ -112,7 +115,10 @@ class Watches:
                 watch.tell("ADDED", body)
 
     def _replay(self, watch: Watch, key: KindKey, version: str) -> None:
-        changes = self._store.since(int(version)) if version.isdigit() else None
+        if not (version.isascii() and version.isdigit()):
+            words = f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax"
+            raise Refused(500, "", f"resourceVersion: Invalid value: {quoted(version)}: {words}")
+        changes = self._store.since(int(version[:20]))
         if changes is None:
             raise gone(f"too old resource version: {version} ({self._store.version})")
         for change in changes:
@@ -123,7 +129,7 @@ class Watches:
 def targets(watch: Watch, store: Store) -> list[Ref]:
     """The objects that a client which opened this watch may be waiting for."""
     kind = watch.kind
-    name = watch.request.name or selector.named(watch.request.field_selector)
+    name = watch.request.name or named(watch.request.field_selector)
     if name:
         return [Ref(kind.kind, watch.request.namespace, name, kind.group)]
     found = store.of_kind((kind.group, kind.kind), watch.request.namespace)

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from seatrial.cluster import admission, conversion, reads, validate
-from seatrial.cluster.changes import change, defaulted, named_ref, prepared, scaled
-from seatrial.cluster.intake import named, object_of
+from seatrial.cluster.changes import change, defaulted, named_ref, prepared
+from seatrial.cluster.intake import named, object_of, refuse_another_object
 from seatrial.cluster.managed import server_side_apply, track_update
 from seatrial.cluster.patch import json_patch, merge_patch, strategic_patch
 from seatrial.cluster.refusal import (
     Refused,
     already_exists,
-    bad_request,
     being_deleted,
     forbidden,
     invalid,
     not_found,
 )
 from seatrial.cluster.request import Reply, Request
+from seatrial.cluster.scale import paths_of, scale_of, scaled
 from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import ServedKind
@@ -97,7 +97,7 @@ def create_object(
     """Name, default, admit and store a new object."""
     meta = metadata(body)
     if meta.get("resourceVersion"):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+        raise Refused(500, "", "resourceVersion should not be set on objects to be created")
     generated = not meta.get("name")
     body = named(cluster, kind, body)
     ref = named_ref(kind, body)
@@ -156,13 +156,13 @@ def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         live = _live(cluster, kind, ref)
         body = object_of(kind, request)
         if request.subresource == "scale":
-            body = scaled(live, body)
+            body = scaled(live, body, paths_of(cluster, kind))
         body = _decoded(cluster, kind, body, request)
         stored = change(cluster, kind, ref, live, body, request, "update")
     except Refused as refused:
         cluster.recorder.note(request.actor, "update", ref, "refused", refused.message)
         raise
-    return Reply(200, reads.scale_of(stored) if request.subresource == "scale" else in_version(stored, kind))
+    return Reply(200, _shown(cluster, kind, stored, request))
 
 
 def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
@@ -173,16 +173,16 @@ def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         if verb == "apply":
             return _apply(cluster, kind, ref, request)
         live = _live(cluster, kind, ref)
-        base = reads.scale_of(live) if request.subresource == "scale" else in_version(live, kind)
-        body = _patched(cluster, kind, base, request)
+        body = _patched(cluster, kind, _shown(cluster, kind, live, request), request)
         if request.subresource == "scale":
-            body = scaled(live, body)
+            body = scaled(live, body, paths_of(cluster, kind))
+        refuse_another_object(kind, live, body, request)
         body = _decoded_patch(cluster, kind, body, request)
         stored = change(cluster, kind, ref, live, body, request, verb)
     except Refused as refused:
         cluster.recorder.note(request.actor, verb, ref, "refused", refused.message)
         raise
-    return Reply(200, reads.scale_of(stored) if request.subresource == "scale" else in_version(stored, kind))
+    return Reply(200, _shown(cluster, kind, stored, request))
 
 
 def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Reply:
@@ -192,9 +192,14 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
         raise invalid("PatchOptions", "meta.k8s.io", "", [words])
     applied = object_of(kind, request)
     live = cluster.store.get(ref)
-    if live is not None:
+    shown = None
+    if live is None:
+        # What was applied may have been read before it was deleted.
+        applied = {**applied, "metadata": {k: v for k, v in metadata(applied).items() if k != "resourceVersion"}}
+    else:
         conversion.read(cluster, kind, ref)
-    shown = None if live is None else in_version(live, kind)
+        refuse_another_object(kind, live, applied, request)
+        shown = in_version(live, kind)
     merged = server_side_apply(
         shown,
         applied,
@@ -219,6 +224,10 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
         return Reply(201, in_version(created, kind))
     stored = change(cluster, kind, ref, live, merged, request, "apply")
     return Reply(200, in_version(stored, kind))
+
+
+def _shown(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
+    return scale_of(body, paths_of(cluster, kind)) if request.subresource == "scale" else in_version(body, kind)
 
 
 def _decoded(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
