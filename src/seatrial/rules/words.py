@@ -26,13 +26,17 @@ def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
 def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:
     """`Deployment/default/web mounts it.`, with what its pods said, or what one says that starts without it."""
     users = users_beyond_hooks(release, ref)
-    if not users:
-        return ""
-    named = ", ".join(f"{edge.user.ref} {_how(edge)} it" for edge in users[:NAMES_MAX])
-    more = f" and {len(users) - NAMES_MAX} more" if len(users) > NAMES_MAX else ""
     words = next(filter(None, (absence.words(edge.user.body, edge.need) for edge in users)), "")
     says = said or (f'A pod that starts without it says: "{words}".' if words else "")
-    return f"{named}{more}. {says}".rstrip()
+    return f"{users_sentence(release, ref)} {says}".rstrip() if users else ""
+
+
+def users_sentence(release: Release, ref: Ref) -> str:
+    """`Deployment/default/web mounts it.`"""
+    users = users_beyond_hooks(release, ref)
+    named = ", ".join(f"{edge.user.ref} {_how(edge)} it" for edge in users[:NAMES_MAX])
+    more = f" and {len(users) - NAMES_MAX} more" if len(users) > NAMES_MAX else ""
+    return f"{named}{more}." if users else ""
 
 
 def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:

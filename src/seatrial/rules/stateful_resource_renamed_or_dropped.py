@@ -1,0 +1,170 @@
+"""Something that holds data gets another name, so Helm deletes the old one and the app starts with an empty one.
+
+## What happens
+Helm knows objects by their names. A claim that is called otherwise in the new chart (another `fullname` helper, the
+chart renamed, a default of `fullnameOverride` changed) is one object removed and another one added. The old claim is
+deleted at the end of the upgrade, and its volume with it where the reclaim policy is `Delete`, which is the default of
+volumes that a StorageClass made. Helm reports success. Rolling back makes a claim of the old name, with a new and empty
+volume.
+
+A StatefulSet is deleted likewise, but the claims that it made from `volumeClaimTemplates` stay. They are called after
+it, so the new StatefulSet makes others and starts empty, while the data lies in claims that nobody uses.
+
+A chart that simply no longer has the object does the same.
+
+## Example
+```yaml
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: {{ .Release.Name }}-storage      # was {{ .Release.Name }}-data
+```
+
+## Instead
+Keep the name: let the new chart take it from values, and set `fullnameOverride` or `existingClaim` to the old one. Add
+`helm.sh/resource-policy: keep` to the claim in a release before the one that drops it.
+
+## Fix safety
+Setting the old name is safe as long as nobody has upgraded yet. After that the new object holds data as well: copy it
+before going back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from msgspec import Struct
+
+from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial.findings import Damage, Finding, Rule, found
+from seatrial.resource import Ref, dig, listed, name_of
+from seatrial.rules.again import written_otherwise
+from seatrial.rules.deeds import GOING, live_after, live_before, pruned
+from seatrial.rules.words import in_kubectl, users_sentence
+from seatrial.timeline import Event, Rehearsal
+
+CLAIM = "PersistentVolumeClaim"
+VOLUME = "PersistentVolume"
+
+
+class Loss(Struct, frozen=True):
+    """What became of the data of an object that was deleted."""
+
+    deletion: Event
+    was: Resource
+    successor: Resource | None
+    lost: tuple[Event, ...]
+    """Volumes and claims that went with it."""
+    stranded: tuple[Ref, ...]
+    """Volumes and claims that nobody uses any more."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        for deletion, was in pruned(rehearsal, case, step) if ended.action == "upgrade" else ():
+            if written_otherwise(case, step, was.ref) is not None:
+                continue  # self-pruning-template-guard says why.
+            loss = _loss(rehearsal, case, step, deletion, was)
+            if loss is not None and (loss.lost or loss.stranded):
+                yield _finding(rehearsal, case, step, loss)
+
+
+def _loss(rehearsal: Rehearsal, case: Case, step: int, deletion: Event, was: Resource) -> Loss | None:
+    successor = _successor(deployed_before(rehearsal, case, step), case.releases[step], was)
+    match was.ref.kind:
+        case "PersistentVolumeClaim":
+            held = [_volume_of(rehearsal, step, was.ref)]
+        case "StatefulSet":
+            held = list(_claims_of(rehearsal, step, was))
+        case "PersistentVolume":
+            held = [was.ref] if dig(live_before(rehearsal, step, was.ref), "spec", "claimRef") else []
+        case _:
+            return None
+    there = [ref for ref in held if ref is not None]
+    lost = [e for e in rehearsal.of_step(step) if e.object in there and e.effect in GOING]
+    gone = {event.object: event for event in lost}
+    return Loss(deletion, was, successor, tuple(gone.values()), tuple(ref for ref in there if ref not in gone))
+
+
+def _successor(old: Release | None, new: Release | None, was: Resource) -> Resource | None:
+    """The new object of the same kind whose name is most like the old one."""
+    if old is None or new is None:
+        return None
+    alike = [r for r in new.resources if (r.ref.kind, r.ref.namespace) == (was.ref.kind, was.ref.namespace)]
+    fresh = {r.ref.name: r for r in alike if old.find(r.ref) is None}
+    nearest = get_close_matches(was.ref.name, fresh, n=1, cutoff=0)
+    return fresh[nearest[0]] if nearest else None
+
+
+def _volume_of(rehearsal: Rehearsal, step: int, claim: Ref) -> Ref | None:
+    """The volume that a claim was bound to; none was made for one that nobody used."""
+    name = dig(live_before(rehearsal, step, claim), "spec", "volumeName")
+    return Ref(VOLUME, "", str(name)) if name else None
+
+
+def _claims_of(rehearsal: Rehearsal, step: int, owner: Resource) -> Iterator[Ref]:
+    prefixes = tuple(
+        f"{name_of(template)}-{owner.ref.name}-" for template in listed(owner.body, "spec", "volumeClaimTemplates")
+    )
+    made = {
+        e.object for e in rehearsal.timeline if e.object.kind == CLAIM and e.object.namespace == owner.ref.namespace
+    }
+    for ref in sorted(made):
+        if ref.name.startswith(prefixes) and live_before(rehearsal, step, ref) is not None:
+            yield ref
+
+
+def _finding(rehearsal: Rehearsal, case: Case, step: int, loss: Loss) -> Finding:
+    ref, old = loss.was.ref, deployed_before(rehearsal, case, step)
+    assert old is not None
+    there = f"{loss.successor.ref} takes its place and starts empty" if loss.successor else "the new chart has none"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage=_damage(loss),
+        message=f"the upgrade deletes {ref}: {there}",
+        details=(
+            _fate(loss),
+            users_sentence(old, ref),
+            _rolled_back(rehearsal, step, ref),
+            "Helm reported success." if rehearsal.steps[step].outcome == "ok" else "",
+        ),
+        places=[
+            *([loss.successor.place("metadata", "name")] if loss.successor else []),
+            loss.was.place("metadata", "name"),
+        ],
+        evidence=[loss.deletion, *loss.lost],
+        confirm=f"kubectl get {in_kubectl(ref)}  # before and after the upgrade",
+    )
+
+
+def _damage(loss: Loss) -> Damage:
+    if loss.lost:
+        return "data-loss"
+    return "outage" if loss.successor else "nuisance"
+
+
+def _fate(loss: Loss) -> str:
+    """What becomes of the data."""
+    lost = ", ".join(str(event.object) for event in loss.lost)
+    stranded = ", ".join(map(str, loss.stranded))
+    sentences = [f"{lost} goes with it, and the data that is on it." if lost else ""]
+    if stranded:
+        kept = "is Released: only an administrator can get at its data" if loss.was.ref.kind == CLAIM else "stays"
+        sentences.append(f"{stranded} {kept}, and nobody uses it any more.")
+    return " ".join(filter(None, sentences))
+
+
+def _rolled_back(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    for later, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
+        if ended.action == "rollback" and ref in ended.created and live_after(rehearsal, later, ref):
+            if ref.kind == "StatefulSet":
+                return "helm rollback makes it anew; only then its old claims are used again."
+            return "helm rollback makes one of the same name, with a new and empty volume."
+    return ""
+
+
+RULE = Rule("ST401", "stateful-resource-renamed-or-dropped", check)
