@@ -7,8 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from seatrial.cluster.origins import Origins
 from seatrial.cluster.store import Store
 from seatrial.kinds import Act, Kind, stays
+from seatrial.kinds.images import running_images
 from seatrial.resource import Body, Ref, uid_of
 
 MOVES_MAX = 500_000
@@ -29,9 +31,12 @@ class Hands(Protocol):
 class View:
     """The cluster as one controller sees it (`kinds.World`); remembers every look."""
 
-    def __init__(self, store: Store, served: Callable[[str, str], bool], *, unlucky: bool) -> None:
+    def __init__(
+        self, store: Store, served: Callable[[str, str], bool], runners: dict[str, set[Ref]], *, unlucky: bool
+    ) -> None:
         self._store = store
         self._served = served
+        self._runners = runners
         self._unlucky = unlucky
         self.looks: set[Look] = set()
 
@@ -63,6 +68,11 @@ class View:
         self.looks.add(("content", namespace))
         return [body for _, body in self._store.content(namespace)]
 
+    def running(self, image: str) -> list[Body]:
+        self.looks.add(("image", image))
+        found = (self._store.get(ref) for ref in sorted(self._runners.get(image, ())))
+        return [body for body in found if body is not None]
+
     def served(self, kind: str, group: str) -> bool:
         self.looks.add(("served", group, kind))
         return self._served(kind, group)
@@ -91,16 +101,23 @@ class Controllers:
         self._queue: dict[Ref, int | None] = {}
         self._lookers: dict[Look, set[Ref]] = {}
         self._looks: dict[Ref, set[Look]] = {}
+        self.origins = Origins()
         self.moves = 0
         self.gave_up = False
 
     def changed(self, ref: Ref, before: Body | None, after: Body | None, cause: int | None) -> None:
         """An object was made, changed or removed: whoever looked at it has something to do."""
-        if (ref.group, ref.kind) in self._kinds and after is not None:
+        kind = self._kinds.get((ref.group, ref.kind))
+        self.origins.changed(ref, before, after, kind)
+        if kind is not None and after is not None:
             self._queue.setdefault(ref, cause)
         for look in _seen_by(ref, before, after):
             for looker in sorted(self._lookers.get(look, ())):
                 self._queue.setdefault(looker, cause)
+
+    def learn(self, kinds: Iterable[Kind]) -> None:
+        """Behave for these kinds too: an operator that a trial describes brings its own."""
+        self._kinds.update({(kind.group, kind.kind): kind for kind in kinds})
 
     def orphaned(self, uid: str, cause: int | None) -> None:
         """The owner with this uid is gone or going: its dependents are garbage, or will be."""
@@ -126,7 +143,7 @@ class Controllers:
 
     def run_for(self, targets: Iterable[Ref]) -> None:
         """Move only what `targets` are, own and need, until none of it has anything to do."""
-        wanted = Wanted(self._store, self._looks)
+        wanted = Wanted(self._store, self._looks, self.origins)
         for target in targets:
             wanted.add(target)
         while self._round(wanted.has, wanted.grow) and not self.gave_up:
@@ -134,7 +151,7 @@ class Controllers:
 
     def lacks(self, ref: Ref) -> set[Ref]:
         """What was looked for on behalf of `ref` and is not there."""
-        wanted = Wanted(self._store, self._looks)
+        wanted = Wanted(self._store, self._looks, self.origins)
         wanted.add(ref)
         return {other for other in wanted.refs if self._store.get(other) is None}
 
@@ -199,9 +216,10 @@ class Controllers:
 class Wanted:
     """The objects that some waiting is about: what is waited for, what that owns, and what those need."""
 
-    def __init__(self, store: Store, looks: dict[Ref, set[Look]]) -> None:
+    def __init__(self, store: Store, looks: dict[Ref, set[Look]], origins: Origins) -> None:
         self._store = store
         self._looks = looks
+        self._origins = origins
         self.refs: set[Ref] = set()
 
     def add(self, ref: Ref) -> None:
@@ -232,6 +250,9 @@ class Wanted:
         return True
 
     def _next(self, ref: Ref) -> Iterable[Ref]:
+        if self._store.get(ref) is None:
+            # Whoever leads to what is missing has to move, too.
+            yield from sorted(self._origins.makers.get(ref, ()))
         for look in self._looks.get(ref, ()):
             match look:
                 case ("get", Ref() as other):
@@ -241,6 +262,8 @@ class Wanted:
                 case ("label", group, kind, namespace, label, value):
                     found = self._store.labelled((group, kind), namespace, label, value)
                     yield from (r for r, _ in found)
+                case ("image", image):
+                    yield from sorted(self._origins.runners.get(str(image), ()))
                 case ("content", namespace):
                     yield from (r for r, _ in self._store.content(str(namespace)))
 
@@ -266,4 +289,6 @@ def _seen_by(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Look
             looks["owned", owner.get("uid", ""), ref.group, ref.kind] = None
         for label, value in (meta.get("labels") or {}).items():
             looks["label", ref.group, ref.kind, ref.namespace, label, value] = None
+        for image in running_images(body):
+            looks["image", image] = None
     return looks

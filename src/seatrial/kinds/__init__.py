@@ -54,6 +54,10 @@ class World(Protocol):
         """Every object in a namespace."""
         ...
 
+    def running(self, image: str) -> list[Body]:
+        """Deployments, StatefulSets and DaemonSets that run an image of this name, from whichever registry."""
+        ...
+
     def served(self, kind: str, group: str) -> bool: ...
 
     @property
@@ -114,6 +118,10 @@ def _needs_nothing(body: Body) -> Iterator[Need]:
     return iter(())
 
 
+def _produces_nothing(body: Body) -> Iterator[Ref]:
+    return iter(())
+
+
 def stays(body: Body, world: World) -> Acts:
     """Does nothing: being there is all there is to it."""
     yield from ()
@@ -134,6 +142,8 @@ class Kind(Struct, frozen=True):
     """The controller that behaves for it, as the timeline names it: `deployment-controller`."""
     needs: Callable[[Body], Iterator[Need]] = _needs_nothing
     behave: Callable[[Body, World], Acts] = stays
+    produces: Callable[[Body], Iterator[Ref]] = _produces_nothing
+    """The objects that it leads to by name, while whoever acts on it runs: an ExternalSecret a Secret."""
     frozen: Frozen | None = None
     default: Callable[[Body], Body] | None = None
     """The body with what the API server fills in, where that decides an outcome. Must not change its argument."""

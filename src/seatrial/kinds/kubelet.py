@@ -20,6 +20,9 @@ from seatrial.resource import Body, Ref, annotations_of, dig, listed, name_of, u
 OUTCOME = "seatrial.dev/outcome"
 """`fail` on a pod (template): its containers end with exit code 1. How a trial makes a Job fail."""
 
+ANY_KEY = "seatrial.dev/any-key"
+"""On an object whose keys come from outside the cluster: whichever is asked for is taken to be there."""
+
 BACKOFF_LIMIT = 6
 """Of a Job that names none."""
 
@@ -66,7 +69,7 @@ def lacks(source: Source, namespace: str, world: World) -> tuple[str, str]:
     found = world.get(Ref(source.kind, namespace, source.name))
     if found is None:
         return ("", "") if source.optional else (f'{source.kind.lower()} "{source.name}" not found', "")
-    if source.optional:
+    if source.optional or ANY_KEY in annotations_of(found):
         return "", ""
     data = {**(found.get("data") or {}), **(found.get("binaryData") or {}), **(found.get("stringData") or {})}
     return "", next((key for key in source.keys if key not in data), "")
@@ -149,7 +152,7 @@ def _run(pod: Body, world: World) -> Acts:
 def _container_obstacle(container: Body, pod: Body, world: World) -> Obstacle | None:
     """The image comes first, then the environment is put together."""
     image = str(container.get("image") or "")
-    if words := pull_failure(image, world):
+    if words := pull_failure(image, namespace_of(pod), world):
         detail = f'failed to pull image "{image}": {words}'
         return Obstacle("Failed", f'Failed to pull image "{image}": {words}', "ErrImagePull", detail)
     for source in env_sources(container):

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from seatrial.kinds import Need
 from seatrial.kinds.entries import entries
+from seatrial.kinds.images import stream_tag
 from seatrial.kinds.mentions import mentioned_services
 from seatrial.resource import Body, Ref, dig, listed
 
@@ -51,6 +52,8 @@ def pod_needs(spec: Body, namespace: str, at: Path) -> Iterator[Need]:
     for place, container in containers_of(spec):
         for source in env_sources(container):
             yield from _source_needs(source, namespace, (*at, *place))
+        if image := stream_tag(str(container.get("image") or "")):
+            yield Need(image, "start", (*at, *place, "image"))
         yield from mentioned_services(container, namespace, (*at, *place))
 
 
