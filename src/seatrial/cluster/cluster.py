@@ -20,7 +20,7 @@ from seatrial.cluster.sayings import Saying
 from seatrial.cluster.schema import Schema, builtin_schema
 from seatrial.cluster.store import Store
 from seatrial.cluster.watch import Watch, Watches
-from seatrial.kinds import Act, Change, Create, Delete, Say, Status, apiservice, webhook_rules
+from seatrial.kinds import Act, Change, Create, Delete, Say, Status, apiservice, operated, webhook_rules
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, Ref, dig, group_of, ref_of, uid_of, version_of
 from seatrial.timeline import Event, Schedule
@@ -124,6 +124,8 @@ class Cluster:
             self.hooks = webhook_rules.read(*bodies)
         elif ref.kind == "APIService" and ref.group == apiservice.GROUP:
             self._api_service_changed(before, after)
+        elif after is not None and operated.is_description(ref):
+            self.controllers.learn(operated.described_kinds(after))
         self.controllers.changed(ref, before, after, cause)
         if after is None and before is not None:
             self._removed(before, cause)

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from seatrial.kinds import Acts, Change, World
 from seatrial.kinds.authorizer import Access, decide, service_account
+from seatrial.kinds.cert_manager import vouches
 from seatrial.kinds.objectmeta import is_going, namespace_of
+from seatrial.kinds.operating import AUTHORITY as AUTHORITY
 from seatrial.resource import Body, annotations_of, dig, listed, name_of
 
-AUTHORITY = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nseatrial\n-----END CERTIFICATE-----\n").decode()
-"""Stands for whatever certificate is written."""
 INJECTED = (
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
@@ -47,7 +47,7 @@ def holds_certificate(bundle: str) -> bool:
 
 def behave(body: Body, world: World) -> Acts:
     """What cert-manager's injector does to an object that asks for it."""
-    if asks_for_injection(body) and not is_going(body):
+    if asks_for_injection(body) and not is_going(body) and vouches(body, world):
         yield Change(_holder(body).fill(body), by=INJECTOR)
 
 

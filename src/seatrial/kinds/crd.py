@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Change, Delete, Kind, Need, Status, World, cabundle, conditions
+from seatrial.kinds.cert_manager import injection_needs
 from seatrial.kinds.conditions import condition, with_condition
 from seatrial.kinds.immutable import NEWEST, frozen_field, invalid, scalar
 from seatrial.kinds.objectmeta import finalizers_of, is_going, with_finalizer, without_finalizer
@@ -23,6 +24,7 @@ KIND_NAMES = (("kind", "KindConflict"), ("listKind", "ListKindConflict"))
 
 
 def needs(definition: Body) -> Iterator[Need]:
+    yield from injection_needs(definition)
     service = dig(definition, "spec", "conversion", "webhook", "clientConfig", "service") or {}
     if service.get("name"):
         ref = Ref("Service", str(service.get("namespace") or ""), str(service["name"]))

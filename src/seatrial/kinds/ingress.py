@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Kind, Need, Status, World
+from seatrial.kinds.cert_manager import shim, shim_produces
 from seatrial.kinds.entries import entries
 from seatrial.kinds.immutable import NEWEST, frozen_field
 from seatrial.kinds.objectmeta import is_going, namespace_of
@@ -31,7 +32,8 @@ def needs(ingress: Body) -> Iterator[Need]:
 
 
 def behave(ingress: Body, world: World) -> Acts:
-    """A controller gives an address, unless the class it is for does not exist."""
+    """A controller gives an address, unless the class it is for does not exist; cert-manager gives certificates."""
+    yield from shim(ingress, world)
     name = dig(ingress, "spec", "ingressClassName")
     if is_going(ingress) or (name and world.get(Ref("IngressClass", "", str(name), NETWORKING)) is None):
         return
@@ -68,7 +70,16 @@ def _backend(backend: Body | None, namespace: str, at: tuple[str | int, ...]) ->
 
 
 KINDS = (
-    Kind("Ingress", NETWORKING, actor="ingress-controller", needs=needs, behave=behave, default=default, ready=ready),
+    Kind(
+        "Ingress",
+        NETWORKING,
+        actor="ingress-controller",
+        needs=needs,
+        produces=shim_produces,
+        behave=behave,
+        default=default,
+        ready=ready,
+    ),
     Kind("IngressClass", NETWORKING, frozen=frozen_class),
     Kind("NetworkPolicy", NETWORKING, default=default_policy),
 )

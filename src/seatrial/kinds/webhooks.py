@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial.kinds import Acts, Kind, Need, Status, World, cabundle
+from seatrial.kinds.cert_manager import injection_needs
 from seatrial.kinds.entries import entries
 from seatrial.kinds.objectmeta import generation_of
 from seatrial.resource import Body, Ref, dig, listed
@@ -22,6 +23,7 @@ DEFAULTS: Body = {
 
 
 def needs(configuration: Body) -> Iterator[Need]:
+    yield from injection_needs(configuration)
     for index, webhook in entries(configuration, "webhooks"):
         service = dig(webhook, "clientConfig", "service") or {}
         if service.get("name"):
