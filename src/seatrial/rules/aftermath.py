@@ -1,0 +1,105 @@
+"""What a step that failed leaves behind: objects that were changed already, revisions, and what the next steps do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+
+from seatrial import hooks
+from seatrial.case import Case, deployed_before
+from seatrial.resource import Ref, labels_of
+from seatrial.timeline import Event, Rehearsal, StepResult
+
+RECORD = re.compile(r"sh\.helm\.release\.v1\..+\.v(?P<revision>[0-9]+)")
+DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
+NAMES_MAX = 5
+REPLACES = ("upgrade", "rollback")
+
+
+def helm_says(ended: StepResult) -> str:
+    """Helm's own words."""
+    return f'Helm says: "{ended.error.strip()}"'
+
+
+def aftermath(rehearsal: Rehearsal, case: Case, step: int) -> str:
+    """What had been done when the step failed and what had not, which revisions there are, and what comes next."""
+    done, records = _done(rehearsal, step), _records(rehearsal, step)
+    if not done and not records:
+        return "Nothing was changed and no revision was recorded: every further try fails alike."
+    said = (
+        done or "Nothing was changed.",
+        _not_deleted(rehearsal, case, step),
+        records or "No revision was recorded.",
+        _next(rehearsal, step),
+    )
+    return " ".join(filter(None, said))
+
+
+def named(refs: Iterable[Ref]) -> str:
+    """Some objects by name, and how many more there are."""
+    found = list(refs)
+    more = f" and {len(found) - NAMES_MAX} more" if len(found) > NAMES_MAX else ""
+    return ", ".join(map(str, found[:NAMES_MAX])) + more
+
+
+def _done(rehearsal: Rehearsal, step: int) -> str:
+    did: dict[str, dict[Ref, None]] = {}
+    for event in _first_try(rehearsal, step):
+        if event.actor == "helm" and event.effect in DID and not RECORD.fullmatch(event.object.name):
+            did.setdefault(DID[event.effect], {})[event.object] = None
+    if not did:
+        return ""
+    return f"By then Helm had {' and '.join(f'{verb} {named(refs)}' for verb, refs in did.items())}; that stays so."
+
+
+def _first_try(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+    """What happened until the step failed. A step that is tried again had not recorded anything."""
+    tried_again = rehearsal.steps[step].again is not None
+    return takewhile(lambda e: not tried_again or not RECORD.fullmatch(e.object.name), rehearsal.of_step(step))
+
+
+def _not_deleted(rehearsal: Rehearsal, case: Case, step: int) -> str:
+    """Helm deletes what left the manifest only when everything else went well."""
+    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    if old is None or new is None or rehearsal.steps[step].action not in REPLACES:
+        return ""
+    dropped = [r.ref for r in old.resources if not hooks.is_hook(r.body) and new.find(r.ref) is None]
+    return f"{named(dropped)}, which the new revision drops, was not deleted." if dropped else ""
+
+
+def _records(rehearsal: Rehearsal, step: int) -> str:
+    """`Revision 2 is failed, revision 1 stays deployed.`; empty where the step recorded none."""
+    statuses: dict[int, str] = {}
+    recorded = 0
+    for event in rehearsal.timeline:
+        match = RECORD.fullmatch(event.object.name)
+        if match is None or event.step > step or event.after is None:
+            continue
+        statuses[int(match["revision"])] = labels_of(event.after).get("status", "")
+        recorded = int(match["revision"]) if event.step == step and event.effect == "created" else recorded
+    if not recorded or rehearsal.steps[step].again is not None:
+        return ""
+    deployed = [revision for revision, status in statuses.items() if status == "deployed" and revision != recorded]
+    stays = f", revision {deployed[-1]} stays deployed" if deployed else ""
+    return f"Revision {recorded} is {statuses[recorded]}{stays}."
+
+
+def _next(rehearsal: Rehearsal, step: int) -> str:
+    """How the steps end that follow a failure, until the release is taken away."""
+    if rehearsal.steps[step].again == "ok":
+        return "The same command once more succeeds."
+    said = ", ".join(_following(rehearsal, step))
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def _following(rehearsal: Rehearsal, step: int) -> Iterator[str]:
+    failed = rehearsal.steps[step]
+    for ended in rehearsal.steps[step + 1 :]:
+        if (ended.release, ended.namespace) != (failed.release, failed.namespace) or ended.action not in REPLACES:
+            return
+        if ended.outcome == "ok":
+            yield f"the next {ended.action} succeeds"
+            return
+        alike = ended.error == failed.error and ended.action == failed.action
+        yield f"the next {ended.action} fails alike" if alike else f"the next {ended.action} fails as well"

@@ -1,0 +1,80 @@
+"""Kinds that Helm looked for and nobody served, read from its own words, and who of a release defines them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from seatrial.case import Case, Release, Resource
+from seatrial.resource import Body, Ref, dig, group_of, listed, version_of
+from seatrial.rules.deeds import live_after
+from seatrial.timeline import Rehearsal, StepResult
+
+DEFINITION = "CustomResourceDefinition"
+DEFINITIONS = "apiextensions.k8s.io"
+UNMAPPED = re.compile(
+    r'(?:name: "(?P<name>[^"]*)" namespace: "(?P<namespace>[^"]*)" from "[^"]*": )?'
+    r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"'
+)
+
+
+class Unserved(Struct, frozen=True):
+    """A kind, in a version, that Helm asked the API server for in vain, and who of the release is of it."""
+
+    kind: str
+    api_version: str
+    users: tuple[Ref, ...]
+    written: tuple[Resource, ...]
+    """Those of the users whose text is known; what is written only where a cluster answers is not among them."""
+
+
+def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, list[Unserved]]]:
+    """The steps that failed for kinds which nobody served, and those kinds."""
+    for step, ended in enumerate(rehearsal.steps):
+        release = case.releases[step]
+        if ended.outcome == "failed" and release is not None and (missing := list(_unserved(ended, release))):
+            yield step, release, missing
+
+
+def defined_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
+    """The definition among these objects by which the API server would serve what is missing."""
+    for resource in resources:
+        spec = resource.body.get("spec") or {}
+        if resource.ref.kind != DEFINITION or (dig(spec, "names", "kind"), spec.get("group")) != _key(missing):
+            continue
+        if version_of(missing.api_version) in served_versions(resource.body):
+            return resource
+    return None
+
+
+def is_served_at_last(rehearsal: Rehearsal, step: int, missing: Unserved, definition: Ref) -> bool:
+    """Whether the definition was there when the step had ended: Helm looked too early."""
+    live = live_after(rehearsal, step, definition)
+    return live is not None and version_of(missing.api_version) in served_versions(live)
+
+
+def served_versions(definition: Body) -> list[str]:
+    return [str(v.get("name")) for v in listed(definition, "spec", "versions") if v.get("served")]
+
+
+def _unserved(ended: StepResult, release: Release) -> Iterator[Unserved]:
+    found: dict[tuple[str, str], set[Ref]] = {}
+    for match in UNMAPPED.finditer(ended.error):
+        found.setdefault((match["kind"], match["version"]), set()).add(_user(match, release, ended))
+    for (kind, api_version), users in found.items():
+        yield Unserved(kind, api_version, tuple(sorted(users)), tuple(r for r in release.resources if r.ref in users))
+
+
+def _user(match: re.Match[str], release: Release, ended: StepResult) -> Ref:
+    """The object that Helm names, or at least one of its kind."""
+    group = group_of(match["version"])
+    of_kind = [r for r in release.resources if (r.ref.kind, r.ref.group) == (match["kind"], group)]
+    namespaces = (match["namespace"] or ended.namespace, "")
+    named = (r.ref for r in of_kind if r.ref.name == match["name"] and r.ref.namespace in namespaces)
+    return next(named, Ref(match["kind"], namespaces[0], match["name"] or "", group))
+
+
+def _key(missing: Unserved) -> tuple[str, str]:
+    return missing.kind, group_of(missing.api_version)
