@@ -49,16 +49,19 @@ class Case(Struct, frozen=True):
     """The values file that makes the case (`ci/ha-values.yaml`), or empty for the plain one."""
     releases: tuple[Release | None, ...]
     """By step: what it deploys. For a rollback that is the release of the revision it goes back to."""
+    before: Release | None = None
+    """What is deployed when the first step begins."""
 
     def written(self, step: int, ref: Ref) -> Resource | None:
         """What the release of this step, or the newest one before it, wrote under this name."""
-        for release in reversed(self.releases[: step + 1]):
+        for release in reversed((self.before, *self.releases[: step + 1])):
             if release is not None and (found := release.find(ref)):
                 return found
         return None
 
     def all_resources(self) -> Iterator[Resource]:
-        return (r for release in self.releases if release for r in (*release.resources, *release.crds))
+        releases = (self.before, *self.releases)
+        return (r for release in releases if release for r in (*release.resources, *release.crds))
 
 
 def deployed_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
@@ -74,4 +77,5 @@ def deployed_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | No
             return None
         if (release := case.releases[index]) is not None:
             return release
-    return None
+    before = case.before
+    return before if before and (before.name, before.namespace) == (begun.release, begun.namespace) else None

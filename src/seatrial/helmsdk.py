@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from pathlib import Path
 from typing import Any, cast
 
 from seatrial.resource import Body
@@ -22,6 +24,8 @@ from helm_python import _native as native
 
 __all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
 
+CALLS_ITSELF = Path(sys.orig_argv[0]).name
+"""What the library writes down as field manager: the name of the program that loaded it, where Helm's own is `helm`."""
 VERSION = native.helm_sdk_version().removeprefix("v")
 
 

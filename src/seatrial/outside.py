@@ -43,8 +43,8 @@ BUILT_IN = {
 }
 
 
-def definitions(releases: Iterable[Release]) -> list[tuple[Body, Prerequisite]]:
-    """A definition for every custom kind that is used and that no release defines."""
+def definitions(releases: Iterable[Release], known: Iterable[Resource] = ()) -> list[tuple[Body, Prerequisite]]:
+    """A definition for every custom kind that is used and that no release defines: one that is `known`, or made up."""
     found: dict[tuple[str, str], list[Resource]] = {}
     defined: set[tuple[str, str]] = set()
     for release in releases:
@@ -54,8 +54,11 @@ def definitions(releases: Iterable[Release]) -> list[tuple[Body, Prerequisite]]:
                 defined.add((str(spec.get("group")), str(dig(spec, "names", "kind"))))
             elif resource.ref.group not in KUBERNETES_GROUPS:
                 found.setdefault((resource.ref.group, resource.ref.kind), []).append(resource)
+    given = {(str(dig(crd.body, "spec", "group")), str(dig(crd.body, "spec", "names", "kind"))): crd for crd in known}
     return [
-        _definition(group, kind, found[group, kind]) for group, kind in sorted(found) if (group, kind) not in defined
+        _definition(group, kind, found[group, kind], given.get((group, kind)))
+        for group, kind in sorted(found)
+        if (group, kind) not in defined
     ]
 
 
@@ -121,9 +124,11 @@ def _made_up(ref: Ref, user: Resource, needs: list[Need]) -> tuple[Body, Prerequ
     return body, Prerequisite(f"{ref}", f"{user.ref} needs it{named} and no release brings it")
 
 
-def _definition(group: str, kind: str, used: list[Resource]) -> tuple[Body, Prerequisite]:
+def _definition(
+    group: str, kind: str, used: list[Resource], known: Resource | None = None
+) -> tuple[Body, Prerequisite]:
     versions = sorted({str(r.body.get("apiVersion", "")).rpartition("/")[2] for r in used})
-    body = _definition_of(group, kind, versions, namespaced=bool(used[0].ref.namespace))
+    body = known.body if known else _definition_of(group, kind, versions, namespaced=bool(used[0].ref.namespace))
     served = ", ".join(f"{group}/{version}" for version in versions)
     why = f"{used[0].ref} is of this kind ({served} must be served) and no release defines it"
     return body, Prerequisite(f"CustomResourceDefinition/{body['metadata']['name']}", why)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -15,15 +13,16 @@ from seatrial.case import Case, Release
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
 from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.kinds.catalogue import CATALOGUE
-from seatrial.rehearsal import Plan, Played
+from seatrial.history import History, left_behind
+from seatrial.rehearsal import Plan
 from seatrial.resource import Body
 from seatrial.result import Prerequisite
-from seatrial.sources.chart import ChartSource, open_chart
+from seatrial.sources import git
 from seatrial.sources.manifests import read_manifests
-from seatrial.sources.rendering import render
-from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
-from seatrial.trial import Assumptions, Step, StorageClass, Trial, default_steps
+from seatrial.sources.stored import asked, read_history
+from seatrial.sources.values import ValueFlags
+from seatrial.staging import RENDERED, Opened, Setting, staged
+from seatrial.trial import Assumptions, Step, StorageClass, Trial, default_steps, steps_after
 
 KUBE_VERSION = "1.34"
 USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True)
@@ -31,7 +30,6 @@ USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default
 WAIT = "--wait"
 """The case of those who wait: CI pipelines, Flux, `--atomic`."""
 WAITING_STEPS = 2
-RENDERED = ("install", "upgrade")
 PLAYABLE = ("helm", "kubectl")
 
 
@@ -65,31 +63,48 @@ def plans(options: CheckOptions) -> Iterator[Planned]:
         if kind == "trial":
             if options.old:
                 raise CannotContinue(f"{path} is a trial file, which says its own steps: --from does not go with it")
-            trial = sources.read_trial(path)
             base = str(PurePath(path).parent)
+            yield from _of_trial(sources.read_trial(path), Opened(base, base), options)
         else:
-            trial = _default_trial(path, kind, options)
-            base = ""
-        yield from _of_trial(trial, base, options)
+            yield from _of_input(path, kind, options)
 
 
-def _default_trial(path: str, kind: str, options: CheckOptions) -> Trial:
+def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
+    """The default trial of a chart or of manifests."""
     engines = options.engines or ("helm" if kind == "chart" else "kubectl",)
     name = engines[0].partition("@")[0]
-    return Trial(engines=engines, steps=default_steps(path, options.old, engine=name))
+    opened = Opened("", path)
+    history = _history(path, opened, options) if name == "helm" else None
+    steps = default_steps(path, options.old, engine=name)
+    if history is not None:
+        steps = steps_after(path, history.current.number)
+    yield from _of_trial(Trial(engines=engines, steps=steps), opened, options, history)
 
 
-def _of_trial(trial: Trial, base: str, options: CheckOptions) -> Iterator[Planned]:
+def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
+    """The release that is deployed already, where `--from` names one: whatever is no chart."""
+    if not options.old or git.is_ref(options.old):
+        return None
+    kind = sources.kind_of(asked(options.old)[0])
+    if kind == "trial":
+        raise CannotContinue(f"{options.old} is a trial file: --from takes a chart, git:REF or a stored release")
+    if kind == "chart":
+        return None
+    usual = opened.chart(path).name
+    return read_history(options.old, name=options.release_name, namespace=options.namespace, usual=usual)
+
+
+def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Planned]:
     for engine in options.engines or trial.engines:
         name = engine.partition("@")[0]
         if name not in PLAYABLE:
             raise CannotContinue(f"the engine {engine} cannot be played yet; known are {', '.join(PLAYABLE)}")
-        opened = _Sources(base)
-        for case, variant in _cases(trial, opened, options, own=not base):
-            yield _planned(variant, name, case, opened, options)
+        for case, variant in _cases(trial, opened, options, own=not opened.base):
+            setting = _setting(variant, case, opened, options, history)
+            yield _planned(variant, name, setting, options)
 
 
-def _cases(trial: Trial, opened: _Sources, options: CheckOptions, *, own: bool) -> Iterator[tuple[str, Trial]]:
+def _cases(trial: Trial, opened: Opened, options: CheckOptions, *, own: bool) -> Iterator[tuple[str, Trial]]:
     """The plain one; each ci/*-values.yaml of the newest chart; and, where we chose the steps, those that wait."""
     yield "", trial
     newest = next((step for step in reversed(trial.steps) if step.action in RENDERED), None)
@@ -105,175 +120,80 @@ def _waiting(step: Step) -> Step:
     return replace(step, flags=(*step.flags, WAIT)) if step.action in RENDERED else step
 
 
-class _Sources:
-    """The charts and manifests of a trial, each opened once."""
-
-    def __init__(self, base: str) -> None:
-        self._base = base
-        self._charts: dict[str, ChartSource] = {}
-        self._releases: dict[tuple[str, bytes], Release] = {}
-
-    def path(self, source: str) -> str:
-        return source if source == "-" else str(PurePath(self._base, source))
-
-    def chart(self, source: str) -> ChartSource:
-        path = self.path(source)
-        if path not in self._charts:
-            self._charts[path] = open_chart(path)
-        return self._charts[path]
-
-    def render(self, chart: ChartSource, values: Body, **options: Any) -> Release:
-        """A release, rendered once however many steps and cases deploy it."""
-        key = (chart.path, msgspec.json.encode([values, options], order="sorted"))
-        if key not in self._releases:
-            self._releases[key] = render(chart, values, **options)
-        return self._releases[key]
-
-    def case_values(self, case: str) -> Body:
-        """The values that make a case, from whichever chart of the trial has them."""
-        texts = [chart.cases[case] for chart in self._charts.values() if case in chart.cases]
-        return values_in(texts[-1]) if texts else {}
-
-    @property
-    def first_name(self) -> str:
-        """The name under which the first chart of the trial is installed, where none is given."""
-        return next((chart.name for chart in self._charts.values()), "")
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        return tuple(name for chart in self._charts.values() for name in chart.missing_dependencies)
-
-
-def _planned(trial: Trial, engine: str, case: str, opened: _Sources, options: CheckOptions) -> Planned:
+def _setting(trial: Trial, case: str, opened: Opened, options: CheckOptions, history: History | None) -> Setting:
     kube_version = minor_of(options.kube_version or trial.assume.kubernetes)
-    setting = _Setting(
+    return Setting(
         opened=opened,
         case=case,
-        options=options,
-        namespace=options.namespace or trial.namespace,
-        release=options.release_name or trial.release,
+        values=options.values,
+        namespace=history.namespace if history else options.namespace or trial.namespace,
+        release=history.name if history else options.release_name or trial.release,
         kube_version=kube_version,
         api_versions=(*Discovery(kube_version).api_versions(), *options.api_versions),
+        history=history,
     )
-    played = tuple(_step(step, setting) for step in _flat(trial.steps))
-    releases = _with_rollbacks([release for _, release in played], [step for step, _ in played])
-    given = [release for release in releases if release is not None]
+
+
+def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions) -> Planned:
+    played = tuple(staged(trial.steps, setting))
+    history = setting.history
+    before = history.current.release if history else None
+    given = [release for release in (before, *(release for _, release in played)) if release is not None]
     if not any(release.resources or release.crds for release in given):
         raise NothingToCheck(
             f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
         )
-    taken = _taken_for_granted(given, setting)
-    assumed = (*_assumed(trial.assume, setting), *(body for body, _ in taken))
-    plan = Plan(tuple(step for step, _ in played), Case(case, releases), kube_version, assumed)
-    prerequisites = (*(prerequisite for _, prerequisite in taken), *outside.default_storage(given))
-    return Planned(engine, plan, prerequisites, opened.missing)
+    taken = _taken_for_granted(before, given, setting)
+    plan = Plan(
+        steps=tuple(step for step, _ in played),
+        case=Case(setting.case, tuple(release for _, release in played), before),
+        kube_version=setting.kube_version,
+        assumed=(*_assumed(trial.assume, setting, options), *(body for body, _ in taken)),
+        deployed=tuple(left_behind(history)) if history else (),
+        server_side=history is None or history.server_side,
+    )
+    prerequisites = (
+        *(_stored(history) if history else ()),
+        *(prerequisite for _, prerequisite in taken),
+        *outside.default_storage(given),
+    )
+    return Planned(engine, plan, prerequisites, setting.opened.missing)
 
 
-class _Setting(Struct, frozen=True):
-    """What holds for all steps of a plan."""
-
-    opened: _Sources
-    case: str
-    options: CheckOptions
-    namespace: str
-    release: str
-    kube_version: str
-    api_versions: tuple[str, ...]
+def _stored(history: History) -> Iterator[Prerequisite]:
+    current = history.current
+    record = f"Secret/{history.namespace}/sh.helm.release.v1.{history.name}.v{current.number}"
+    why = f"read from {history.source} ({current.status}); what it describes is taken to be in the cluster as it says"
+    yield Prerequisite(record, why)
 
 
-def _flat(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps, those of a rebuild among them; the first of these starts on an empty cluster."""
-    for step in steps:
-        if step.action != "rebuild":
-            yield step
-            continue
-        first, *rest = _flat(step.steps)
-        yield replace(first, fresh=True)
-        yield from rest
-
-
-def _step(step: Step, setting: _Setting) -> tuple[Played, Release | None]:
-    namespace = step.namespace or setting.namespace
-    opened = setting.opened
-    if step.action in RENDERED:
-        chart = opened.chart(step.source)
-        flags = setting.options.values
-        files = (*map(opened.path, step.values), *flags.files)
-        given = merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
-        values = merged(opened.case_values(setting.case), given)
-        name = step.release or setting.release or chart.name
-        release = opened.render(
-            chart,
-            values,
-            release=name,
-            namespace=namespace,
-            is_upgrade=step.action == "upgrade",
-            kube_version=f"v{setting.kube_version}.0",
-            api_versions=setting.api_versions,
-        )
-        return Played(step, name, namespace, chart.load, values), release
-    if step.action == "apply":
-        release = read_manifests(opened.path(step.source), namespace=namespace)
-        return Played(step, "", namespace, objects=tuple(r.body for r in release.resources)), release
-    if step.action == "delete":
-        return Played(step, "", namespace, objects=tuple(_deleted(step, setting))), None
-    return Played(step, step.release or setting.release or opened.first_name, namespace), None
-
-
-def _deleted(step: Step, setting: _Setting) -> Iterator[Body]:
-    """What `delete` names: an object `Kind/namespace/name`, or a file of objects."""
-    parts = step.source.split("/")
-    kinds = [entry for entry in CATALOGUE.values() if entry.kind == parts[0]]
-    if not kinds:
-        path = setting.opened.path(step.source)
-        release = read_manifests(path, namespace=step.namespace or setting.namespace)
-        yield from (resource.body for resource in release.resources)
-        return
-    entry = kinds[0]
-    if len(parts) != (3 if entry.namespaced else 2):
-        shape = "Kind/namespace/name" if entry.namespaced else "Kind/name"
-        raise CannotContinue(f"delete {step.source}: a {entry.kind} is named {shape}")
-    kind = Discovery(setting.kube_version).of_kind(entry.group, entry.kind)
-    if kind is None:
-        raise CannotContinue(f"delete {step.source}: Kubernetes {setting.kube_version} serves no {entry.kind}")
-    meta = {"name": parts[-1], "namespace": parts[1]} if entry.namespaced else {"name": parts[-1]}
-    yield {"apiVersion": kind.api_version, "kind": entry.kind, "metadata": meta}
-
-
-def _with_rollbacks(releases: list[Release | None], steps: list[Played]) -> tuple[Release | None, ...]:
-    """A rollback deploys the release of the revision that it goes back to."""
-    filled = list(releases)
-    revisions: list[int] = []
-    for index, played in enumerate(steps):
-        match played.step.action:
-            case "install" | "upgrade":
-                revisions.append(index)
-            case "rollback":
-                wanted = played.step.revision or len(revisions) - 1
-                if 0 < wanted <= len(revisions):
-                    filled[index] = filled[revisions[wanted - 1]]
-                revisions.append(index)
-            case "uninstall":
-                revisions.clear()
-    return tuple(filled)
-
-
-def _taken_for_granted(releases: list[Release], setting: _Setting) -> list[tuple[Body, Prerequisite]]:
+def _taken_for_granted(
+    before: Release | None, releases: list[Release], setting: Setting
+) -> list[tuple[Body, Prerequisite]]:
+    """What was deployed before has found its kinds and namespaces, whatever the releases to come bring."""
     objects = outside.objects(releases)
-    return [
+    earlier = [before] if before else []
+    crds = [crd for release in releases for crd in release.crds]
+    taken = (
+        *outside.definitions(earlier, crds),
         *outside.definitions(releases),
         *outside.namespaces(releases, [setting.namespace], objects),
+        *outside.namespaces(earlier, []),
         *objects,
-    ]
+    )
+    first: dict[str, tuple[Body, Prerequisite]] = {}
+    for body, prerequisite in taken:
+        first.setdefault(prerequisite.object, (body, prerequisite))
+    return list(first.values())
 
 
-def _assumed(assume: Assumptions, setting: _Setting) -> Iterator[Body]:
+def _assumed(assume: Assumptions, setting: Setting, options: CheckOptions) -> Iterator[Body]:
     """What the trial file and the flags say is in the cluster."""
     served = Discovery(setting.kube_version).api_versions()
-    yield from outside.from_api_versions(setting.options.api_versions, served)
+    yield from outside.from_api_versions(options.api_versions, served)
     for path in (*assume.crds, *assume.objects):
         yield from (r.body for r in read_manifests(setting.opened.path(path), namespace=setting.namespace).resources)
-    for path in setting.options.assume:
+    for path in options.assume:
         yield from (r.body for r in read_manifests(path, namespace=setting.namespace).resources)
     for storage_class in assume.storage_classes or (USUAL_STORAGE,):
         annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}

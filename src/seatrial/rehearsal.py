@@ -64,6 +64,10 @@ class Plan(Struct, frozen=True):
     kube_version: str = "1.34"
     assumed: tuple[Body, ...] = ()
     """Objects that are in the cluster before the first step."""
+    deployed: tuple[Body, ...] = ()
+    """What Helm has put there before, in its order; not on a cluster that is rebuilt."""
+    server_side: bool = True
+    """Whether Helm had the server merge what it has put there."""
 
 
 def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> Rehearsal:
@@ -74,7 +78,9 @@ def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> R
     for first, steps in _clusters(plan.steps):
         cluster = Cluster(plan.kube_version, schedule, seed)
         assume(cluster, plan.assumed)
-        with Server(cluster, actor=engine) as server:
+        if not first:
+            _deployed(cluster, plan)
+        with Server(cluster, actor=engine, calls_itself=helmsdk.CALLS_ITSELF) as server:
             for index, played in enumerate(steps, start=first):
                 results.append(_play(cluster, server, plan, index, played, engine))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
@@ -240,6 +246,35 @@ def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
         reply = cluster.request(create)
         if reply.code >= 400 and reply.body["reason"] != "AlreadyExists":
             raise CannotContinue(f"assume {kind.kind}/{name_of(body)}: {reply.body['message']}")
+        cluster.settle()
+
+
+def _deployed(cluster: Cluster, plan: Plan) -> None:
+    """Put into a cluster what Helm left there in an earlier life of the release."""
+    for body in plan.deployed:
+        api_version, name = str(body.get("apiVersion", "")), str(body.get("kind", ""))
+        group = group_of(api_version)
+        # What was stored under a version that is no longer served is still there, under another one.
+        kind = cluster.discovery.of_kind(group, name, version_of(api_version)) or cluster.discovery.of_kind(group, name)
+        if kind is None:
+            continue
+        verb, patch_type = REQUESTS["apply" if plan.server_side else "create"]
+        request = Request(
+            verb=verb,
+            group=kind.group,
+            version=kind.version,
+            plural=kind.plural,
+            namespace=str(metadata(body).get("namespace") or "default") if kind.namespaced else "",
+            name=name_of(body) if patch_type else "",
+            body={**body, "apiVersion": kind.api_version},
+            patch_type=patch_type,
+            field_manager=helm.NAME,
+            actor=helm.NAME,
+        )
+        reply = cluster.request(request)
+        if reply.code >= 400 and kind.api_version == api_version:
+            stored = f"the stored {kind.kind}/{name_of(body)}"
+            raise CannotContinue(f"put {stored} into the cluster: {reply.body['message']}")
         cluster.settle()
 
 

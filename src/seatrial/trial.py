@@ -117,6 +117,14 @@ def default_steps(source: str, old: str, *, engine: str) -> tuple[Step, ...]:
     return (Step(first, old), Step(again, source), Step(again, source), back, leave, Step(first, source))
 
 
+def steps_after(source: str, revision: int) -> tuple[Step, ...]:
+    """The trial of a chart whose release is deployed already, in that revision."""
+    return (
+        *(Step("upgrade", source), Step("upgrade", source)),
+        *(Step("rollback", revision=revision), Step("uninstall"), Step("install", source)),
+    )
+
+
 def parse(data: Any, *, place: str) -> Trial:
     """Read a trial file's content; `place` names it in what we say."""
     written = _converted(data, _Written, place)

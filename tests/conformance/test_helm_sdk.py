@@ -180,3 +180,13 @@ def test_client_side_install_creates_rather_than_applies(helm: Helm) -> None:
     helm.install(helm.chart(cm=CONFIG), server_side_apply=False)
     verbs = {event.verb for event in helm.cluster.timeline() if event.object.name == "app"}
     assert verbs == {"create"}
+
+
+def test_fields_are_helms_whatever_program_runs_it(tmp_path: Path) -> None:
+    cluster = Cluster()
+    with Server(cluster, actor="helm", calls_itself=helmsdk.CALLS_ITSELF) as server:
+        helm = Helm(cluster, server, tmp_path / "demo")
+        helm.install(helm.chart(cm=CONFIG))
+    body = cluster.store.get(Ref("ConfigMap", "default", "app"))
+    assert body is not None
+    assert [entry["manager"] for entry in body["metadata"]["managedFields"]] == ["helm"]

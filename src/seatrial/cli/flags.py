@@ -41,7 +41,8 @@ class Release:
     """What to rehearse, and with which values."""
 
     old: Annotated[str, flag("--from", group=REHEARSAL, value="OLD")] = ""
-    """The previous revision: install OLD, upgrade to the input and again, roll back, uninstall, install."""
+    """The previous revision: a chart, git:REF[:FOLDER], or a deployed release (its Secrets, helm get all, rendered
+    YAML; FILE@REVISION). Install OLD, upgrade to the input and again, roll back, uninstall, install."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
     """Who deploys: helm, kubectl; may be repeated. Without it, what the input implies."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""

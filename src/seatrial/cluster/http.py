@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 import time
@@ -35,10 +36,12 @@ LAST_CHUNK = b"0\r\n\r\n"
 class Server:
     """One cluster on one port of loopback, until it is closed."""
 
-    def __init__(self, cluster: Cluster, *, port: int = 0, actor: str = "") -> None:
+    def __init__(self, cluster: Cluster, *, port: int = 0, actor: str = "", calls_itself: str = "") -> None:
         self.cluster = cluster
         self.actor = actor
         """Who speaks, where the caller knows better than the client's user agent."""
+        self._own_name = re.compile(rf"\bfieldManager={re.escape(calls_itself)}(?=&|$)") if calls_itself else None
+        """How the client names itself as a field manager where that is not who speaks: after the program it is in."""
         self.content: Callable[[Body], bool] = _never
         """When the client that speaks stops waiting for an object: the lazy cluster does not move for such a one."""
         self.refusing = False
@@ -93,6 +96,10 @@ class Server:
     def stir(self) -> None:
         """Something was asked or told just now."""
         self._last_heard = (time.monotonic(), time.process_time())
+
+    def renamed(self, query: str) -> str:
+        """A query with the name of who speaks in the place of that of its program."""
+        return self._own_name.sub(f"fieldManager={self.actor}", query) if self._own_name else query
 
     def waited_for(self) -> list[Ref]:
         """What clients wait for: the objects of their open watches, or what one keeps asking for."""
@@ -226,7 +233,7 @@ class Connection(asyncio.Protocol):
         accept = headers.get(b"accept", b"").decode("latin-1")
         cluster = self.server.cluster
         try:
-            query = Query(query_text)
+            query = Query(self.server.renamed(query_text))
             user = rbac.user_of(cluster, headers)
             if method == "GET" and query.flag("watch"):
                 if self.server.refusing:

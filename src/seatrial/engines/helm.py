@@ -48,6 +48,7 @@ FLAGS: dict[str, Body] = {
     "--create-namespace": {"create_namespace": True},
     "--reuse-values": {"reuse_values": True},
     "--reset-values": {"reset_values": True},
+    "--reset-then-reuse-values": {"reset_then_reuse_values": True},
     "--keep-history": {"keep_history": True},
     "--disable-openapi-validation": {"disable_openapi_validation": True},
 }

@@ -1,4 +1,4 @@
-"""What the user gives us becomes releases. The only package that reads files."""
+"""What the user gives us becomes releases. The only package that reads files or starts processes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal
 from seatrial import trial
 from seatrial.errors import CannotContinue
 from seatrial.resource import Place
+from seatrial.sources import git
 from seatrial.sources.chartfiles import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
 from seatrial.text import Text
@@ -78,12 +79,20 @@ def _text_of(file: str) -> Text | None:
     archive, colon, _ = file.partition(".tgz:")
     doing = "read the file again"
     try:
+        if git.is_ref(file):
+            return _text_at(file, doing)
         if not colon:
             return read_text(file, doing)
         named = f"{archive}.tgz"
         return _text_within(read_archive(read_bytes(named, doing), named), file)
     except CannotContinue:
         return None
+
+
+def _text_at(file: str, doing: str) -> Text | None:
+    tree, path = git.located(file, "")
+    content = git.files_in(tree, path).get("")
+    return None if content is None else as_text(file, content, doing)
 
 
 def _text_within(chart: ChartFiles, file: str) -> Text | None:

@@ -1,4 +1,4 @@
-"""Helm charts: a folder or a .tgz becomes a chart that Helm can render and install from memory. Renders nothing."""
+"""Helm charts: a folder, a .tgz or a commit becomes a chart that Helm can render from memory. Renders nothing."""
 
 from __future__ import annotations
 
@@ -6,15 +6,29 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.helmsdk import Chart, HelmError
-from seatrial.sources.chartfiles import CHART_BYTES_MAX, ChartFiles, archived, read_archive, read_folder, with_file
+from seatrial.resource import Body
+from seatrial.sources import git
+from seatrial.sources.chartfiles import (
+    CHART_BYTES_MAX,
+    ChartFiles,
+    archived,
+    read_archive,
+    read_commit,
+    read_folder,
+    with_file,
+)
 from seatrial.sources.dependencies import CHART_FILE, dependencies_of, described, gathered
 from seatrial.sources.files import as_text, read_bytes, shown
+from seatrial.sources.values import values_in
 from seatrial.text import Text
+
+VALUES_FILE = "values.yaml"
 
 _CASE = re.compile(r"ci/[^/]*-values\.yaml")
 """Where chart-testing (`ct`) looks for the values a chart is tested with."""
@@ -50,8 +64,9 @@ class TemplateFile(Struct, frozen=True):
     text: Text
 
 
-def open_chart(path: str) -> ChartSource:
-    files = read_folder(path) if Path(path).is_dir() else _read_archive(path)
+def open_chart(path: str, beside: str = "") -> ChartSource:
+    """The chart that a path names, or `git:REF`: that at `beside`, as it was; `git:REF:path`: another of that time."""
+    files = _files(path, beside)
     if CHART_FILE not in files.files:
         raise CannotContinue(f"{shown(path)}: open the chart: Chart.yaml file is missing")
     source = _source(path, files)
@@ -71,6 +86,18 @@ def with_texts(source: ChartSource, texts: Mapping[str, str]) -> ChartSource:
     changed = _source(source.path, files)
     missing = dict.fromkeys((*source.missing_dependencies, *changed.missing_dependencies))
     return replace(changed, missing_dependencies=tuple(missing))
+
+
+def own_values(source: ChartSource) -> Body:
+    """The values that the chart itself brings."""
+    content = source.files.files.get(VALUES_FILE, b"")
+    return values_in(as_text(source.files.shown + VALUES_FILE, content, "read the values of the chart"))
+
+
+def with_own_values(source: ChartSource, values: Body) -> ChartSource:
+    """The chart as it would be if it brought these."""
+    files = with_file(source.files, (), VALUES_FILE, msgspec.json.encode(values))
+    return replace(source, files=files, archive=archived(files, source.name))
 
 
 def find_file(files: ChartFiles, rendered: str) -> TemplateFile | None:
@@ -114,6 +141,17 @@ def _replaced(chart: ChartFiles, texts: Mapping[str, str]) -> tuple[set[str], Ch
     return known, replace(chart, files=files, subcharts=subcharts)
 
 
+def _files(path: str, beside: str) -> ChartFiles:
+    if not git.is_ref(path):
+        return read_folder(path) if Path(path).is_dir() else _read_archive(path)
+    tree, folder = git.located(path, beside)
+    files = read_commit(tree, folder)
+    if not files.files:
+        where = f"there is no {folder} at {tree.ref}"
+        raise CannotContinue(f"{path}: {where}; if the chart was elsewhere then: git:{tree.ref}:FOLDER")
+    return files
+
+
 def _read_archive(path: str) -> ChartFiles:
     data = read_bytes(path, "open the chart", CHART_BYTES_MAX)
     try:
@@ -141,7 +179,7 @@ def _source(path: str, files: ChartFiles) -> ChartSource:
 def _cases(files: ChartFiles) -> dict[str, Text]:
     """The values of `ci/`, which a .helmignore often keeps out of the chart itself."""
     found = {path: content for path, content in files.files.items() if _CASE.fullmatch(path)}
-    if files.folder:
+    if files.folder and files.tree is None:
         paths = Path(files.folder, "ci").glob("*-values.yaml")
         found = {f"ci/{path.name}": read_bytes(str(path), "read the values file") for path in paths}
     return {name: as_text(files.shown + name, found[name], "read the values file") for name in sorted(found)}

@@ -1,4 +1,4 @@
-"""The files of a chart and of the charts within it, from a folder or an archive. Knows nothing of templates or values.
+"""The files of a chart and of the charts within it: of a folder, an archive or a commit. Knows no templates or values.
 
 Limits and refusals are those of Helm's own loaders (pkg/chart/loader/archive and pkg/chart/v2/loader of 4.2), so that
 what is read here is what Helm would load.
@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.errors import CannotContinue
-from seatrial.sources import helmignore
+from seatrial.sources import git, helmignore
 from seatrial.sources.files import as_text, project_of, reason, refuse_escape, shown
 
 FILE_BYTES_MAX = 5 * 1024 * 1024
@@ -40,7 +40,9 @@ class ChartFiles(Struct, frozen=True):
     files: Mapping[str, bytes]
     subcharts: Mapping[str, ChartFiles] = {}
     folder: str = ""
-    """Where it is on disk; empty in an archive."""
+    """Where it is on disk, or in its commit; empty in an archive."""
+    tree: git.Tree | None = None
+    """The commit that it was read from."""
 
 
 def read_folder(folder: str) -> ChartFiles:
@@ -60,6 +62,17 @@ def read_folder(folder: str) -> ChartFiles:
         if len(found) > FILES_MAX:
             raise CannotContinue(f"{shown(folder)}: read the chart: more than {FILES_MAX} files; see .helmignore")
     return _assembled(found, prefix, shown(folder), left)
+
+
+def read_commit(tree: git.Tree, folder: str) -> ChartFiles:
+    """The chart in a folder of a commit, less what its .helmignore of that time keeps out."""
+    prefix = tree.shown("" if folder == "." else f"{folder}/")
+    found = {name: content.removeprefix(_BOM) for name, content in git.files_in(tree, folder).items()}
+    ignore = found.get(helmignore.FILE)
+    text = None if ignore is None else as_text(prefix + helmignore.FILE, ignore, "read the rules")
+    rules = helmignore.rules(text)
+    kept = {name: found[name] for name in sorted(found, key=str.encode) if not _ignored(rules, name)}
+    return _in_commit(_assembled(kept, prefix, folder, CHART_BYTES_MAX), tree)
 
 
 def read_archive(data: bytes, named: str, left: int = CHART_BYTES_MAX) -> ChartFiles:
@@ -95,6 +108,19 @@ class _Reading(Struct, frozen=True):
     prefix: str
     rules: tuple[helmignore.Rule, ...]
     project: Path
+
+
+def _ignored(rules: tuple[helmignore.Rule, ...], name: str) -> bool:
+    parts = name.split("/")
+    above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+    return helmignore.ignored(rules, name, folder=False) or any(
+        helmignore.ignored(rules, parent, folder=True) for parent in above
+    )
+
+
+def _in_commit(chart: ChartFiles, tree: git.Tree) -> ChartFiles:
+    subcharts = {entry: _in_commit(subchart, tree) for entry, subchart in chart.subcharts.items()}
+    return replace(chart, tree=tree, subcharts=subcharts)
 
 
 def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading) -> Iterator[tuple[str, Path]]:

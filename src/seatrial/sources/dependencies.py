@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body, Place, listed
-from seatrial.sources.chartfiles import ChartFiles, read_folder, with_file
+from seatrial.sources.chartfiles import ChartFiles, read_commit, read_folder, with_file
 from seatrial.sources.files import as_text, shown
 from seatrial.text import edited
 from seatrial.yamlfile import Document, parse, without_items
@@ -108,14 +108,24 @@ def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ..
     if not chart.folder or not repository.startswith(_LOCAL):
         return None
     folder = shown(str(Path(chart.folder, repository.removeprefix(_LOCAL))))
-    if not Path(folder, CHART_FILE).is_file():
+    if chart.tree is None and not Path(folder, CHART_FILE).is_file():
         return None
     if Path(folder).resolve() in trail:
         raise CannotContinue(
             f"{_place(chart, index)}: the dependency {entry.get('name')} leads back to {folder}: a cycle"
         )
-    found = read_folder(folder)
-    return found if described(found).get("name") == entry.get("name") else None
+    found = _read(chart, folder)
+    return found if found and described(found).get("name") == entry.get("name") else None
+
+
+def _read(beside: ChartFiles, folder: str) -> ChartFiles | None:
+    """The chart in a folder, of the same time as the one beside it."""
+    if beside.tree is None:
+        return read_folder(folder)
+    if folder.startswith(("..", "/")):
+        return None
+    found = read_commit(beside.tree, folder)
+    return found if CHART_FILE in found.files else None
 
 
 def _called(entry: Body) -> str:

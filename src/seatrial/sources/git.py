@@ -1,0 +1,153 @@
+"""Files of a git checkout as they were at a commit. Asks git and changes nothing; knows nothing of charts.
+
+No hook, filter or pager of the checkout runs, and nothing is fetched: a blob is read as git stores it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from seatrial.errors import CannotContinue
+from seatrial.sources.files import shown
+
+PREFIX = "git:"
+TIMEOUT_SECONDS = 60
+BYTES_MAX = 100 * 1024 * 1024
+FILES_MAX = 10_000
+LINKS_MAX = 20
+"""Links followed one after another, before they are taken for a circle."""
+
+_SAFE = (
+    *("--no-pager", "--no-optional-locks", "--literal-pathspecs"),
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
+)
+_REF = re.compile(r"[^-\s:][^\s:\x00-\x1f\x7f]*")
+_LINK, _SUBMODULE = "120000", "160000"
+
+
+class Tree(Struct, frozen=True):
+    """One commit of one checkout."""
+
+    top: str
+    """The folder that holds the checkout."""
+    ref: str
+    """As the user typed it."""
+    commit: str
+
+    def shown(self, path: str) -> str:
+        """A path of this commit as the user would type it; elsewhere than in the checkout, with its folder."""
+        here = PREFIX if Path.cwd().resolve().is_relative_to(self.top) else f"{self.top}@"
+        return f"{here}{self.ref}:{path}"
+
+
+def is_ref(source: str) -> bool:
+    """Whether a source is `git:REF` or `git:REF:path`."""
+    return source.startswith(PREFIX)
+
+
+def located(source: str, beside: str) -> tuple[Tree, str]:
+    """The commit that `git:REF` names and the path in it: the one given, from the top, or that of `beside` today."""
+    ref, colon, path = source.removeprefix(PREFIX).partition(":")
+    if not _REF.fullmatch(ref):
+        raise CannotContinue(f"{source}: git:REF names a branch, tag or commit, and {ref!r} can be none of them")
+    folder = Path(beside or ".")
+    folder = folder if folder.is_dir() else folder.parent
+    top = _asked(folder, "rev-parse", "--show-toplevel", source=source).decode().rstrip("\n")
+    commit = _commit(top, ref, source)
+    own = posixpath.normpath(path) if colon and path else Path(beside or ".").resolve().relative_to(top).as_posix()
+    if own.startswith(("../", "/")) or own == "..":
+        raise CannotContinue(f"{source}: the path leads out of the checkout {top}")
+    return Tree(top, ref, commit), own
+
+
+def files_in(tree: Tree, folder: str) -> dict[str, bytes]:
+    """The files below a folder of a commit, by their paths in it, links followed as far as they stay in the commit."""
+    entries = {name: (oid, size) for name, oid, size in _entries(tree, folder, "", LINKS_MAX)}
+    if len(entries) > FILES_MAX:
+        raise CannotContinue(f"{tree.shown(folder)}: read the files: more than {FILES_MAX}")
+    if sum(size for _, size in entries.values()) > BYTES_MAX:
+        raise CannotContinue(f"{tree.shown(folder)}: read the files: larger than the maximum of {BYTES_MAX} bytes")
+    contents = _blobs(tree, [oid for oid, _ in entries.values()])
+    return dict(zip(entries, contents, strict=True))
+
+
+def _entries(tree: Tree, folder: str, inside: str, links: int) -> Iterator[tuple[str, str, int]]:
+    """Name, object and size of every file; `inside` is where the folder stands in the one that was asked for."""
+    where = () if folder == "." else ("--", folder)
+    listing = _asked(Path(tree.top), "ls-tree", "-r", "-l", "-z", "--full-tree", tree.commit, *where)
+    for line in filter(None, listing.decode(errors="surrogateescape").split("\0")):
+        about, _, path = line.partition("\t")
+        mode, _, oid, size = about.split()
+        below = posixpath.relpath(path, folder)
+        name = inside if below == "." else posixpath.join(inside, below)
+        if mode == _LINK:
+            yield from _linked(tree, path, oid, name, links)
+        elif mode != _SUBMODULE:
+            yield name, oid, int(size)
+
+
+def _linked(tree: Tree, path: str, oid: str, name: str, links: int) -> Iterator[tuple[str, str, int]]:
+    (content,) = _blobs(tree, [oid])
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), content.decode(errors="surrogateescape")))
+    if target.startswith(("../", "/")) or target in ("..", "."):
+        raise CannotContinue(f"{tree.shown(path)}: the link leads out of the checkout; seatrial does not follow it")
+    if not links:
+        raise CannotContinue(f"{tree.shown(path)}: the link leads back to a folder that holds it")
+    yield from _entries(tree, target, name, links - 1)
+
+
+def _blobs(tree: Tree, oids: list[str]) -> Iterator[bytes]:
+    said = _asked(Path(tree.top), "cat-file", "--batch", given="".join(f"{oid}\n" for oid in oids).encode())
+    start = 0
+    for oid in oids:
+        end = said.index(b"\n", start)
+        _, _, size = said[start:end].decode().rpartition(" ")
+        if not size.isdigit():
+            raise CannotContinue(f"{tree.shown('')}: read the object {oid}: it is not in this clone")
+        start = end + 1 + int(size) + 1
+        yield said[end + 1 : start - 1]
+
+
+def _commit(top: str, ref: str, source: str) -> str:
+    named = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    done = _run(Path(top), named, source)
+    if done.returncode == 0:
+        return done.stdout.decode().strip()
+    shallow = _asked(Path(top), "rev-parse", "--is-shallow-repository").strip() == b"true"
+    hint = "; it is a shallow clone: git fetch --unshallow --tags" if shallow else ""
+    raise CannotContinue(f"{source}: there is no {ref} in the git checkout {shown(top)}{hint}")
+
+
+def _asked(folder: Path, *arguments: str, given: bytes = b"", source: str = "") -> bytes:
+    done = _run(folder, arguments, source or PREFIX, given)
+    if done.returncode == 0:
+        return done.stdout
+    words = done.stderr.decode(errors="replace").strip().partition("\n")[0].removeprefix("fatal: ")
+    place = source or shown(str(folder))
+    if "not a git repository" in words:
+        raise CannotContinue(f"{place}: {shown(str(folder))} is in no git checkout")
+    raise CannotContinue(f"{place}: ask git for {arguments[0]}: {words}")
+
+
+def _run(
+    folder: Path, arguments: tuple[str, ...], source: str, given: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    # What a hook tells git by its environment is about another checkout, or an index that is being written.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or "CONFIG" in name}
+    quiet = {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    command = ["git", *_SAFE, "-C", str(folder), *arguments]
+    try:
+        return subprocess.run(
+            command, input=given, capture_output=True, env=quiet, timeout=TIMEOUT_SECONDS, check=False
+        )
+    except FileNotFoundError:
+        raise CannotContinue(f"{source}: git is needed for this, and there is none on the PATH") from None
+    except subprocess.TimeoutExpired:
+        raise CannotContinue(f"{source}: git {arguments[0]} took longer than {TIMEOUT_SECONDS} s") from None

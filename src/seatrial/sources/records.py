@@ -1,0 +1,108 @@
+"""Helm's release records, decoded: base64, gzip, JSON. Knows nothing of the objects in them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import zlib
+
+import msgspec
+from msgspec import Struct
+
+from seatrial.errors import CannotContinue
+from seatrial.history import RECORD
+from seatrial.resource import Body, Place, dig, labels_of, name_of
+
+BYTES_MAX = 100 * 1024 * 1024
+"""Of all records of a file, decoded. A Secret holds a megabyte; zipped zeros may become a thousand."""
+
+_BASE64 = re.compile(rb"[A-Za-z0-9+/=]+")
+_GZIP = b"\x1f\x8b\x08"
+_LAYERS_MAX = 2
+"""A Secret as the API shows it is coded twice, once by Helm; a ConfigMap once."""
+
+
+class _Shape(Struct, frozen=True):
+    """What Helm itself could not do without."""
+
+    name: str
+    version: int
+    namespace: str = ""
+    manifest: str = ""
+    info: Body | None = None
+    chart: Body | None = None
+    config: Body | None = None
+    hooks: list[Body] | None = None
+
+
+def is_record(body: Body) -> bool:
+    """Whether an object is one of Helm's records, by either of its storage drivers."""
+    if body.get("kind") == "Secret":
+        return body.get("type") == RECORD
+    return body.get("kind") == "ConfigMap" and labels_of(body).get("owner") == "helm" and "release" in _data(body)
+
+
+def record_in(body: Body, place: Place, left: int = BYTES_MAX) -> tuple[Body, int]:
+    """The record in a Secret or ConfigMap, and how many bytes it took of those that are left."""
+    doing = f"{place}: read the stored release {name_of(body)}"
+    coded = _data(body).get("release")
+    if not isinstance(coded, str) or not coded:
+        raise CannotContinue(f"{doing}: it has no data.release")
+    raw = _unzipped(_decoded(coded, doing), doing, left)
+    return checked(raw, doing), len(raw)
+
+
+def checked(raw: bytes, doing: str) -> Body:
+    """A record, if these bytes are one."""
+    try:
+        record = msgspec.json.decode(raw)
+        msgspec.convert(record, _Shape)
+    except msgspec.ValidationError as wrong:
+        raise CannotContinue(f"{doing}: not a Helm release: {_plain(wrong)}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+        raise CannotContinue(f"{doing}: the data is no JSON: {wrong}") from None
+    found: Body = record
+    return found
+
+
+def _data(body: Body) -> Body:
+    data = dig(body, "data")
+    return data if isinstance(data, dict) else {}
+
+
+def _decoded(coded: str, doing: str) -> bytes:
+    raw = "".join(coded.split()).encode(errors="surrogateescape")
+    for layer in range(_LAYERS_MAX):
+        if layer and not _BASE64.fullmatch(raw):
+            break
+        try:
+            raw = base64.b64decode(raw, validate=True)
+        except binascii.Error as wrong:
+            raise CannotContinue(f"{doing}: the data is cut off or no base64: {wrong}") from None
+        if raw.startswith((_GZIP, b"{")):
+            break
+    return raw
+
+
+def _unzipped(raw: bytes, doing: str, left: int) -> bytes:
+    if raw.startswith(b"{"):
+        return raw  # Helm takes that too: it is how it wrote its records once.
+    if not raw.startswith(_GZIP):
+        raise CannotContinue(f"{doing}: the data is not gzip")
+    unzip = zlib.decompressobj(wbits=31)
+    try:
+        found = unzip.decompress(raw, left + 1)
+    except zlib.error as wrong:
+        raise CannotContinue(f"{doing}: the gzip data is damaged: {wrong}") from None
+    if len(found) > left:
+        raise CannotContinue(f"{doing}: unzipped it is larger than the maximum of {BYTES_MAX} bytes")
+    if not unzip.eof:
+        raise CannotContinue(f"{doing}: the gzip data is cut off")
+    return found
+
+
+def _plain(wrong: msgspec.ValidationError) -> str:
+    sentence, _, path = str(wrong).partition(" - at `$")
+    at = path.rstrip("`").lstrip(".")
+    return f"{at}: {sentence}" if at else sentence

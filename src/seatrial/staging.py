@@ -1,0 +1,172 @@
+"""The steps of a trial, with everything an engine needs to play them: charts opened, values merged, releases rendered.
+
+Knows nothing of what is assumed to be in the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.case import Release
+from seatrial.cluster.discovery import Discovery
+from seatrial.errors import CannotContinue
+from seatrial.history import History
+from seatrial.kinds.catalogue import CATALOGUE
+from seatrial.past import Past
+from seatrial.rehearsal import Played
+from seatrial.resource import Body
+from seatrial.sources import git
+from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own_values
+from seatrial.sources.manifests import read_manifests
+from seatrial.sources.rendering import render
+from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
+from seatrial.trial import Step
+
+RENDERED = ("install", "upgrade")
+
+
+class Opened:
+    """The charts and manifests of a trial, each opened once."""
+
+    def __init__(self, base: str, beside: str) -> None:
+        """Paths are relative to `base`; `git:REF` is about the checkout that holds `beside`."""
+        self.base = base
+        self._beside = beside
+        self._charts: dict[str, ChartSource] = {}
+        self._releases: dict[tuple[str, bytes], Release] = {}
+
+    def path(self, source: str) -> str:
+        return source if source == "-" or git.is_ref(source) else str(PurePath(self.base, source))
+
+    def chart(self, source: str) -> ChartSource:
+        path = self.path(source)
+        if path not in self._charts:
+            self._charts[path] = open_chart(path, self._beside)
+        return self._charts[path]
+
+    def render(self, chart: ChartSource, values: Body, **options: Any) -> Release:
+        """A release, rendered once however many steps and cases deploy it."""
+        key = (chart.path, msgspec.json.encode([values, options], order="sorted"))
+        if key not in self._releases:
+            self._releases[key] = render(chart, values, **options)
+        return self._releases[key]
+
+    def case_values(self, case: str) -> Body:
+        """The values that make a case, from whichever chart of the trial has them."""
+        texts = [chart.cases[case] for chart in self._charts.values() if case in chart.cases]
+        return values_in(texts[-1]) if texts else {}
+
+    @property
+    def first_name(self) -> str:
+        """The name under which the first chart of the trial is installed, where none is given."""
+        return next((chart.name for chart in self._charts.values()), "")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(name for chart in self._charts.values() for name in chart.missing_dependencies)
+
+
+class Setting(Struct, frozen=True):
+    """What holds for all steps of a plan."""
+
+    opened: Opened
+    case: str
+    values: ValueFlags
+    namespace: str
+    release: str
+    kube_version: str
+    api_versions: tuple[str, ...]
+    history: History | None = None
+
+
+def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Release | None]]:
+    """Every step, those of a rebuild among them, and the release that it deploys."""
+    past = Past(setting.history)
+    for step in _flat(steps):
+        if step.fresh:
+            past = Past(None)
+        if step.action in RENDERED:
+            yield _rendered(step, setting, past)
+        elif step.action in ("apply", "delete"):
+            yield _others(step, setting)
+        else:
+            yield _without_chart(step, setting, past)
+
+
+def _flat(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, those of a rebuild among them; the first of these starts on an empty cluster."""
+    for step in steps:
+        if step.action != "rebuild":
+            yield step
+            continue
+        first, *rest = _flat(step.steps)
+        yield replace(first, fresh=True)
+        yield from rest
+
+
+def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release]:
+    opened, flags = setting.opened, setting.values
+    chart = opened.chart(step.source)
+    namespace = step.namespace or setting.namespace
+    name = step.release or setting.release or chart.name
+    files = (*map(opened.path, step.values), *flags.files)
+    given = merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
+    given = merged(opened.case_values(setting.case), given)
+    if not given and setting.history:
+        given = setting.history.current.release.values  # Helm keeps them, and who installs again gives them again.
+    values, defaults = past.values(name, namespace, given, step)
+    release = opened.render(
+        chart if defaults is None else with_own_values(chart, defaults),
+        values,
+        release=name,
+        namespace=namespace,
+        is_upgrade=step.action == "upgrade",
+        kube_version=f"v{setting.kube_version}.0",
+        api_versions=setting.api_versions,
+    )
+    past.deploy(release, own_values(chart) if defaults is None else defaults)
+    return Played(step, name, namespace, chart.load, given), release
+
+
+def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:
+    """What people do without Helm."""
+    namespace = step.namespace or setting.namespace
+    if step.action == "delete":
+        return Played(step, "", namespace, objects=tuple(_deleted(step, setting))), None
+    release = read_manifests(setting.opened.path(step.source), namespace=namespace)
+    return Played(step, "", namespace, objects=tuple(r.body for r in release.resources)), release
+
+
+def _without_chart(step: Step, setting: Setting, past: Past) -> tuple[Played, Release | None]:
+    namespace = step.namespace or setting.namespace
+    name = step.release or setting.release or setting.opened.first_name
+    release = past.roll_back(name, namespace, step.revision) if step.action == "rollback" else None
+    if step.action == "uninstall":
+        past.uninstall(name, namespace, step)
+    return Played(step, name, namespace), release
+
+
+def _deleted(step: Step, setting: Setting) -> Iterator[Body]:
+    """What `delete` names: an object `Kind/namespace/name`, or a file of objects."""
+    parts = step.source.split("/")
+    kinds = [entry for entry in CATALOGUE.values() if entry.kind == parts[0]]
+    if not kinds:
+        path = setting.opened.path(step.source)
+        release = read_manifests(path, namespace=step.namespace or setting.namespace)
+        yield from (resource.body for resource in release.resources)
+        return
+    entry = kinds[0]
+    if len(parts) != (3 if entry.namespaced else 2):
+        shape = "Kind/namespace/name" if entry.namespaced else "Kind/name"
+        raise CannotContinue(f"delete {step.source}: a {entry.kind} is named {shape}")
+    kind = Discovery(setting.kube_version).of_kind(entry.group, entry.kind)
+    if kind is None:
+        raise CannotContinue(f"delete {step.source}: Kubernetes {setting.kube_version} serves no {entry.kind}")
+    meta = {"name": parts[-1], "namespace": parts[1]} if entry.namespaced else {"name": parts[-1]}
+    yield {"apiVersion": kind.api_version, "kind": entry.kind, "metadata": meta}
