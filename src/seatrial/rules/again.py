@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource
-from seatrial.kinds.secret import default_secret
-from seatrial.resource import Body, Ref
+from seatrial.resource import Ref
+from seatrial.rules.secretdata import decoded, is_salted, secret_data
 from seatrial.timeline import Event, Rehearsal, StepResult
 
 DEPLOYS = ("install", "upgrade")
-PEM = "-----BEGIN "
-BCRYPT = ("$2a$", "$2b$", "$2y$")
-"""A salted hash differs each time it is made, and is of the same password."""
 
 
 class Renewed(Struct, frozen=True):
@@ -29,7 +24,7 @@ class Renewed(Struct, frozen=True):
     keys: tuple[str, ...]
 
     def content(self, key: str) -> str:
-        return decoded(_data(self.event.after).get(key, ""))
+        return decoded(secret_data(self.event.after).get(key, ""))
 
 
 def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
@@ -94,30 +89,15 @@ def _made_up(rehearsal: Rehearsal, case: Case, earlier: int, step: int, event: E
 
     A value that only depends on `.Release.IsInstall` or on the number of the revision is written alike.
     """
-    was, now = _data(event.before), _data(event.after)
+    was, now = secret_data(event.before), secret_data(event.after)
     first = _rendered(case.releases[earlier], event.object)
     alike = rehearsal.steps[earlier].action == rehearsal.steps[step].action
     second = _rendered(case.releases[step], event.object) if alike else was
     for key in sorted(was.keys() & now.keys()):
-        if was[key] != now[key] and first.get(key) != second.get(key) and not _is_salted(now[key]):
+        if was[key] != now[key] and first.get(key) != second.get(key) and not is_salted(now[key]):
             yield key
 
 
 def _rendered(release: Release | None, ref: Ref) -> dict[str, str]:
     found = release.find(ref) if release else None
-    return _data(found.body if found else None)
-
-
-def _data(body: Body | None) -> dict[str, str]:
-    return default_secret(body).get("data") or {} if body else {}
-
-
-def _is_salted(value: str) -> bool:
-    return any(mark in decoded(value) for mark in BCRYPT)
-
-
-def decoded(value: str) -> str:
-    try:
-        return base64.b64decode(value).decode(errors="replace")
-    except (binascii.Error, ValueError):
-        return ""
+    return secret_data(found.body if found else None)

@@ -41,19 +41,19 @@ may already be another than the data was set up with.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.case import Case, Resource
 from seatrial.findings import Certainty, Damage, Finding, Rule, found
-from seatrial.graph import Edge, needs_of
-from seatrial.resource import Place, dig, listed
-from seatrial.rules.again import PEM, Renewed, renewed_secrets
+from seatrial.graph import Edge
+from seatrial.resource import Place, dig
+from seatrial.rules.again import Renewed, renewed_secrets
 from seatrial.rules.deeds import restarted
+from seatrial.rules.secretdata import PASSWORD, PEM
+from seatrial.rules.volumes import keeps_data
 from seatrial.rules.words import confirm_twice, users_beyond_hooks
 from seatrial.timeline import Rehearsal
 
-PASSWORD = re.compile("pass|pwd", re.IGNORECASE)
 TURNED_AWAY = (
     "A database takes its password from the Secret when its volume is empty, and never again. Who comes with the new "
     'one is turned away, by PostgreSQL with "password authentication failed for user".'
@@ -78,7 +78,7 @@ def _readers(case: Case, renewed: Renewed, keys: tuple[str, ...]) -> Iterator[Ed
 
 def _finding(rehearsal: Rehearsal, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
     ref = renewed.secret.ref
-    keeper = next((edge.user for edge in readers if _keeps_data(edge.user)), None)
+    keeper = next((edge.user for edge in readers if keeps_data(edge.user)), None)
     certainty, damage = _severity(keeper, keys, readers)
     outcome = f"while {keeper.ref} keeps the data that it stored under the old one" if keeper else _others(readers)
     return found(
@@ -108,12 +108,6 @@ def _severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge
     read = {edge.need.key for edge in readers if edge.user.ref == keeper.ref}
     sure = any(PASSWORD.search(key) for key in keys if key in read or "" in read)
     return "will" if sure else "may", "outage"
-
-
-def _keeps_data(user: Resource) -> bool:
-    """Whether the pods of a workload have storage that outlives them."""
-    claims = any(need.object.kind == "PersistentVolumeClaim" for need in needs_of(user))
-    return claims or bool(listed(user.body, "spec", "volumeClaimTemplates"))
 
 
 def _others(readers: list[Edge]) -> str:

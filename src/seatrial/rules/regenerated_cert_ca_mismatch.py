@@ -38,10 +38,10 @@ from msgspec import Struct
 from seatrial.case import Case, Release, Resource
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.graph import needs_of
-from seatrial.kinds.secret import default_secret
 from seatrial.resource import Body, Ref, dig, labels_of, listed
-from seatrial.rules.again import PEM, decoded, same_again
+from seatrial.rules.again import same_again
 from seatrial.rules.deeds import live_after, live_before, restarted
+from seatrial.rules.secretdata import PEM, decoded, secret_data
 from seatrial.rules.words import confirm_twice
 from seatrial.timeline import Event, Rehearsal
 
@@ -122,7 +122,7 @@ def _servers(rehearsal: Rehearsal, release: Release, step: int, clients: list[Cl
 def _certificates(release: Release, workload: Resource) -> Iterator[Resource]:
     for ref in dict.fromkeys(need.object for need in needs_of(workload) if need.object.kind == "Secret"):
         secret = release.find(ref)
-        if secret is not None and any(PEM in decoded(value) for value in _data(secret.body).values()):
+        if secret is not None and any(PEM in decoded(value) for value in secret_data(secret.body).values()):
             yield secret
 
 
@@ -131,12 +131,8 @@ def _changed(rehearsal: Rehearsal, step: int, secrets: tuple[Resource, ...]) -> 
     return [
         secret.ref
         for secret in secrets
-        if _data(live_before(rehearsal, step, secret.ref)) != _data(live_after(rehearsal, step, secret.ref))
+        if secret_data(live_before(rehearsal, step, secret.ref)) != secret_data(live_after(rehearsal, step, secret.ref))
     ]
-
-
-def _data(body: Body | None) -> dict[str, str]:
-    return default_secret(body).get("data") or {} if body else {}
 
 
 def _finding(

@@ -38,14 +38,12 @@ from msgspec import Struct
 
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Damage, Finding, Rule, found
-from seatrial.resource import Ref, dig, listed, name_of
+from seatrial.resource import Ref, dig
 from seatrial.rules.again import written_otherwise
-from seatrial.rules.deeds import GOING, live_after, live_before, pruned
+from seatrial.rules.deeds import live_after, live_before, pruned
+from seatrial.rules.volumes import CLAIM, claims_of, gone, volume_of
 from seatrial.rules.words import in_kubectl, users_sentence
 from seatrial.timeline import Event, Rehearsal
-
-CLAIM = "PersistentVolumeClaim"
-VOLUME = "PersistentVolume"
 
 
 class Loss(Struct, frozen=True):
@@ -74,17 +72,17 @@ def _loss(rehearsal: Rehearsal, case: Case, step: int, deletion: Event, was: Res
     successor = _successor(deployed_before(rehearsal, case, step), case.releases[step], was)
     match was.ref.kind:
         case "PersistentVolumeClaim":
-            held = [_volume_of(rehearsal, step, was.ref)]
+            held = [volume_of(rehearsal, step, was.ref)]
         case "StatefulSet":
-            held = list(_claims_of(rehearsal, step, was))
+            held = list(claims_of(rehearsal, step, was))
         case "PersistentVolume":
             held = [was.ref] if dig(live_before(rehearsal, step, was.ref), "spec", "claimRef") else []
         case _:
             return None
     there = [ref for ref in held if ref is not None]
-    lost = [e for e in rehearsal.of_step(step) if e.object in there and e.effect in GOING]
-    gone = {event.object: event for event in lost}
-    return Loss(deletion, was, successor, tuple(gone.values()), tuple(ref for ref in there if ref not in gone))
+    lost = gone(rehearsal, step, there)
+    left = set(there) - {event.object for event in lost}
+    return Loss(deletion, was, successor, tuple(lost), tuple(sorted(left)))
 
 
 def _successor(old: Release | None, new: Release | None, was: Resource) -> Resource | None:
@@ -95,24 +93,6 @@ def _successor(old: Release | None, new: Release | None, was: Resource) -> Resou
     fresh = {r.ref.name: r for r in alike if old.find(r.ref) is None}
     nearest = get_close_matches(was.ref.name, fresh, n=1, cutoff=0)
     return fresh[nearest[0]] if nearest else None
-
-
-def _volume_of(rehearsal: Rehearsal, step: int, claim: Ref) -> Ref | None:
-    """The volume that a claim was bound to; none was made for one that nobody used."""
-    name = dig(live_before(rehearsal, step, claim), "spec", "volumeName")
-    return Ref(VOLUME, "", str(name)) if name else None
-
-
-def _claims_of(rehearsal: Rehearsal, step: int, owner: Resource) -> Iterator[Ref]:
-    prefixes = tuple(
-        f"{name_of(template)}-{owner.ref.name}-" for template in listed(owner.body, "spec", "volumeClaimTemplates")
-    )
-    made = {
-        e.object for e in rehearsal.timeline if e.object.kind == CLAIM and e.object.namespace == owner.ref.namespace
-    }
-    for ref in sorted(made):
-        if ref.name.startswith(prefixes) and live_before(rehearsal, step, ref) is not None:
-            yield ref
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, loss: Loss) -> Finding:

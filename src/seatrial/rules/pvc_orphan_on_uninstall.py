@@ -1,0 +1,135 @@
+"""The claims of a StatefulSet stay when the release goes, and the next install meets their old data.
+
+## What happens
+Claims that a StatefulSet makes from `volumeClaimTemplates` belong to nobody: not to the release, and without
+`persistentVolumeClaimRetentionPolicy` not to the StatefulSet. `helm uninstall` leaves them, and their volumes are still
+paid for. This is the safe default, and mostly what one wants. It becomes an outage when the release is installed again:
+the pods take the old claims by their names, with all that is on them, while Secrets are made anew. A database that was
+set up with the first password does not know the second one (`password authentication failed for user`). A password that
+is read back with `lookup` does not help, since the Secret is gone by then.
+
+## Example
+```yaml
+apiVersion: apps/v1
+kind: StatefulSet
+spec:
+  volumeClaimTemplates:
+    - metadata: {name: data}
+```
+
+## Instead
+Keep both or neither: `helm.sh/resource-policy: keep` on the Secret that the data was made with, or
+`persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}` on the StatefulSet, or say in the notes which claims to
+delete.
+
+## Fix safety
+`keep` on the Secret is safe. `whenDeleted: Delete` gives the data up with every uninstall, and with every rename of the
+StatefulSet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial.findings import Finding, Rule, found
+from seatrial.graph import needs_of
+from seatrial.resource import Body, Ref
+from seatrial.rules.deeds import live_after, live_before
+from seatrial.rules.secretdata import is_password, secret_data
+from seatrial.rules.volumes import claims_of
+from seatrial.timeline import Event, Rehearsal
+
+
+class Meeting(Struct, frozen=True):
+    """A password that went with the release, and that the data which stays was made with."""
+
+    secret: Ref
+    keys: tuple[str, ...]
+    step: int | None = None
+    """The install that made it anew, where one was played."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        release = deployed_before(rehearsal, case, step) if ended.action == "uninstall" else None
+        for owner in release.resources if release else ():
+            if owner.ref.kind != "StatefulSet" or live_after(rehearsal, step, owner.ref) is not None:
+                continue
+            left = [ref for ref in claims_of(rehearsal, step, owner) if _stays(live_after(rehearsal, step, ref))]
+            if release and left:
+                yield _finding(rehearsal, step, owner, left, _met(rehearsal, release, step, owner))
+
+
+def _stays(body: Body | None) -> bool:
+    return body is not None and "deletionTimestamp" not in body["metadata"]
+
+
+def _met(rehearsal: Rehearsal, release: Release, step: int, owner: Resource) -> Meeting | None:
+    """A Secret that the next install makes anew with another password, or would."""
+    later = _next_install(rehearsal, step)
+    for need in needs_of(owner):
+        if need.object.kind != "Secret":
+            continue
+        was = secret_data(live_before(rehearsal, step, need.object))
+        now = secret_data(live_after(rehearsal, later, need.object)) if later else _made_up(release, need.object)
+        keys = [key for key in sorted(was.keys() & now.keys()) if not need.key or key == need.key]
+        other = tuple(key for key in keys if was[key] != now[key] and is_password(key, was[key]))
+        if other and live_after(rehearsal, step, need.object) is None:
+            return Meeting(need.object, other, later)
+    return None
+
+
+def _next_install(rehearsal: Rehearsal, step: int) -> int | None:
+    begun = rehearsal.steps[step]
+    for later, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
+        if (ended.release, ended.namespace, ended.action) == (begun.release, begun.namespace, "install"):
+            return later
+    return None
+
+
+def _made_up(release: Release, ref: Ref) -> dict[str, str]:
+    """What another rendering of the chart writes into a Secret, asked without a cluster."""
+    written = release.find(ref)
+    return secret_data(written.body if written else None)
+
+
+def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], met: Meeting | None) -> Finding:
+    many, played = len(left) > 1, met is not None and met.step is not None
+    outcome = f", and the password that it was set up with goes with {met.secret}" if met else ""
+    return found(
+        RULE,
+        rehearsal,
+        met.step if met and met.step is not None else step,
+        objects=[owner.ref],
+        damage="outage" if met else "nuisance",
+        certainty="may" if met and not played else "will",
+        message=f"helm uninstall leaves the claim{'s' if many else ''} of {owner.ref}{outcome}",
+        details=(
+            f"Left: {', '.join(map(str, left))}. A StatefulSet takes claims by their names: the next install of this "
+            f"release uses {'them' if many else 'it'} with all that is on {'them' if many else 'it'}.",
+            _met_sentence(met) if met else "",
+        ),
+        places=[owner.place("spec", "volumeClaimTemplates")],
+        evidence=_made(rehearsal, left),
+        confirm=f"kubectl get pvc -n {owner.ref.namespace}  # after helm uninstall",
+    )
+
+
+def _met_sentence(met: Meeting) -> str:
+    keys = ", ".join(f"'{key}'" for key in met.keys)
+    makes = "made" if met.step is not None else "makes"
+    return (
+        f"The next install {makes} up another {keys} for {met.secret}, which the data does not know; PostgreSQL then "
+        'says "password authentication failed for user". To read it back with lookup does not help: there is none to '
+        "read."
+    )
+
+
+def _made(rehearsal: Rehearsal, left: list[Ref]) -> list[Event]:
+    return [e for e in rehearsal.timeline if e.object in left and e.effect == "created"]
+
+
+RULE = Rule("ST403", "pvc-orphan-on-uninstall", check)

@@ -1,0 +1,89 @@
+"""A claim is an object of the release like any other, so `helm uninstall` deletes it and the data on it.
+
+## What happens
+`helm uninstall` deletes everything that the manifest lists. A claim that stands there goes, and with it its volume
+where the reclaim policy is `Delete`, which is the default of volumes that a StorageClass made; with `Retain` the volume
+stays, Released, and only an administrator can get at its data. Nobody is asked. `--keep-history` keeps the record of
+the release, not its objects.
+
+That StatefulSets keep their data over an uninstall is another matter: the claims that they make from
+`volumeClaimTemplates` are not in the manifest.
+
+`helm.sh/resource-policy: keep` saves a claim, if it stands in the manifest that Helm has stored. To annotate the live
+claim by hand does not help here.
+
+## Example
+```yaml
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: {{ .Release.Name }}-data
+```
+
+## Instead
+```yaml
+  annotations:
+    helm.sh/resource-policy: keep
+```
+Or let a switch say so, as charts do that are also used for tests.
+
+## Fix safety
+Adding `keep` is safe; it takes effect with the next upgrade, which stores it. The claim then stays behind, and an
+install of the same release name in the same namespace takes it over with its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial.findings import Finding, Rule, found
+from seatrial.resource import Ref
+from seatrial.rules.deeds import GOING
+from seatrial.rules.volumes import CLAIM, gone, volume_of
+from seatrial.rules.words import users_sentence
+from seatrial.timeline import Event, Rehearsal
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        release = deployed_before(rehearsal, case, step) if ended.action == "uninstall" else None
+        for event in rehearsal.of_step(step) if release else ():
+            claim = release.find(event.object) if release and event.object.kind == CLAIM else None
+            if claim is None or hooks.is_hook(claim.body) or event.actor != "helm" or event.effect not in GOING:
+                continue
+            if volume := volume_of(rehearsal, step, claim.ref):
+                yield _finding(rehearsal, release, step, claim, event, volume)
+
+
+def _finding(
+    rehearsal: Rehearsal, release: Release | None, step: int, claim: Resource, deletion: Event, volume: Ref
+) -> Finding:
+    assert release is not None
+    ref, lost = claim.ref, gone(rehearsal, step, [volume])
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="data-loss" if lost else "nuisance",
+        message=f"helm uninstall deletes {ref}"
+        + (" and the data on it" if lost else ", and leaves its data to nobody"),
+        details=(
+            users_sentence(release, ref),
+            f"{volume} goes with it: its reclaim policy is Delete, the default of volumes that a StorageClass made."
+            if lost
+            else f"{volume} is Released: only an administrator can get at its data.",
+            "Only claims that a StatefulSet makes from volumeClaimTemplates survive: the manifest does not list them. "
+            "Helm reads helm.sh/resource-policy from the manifest that it has stored; to annotate the live claim does "
+            "not help.",
+        ),
+        places=[claim.place("metadata", "name")],
+        evidence=[deletion, *lost],
+        confirm=f"helm get manifest {rehearsal.steps[step].release} -n {rehearsal.steps[step].namespace}  "
+        "# lists the claim, without helm.sh/resource-policy: keep",
+    )
+
+
+RULE = Rule("ST402", "release-pvc-deleted-on-uninstall", check)
