@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial.kinds import Acts, Change, Create, Kind, Need, Say, Status, World
+from seatrial.kinds.entries import entries
 from seatrial.kinds.images import IMAGES
 from seatrial.kinds.objectmeta import is_going, moment, namespace_of
 from seatrial.kinds.pods import phase_of
-from seatrial.resource import Body, Ref, dig, listed, name_of
+from seatrial.resource import Body, Ref, dig, name_of
 
 BUILDS = "build.openshift.io"
 REGISTRY = "image-registry.openshift-image-registry.svc:5000"
@@ -42,12 +43,12 @@ def behave_stream(stream: Body, world: World) -> Acts:
 
 
 def stream_produces(stream: Body) -> Iterator[Ref]:
-    for tag in listed(stream, "spec", "tags"):
+    for _, tag in entries(stream, "spec", "tags"):
         yield Ref("ImageStreamTag", namespace_of(stream), f"{name_of(stream)}:{tag.get('name')}", IMAGES)
 
 
 def stream_needs(stream: Body) -> Iterator[Need]:
-    for index, tag in enumerate(listed(stream, "spec", "tags")):
+    for index, tag in entries(stream, "spec", "tags"):
         if source := _stream_tag(tag.get("from"), namespace_of(stream)):
             yield Need(source, "ready", ("spec", "tags", index, "from", "name"))
 
@@ -74,7 +75,7 @@ def behave_config(config: Body, world: World) -> Acts:
     """The first build is started by the configuration itself; all others are asked for."""
     if is_going(config) or int(dig(config, "status", "lastVersion") or 0):
         return
-    triggers = [trigger.get("type") for trigger in listed(config, "spec", "triggers")]
+    triggers = [trigger.get("type") for _, trigger in entries(config, "spec", "triggers")]
     source = _from(config)
     by_image = "ImageChange" in triggers and source is not None and world.get(source[1]) is not None
     if "ConfigChange" not in triggers and not by_image:
@@ -115,8 +116,8 @@ def is_complete(build: Body) -> bool:
 
 def _tags(stream: Body, world: World) -> list[str]:
     """What it has had, what it imports, and what builds have pushed into it."""
-    found = [str(tag.get("tag")) for tag in listed(stream, "status", "tags")]
-    for tag in listed(stream, "spec", "tags"):
+    found = [str(tag.get("tag")) for _, tag in entries(stream, "status", "tags")]
+    for _, tag in entries(stream, "spec", "tags"):
         source = _stream_tag(tag.get("from"), namespace_of(stream))
         if tag.get("from") and (source is None or world.get(source) is not None):
             found.append(str(tag.get("name")))
@@ -156,7 +157,7 @@ def _mounted(build: Body) -> Iterator[tuple[Path, str, str]]:
         if name := dig(build, *path):
             yield path, "Secret", str(name)
     for part, field, kind in (("secrets", "secret", "Secret"), ("configMaps", "configMap", "ConfigMap")):
-        for index, entry in enumerate(listed(build, "spec", "source", part)):
+        for index, entry in entries(build, "spec", "source", part):
             if name := dig(entry, field, "name"):
                 yield ("spec", "source", part, index, field, "name"), kind, str(name)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Create, Kind, Need, Say, World, conditions
+from seatrial.kinds.entries import entries
 from seatrial.kinds.objectmeta import is_going, namespace_of
 from seatrial.kinds.operating import AUTHORITY, hold, put, secret, tell
 from seatrial.kinds.operators import release_of, runs, table
-from seatrial.resource import Body, Ref, annotations_of, dig, listed, name_of
+from seatrial.resource import Body, Ref, annotations_of, dig, name_of
 
 GROUP = "cert-manager.io"
 OPERATOR = "cert-manager"
@@ -175,8 +176,8 @@ def _secret(certificate: Body, name: str, issuer: Body) -> Body:
 
 def _asked_of_shim(ingress: Body) -> Iterator[str]:
     if any(annotation in annotations_of(ingress) for annotation in SHIM):
-        for entry in listed(ingress, "spec", "tls"):
-            if isinstance(entry, dict) and entry.get("secretName"):
+        for _, entry in entries(ingress, "spec", "tls"):
+            if entry.get("secretName"):
                 yield str(entry["secretName"])
 
 

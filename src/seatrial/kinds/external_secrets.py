@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial.kinds import Acts, Create, Delete, Kind, Need, Say, World, conditions
+from seatrial.kinds.entries import entries
 from seatrial.kinds.objectmeta import controller_of, namespace_of
 from seatrial.kinds.operating import hold, put, secret, tell
 from seatrial.kinds.operators import release_of
@@ -52,13 +53,13 @@ def behave_store(store: Body, world: World) -> Acts:
 def needs(external: Body) -> Iterator[Need]:
     for field, ref in _stores(external):
         yield Need(ref, "ready", field)
-    for index, source in enumerate(listed(external, "spec", "dataFrom")):
+    for index, source in entries(external, "spec", "dataFrom"):
         generator = dig(source, "sourceRef", "generatorRef") or {}
         if generator.get("name") and generator.get("kind"):
             namespace = "" if generator["kind"] == "ClusterGenerator" else namespace_of(external)
             field = ("spec", "dataFrom", index, "sourceRef", "generatorRef", "name")
             yield Need(Ref(str(generator["kind"]), namespace, str(generator["name"]), GENERATORS), "ready", field)
-    for index, source in enumerate(listed(external, "spec", "target", "template", "templateFrom")):
+    for index, source in entries(external, "spec", "target", "template", "templateFrom"):
         for part, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
             if name := dig(source, part, "name"):
                 at = ("spec", "target", "template", "templateFrom", index, part, "name")
@@ -100,7 +101,7 @@ def push_needs(push: Body) -> Iterator[Need]:
     if name := dig(push, "spec", "selector", "secret", "name"):
         ref = Ref("Secret", namespace_of(push), str(name))
         yield Need(ref, "ready", ("spec", "selector", "secret", "name"))
-    for index, store in enumerate(listed(push, "spec", "secretStoreRefs")):
+    for index, store in entries(push, "spec", "secretStoreRefs"):
         if store.get("name"):
             yield Need(_store(store, namespace_of(push)), "ready", ("spec", "secretStoreRefs", index, "name"))
 
@@ -170,7 +171,7 @@ def _stores(external: Body) -> Iterator[tuple[Path, Ref]]:
     """Every store that is read from, and where it is named."""
     places: list[tuple[Path, Any]] = [(("spec", "secretStoreRef"), dig(external, "spec", "secretStoreRef"))]
     for part in ("data", "dataFrom"):
-        for index, source in enumerate(listed(external, "spec", part)):
+        for index, source in entries(external, "spec", part):
             places.append((("spec", part, index, "sourceRef", "storeRef"), dig(source, "sourceRef", "storeRef")))
     for at, store in places:
         if isinstance(store, dict) and store.get("name"):
@@ -196,7 +197,7 @@ def _unreadable(external: Body, world: World) -> Iterator[str]:
 
 
 def _lets_in(store: Body, namespace: str, world: World) -> bool:
-    allowed = listed(store, "spec", "conditions")
+    allowed = [entry for _, entry in entries(store, "spec", "conditions")]
     if not allowed or store.get("kind") != "ClusterSecretStore":
         return True
     labels = labels_of(world.get(Ref("Namespace", "", namespace)) or {})
@@ -228,7 +229,7 @@ def _other_owner(external: Body, found: Body | None) -> str:
 
 def _secret(external: Body) -> Body:
     template = dig(external, "spec", "target", "template") or {}
-    keys = [str(entry.get("secretKey")) for entry in listed(external, "spec", "data")]
+    keys = [str(entry.get("secretKey")) for _, entry in entries(external, "spec", "data")]
     whole = bool(listed(external, "spec", "dataFrom"))
     if template.get("data") or listed(template, "templateFrom"):
         merged = template.get("mergePolicy") == "Merge"

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from seatrial.kinds import World
-from seatrial.resource import Body, Ref, dig, listed
+from seatrial.kinds.entries import entries
+from seatrial.resource import Body, Ref, dig
 
 IMAGES = "image.openshift.io"
 REGISTRY = re.compile(
@@ -63,5 +64,5 @@ def image_tag(image: str) -> str:
 def running_images(body: Body) -> Iterator[str]:
     """The names of the images that a workload keeps running; nothing for any other kind."""
     if body.get("kind") in WORKLOADS:
-        for container in listed(body, "spec", "template", "spec", "containers"):
+        for _, container in entries(body, "spec", "template", "spec", "containers"):
             yield image_name(str(container.get("image") or ""))

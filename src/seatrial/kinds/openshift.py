@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Change, Create, Kind, Need, Status, World
 from seatrial.kinds.conditions import condition
+from seatrial.kinds.entries import entries
 from seatrial.kinds.images import IMAGES
 from seatrial.kinds.objectmeta import generation_of, is_going, namespace_of
 from seatrial.kinds.pod_template import default_template, template_needs
@@ -21,7 +22,7 @@ VERSION = "openshift.io/deployment-config.latest-version"
 
 def route_needs(route: Body) -> Iterator[Need]:
     targets = [(("spec", "to"), dig(route, "spec", "to"))]
-    others = enumerate(listed(route, "spec", "alternateBackends"))
+    others = entries(route, "spec", "alternateBackends")
     for path, target in (*targets, *((("spec", "alternateBackends", index), entry) for index, entry in others)):
         if isinstance(target, dict) and target.get("name"):
             yield Need(Ref("Service", namespace_of(route), str(target["name"])), "serve", (*path, "name"))
@@ -40,7 +41,7 @@ def route_is_ready(route: Body) -> bool:
 
 def needs(config: Body) -> Iterator[Need]:
     yield from template_needs("spec", "template")(config)
-    for index, trigger in enumerate(listed(config, "spec", "triggers")):
+    for index, trigger in entries(config, "spec", "triggers"):
         if tag := _tag(trigger, config):
             yield Need(tag, "ready", ("spec", "triggers", index, "imageChangeParams", "from", "name"))
 
@@ -49,7 +50,7 @@ def behave(config: Body, world: World) -> Acts:
     """A ReplicationController for each template; the old ones are emptied."""
     if is_going(config):
         return
-    tags = [tag for trigger in listed(config, "spec", "triggers") if (tag := _tag(trigger, config))]
+    tags = [tag for _, trigger in entries(config, "spec", "triggers") if (tag := _tag(trigger, config))]
     if any(world.get(tag) is None for tag in tags):
         return
     made = sorted(world.owned(config, "ReplicationController"), key=_version)

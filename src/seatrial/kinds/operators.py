@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from seatrial.errors import CannotContinue
 from seatrial.kinds import World
+from seatrial.kinds.entries import entries
 from seatrial.kinds.images import image_name, image_path, image_tag
 from seatrial.resource import Body, dig, listed
 
@@ -186,7 +187,7 @@ def workload_of(body: Body) -> tuple[Operator, Workload] | None:
 def _image_of(workload: Workload, operator: Operator, body: Body) -> str:
     """The image of a container that is this workload's; empty where there is none."""
     others = [w.argument for w in operator.workloads if w.image == workload.image and w.argument != workload.argument]
-    for container in listed(body, "spec", "template", "spec", "containers"):
+    for _, container in entries(body, "spec", "template", "spec", "containers"):
         image = str(container.get("image") or "")
         words = [str(word) for field in ("command", "args") for word in listed(container, field)]
         wanted = not workload.argument or any(workload.argument in word for word in words)

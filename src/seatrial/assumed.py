@@ -1,0 +1,96 @@
+"""What a trial's `assume.operators` puts into the cluster: objects of operators that are known, or described there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from seatrial.errors import CannotContinue
+from seatrial.kinds.catalogue import CATALOGUE
+from seatrial.kinds.installed import definition_of, installation, workload_of
+from seatrial.kinds.operated import Described, description
+from seatrial.kinds.operators import OperatorKind, Version, find
+from seatrial.resource import Body, Ref, dig, listed, ref_of
+from seatrial.trial import Operator
+
+ANY_VERSION = ("v1alpha1", "v1beta1", "v1")
+"""Served of a kind that is described: nobody says which one is right."""
+
+
+def assumed_objects(operator: Operator, brought: Iterable[Ref] = ()) -> list[Body]:
+    """An operator that is assumed to run, as objects in the order in which they can be made.
+
+    What a release of the trial brings itself is left out.
+    """
+    told = _described(operator) if _is_described(operator) else _known(operator)
+    left_out = set(brought)
+    return [body for body in told if _ref(body) not in left_out]
+
+
+def api_versions(bodies: Iterable[Body]) -> list[str]:
+    """What definitions among these objects make a chart's `.Capabilities.APIVersions` say."""
+    found: dict[str, None] = {}
+    for body in bodies:
+        if body.get("kind") == "CustomResourceDefinition":
+            group, kind = dig(body, "spec", "group"), dig(body, "spec", "names", "kind")
+            for version in listed(body, "spec", "versions"):
+                if version.get("served"):
+                    found[f"{group}/{version.get('name')}"] = None
+                    found[f"{group}/{version.get('name')}/{kind}"] = None
+    return list(found)
+
+
+def _known(operator: Operator) -> Iterator[Body]:
+    return installation(find(operator.name, operator.version), operator.version)
+
+
+def _is_described(operator: Operator) -> bool:
+    return bool(operator.kinds or operator.deployment or operator.finalizer or operator.produces)
+
+
+def _described(operator: Operator) -> Iterator[Body]:
+    if operator.version:
+        raise CannotContinue(f"assume.operators: {operator.name}: one that is described here has no version")
+    if not operator.kinds:
+        raise CannotContinue(
+            f"assume.operators: {operator.name}: say which kinds it acts on: kinds: [Lock.example.com]"
+        )
+    for name in operator.kinds:
+        kind, _, group = name.partition(".")
+        if not group:
+            raise CannotContinue(f"assume.operators: {operator.name}: a kind is written Kind.group, not {name!r}")
+        yield definition_of(_unknown_kind(group, kind), ANY_VERSION, ANY_VERSION[-1])
+    told = Described(operator.name, operator.kinds, operator.deployment, operator.finalizer, tuple(_patterns(operator)))
+    yield description(told)
+    if operator.deployment:
+        namespace, _, name = operator.deployment.rpartition("/")
+        if namespace:
+            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        yield workload_of(name, namespace or "default", f"{operator.name}:assumed")
+
+
+def _patterns(operator: Operator) -> Iterator[str]:
+    """`secret: spec.target.name` as the patterns that tell what an operator makes."""
+    kinds = {entry.kind.lower(): entry for entry in CATALOGUE.values()}
+    for kind, path in operator.produces.items():
+        entry = kinds.get(kind.lower())
+        if entry is None:
+            raise CannotContinue(f"assume.operators: {operator.name}: produces: Kubernetes has no kind {kind!r}")
+        yield f"{entry.kind}{'.' if entry.group else ''}{entry.group} {{{path}}}"
+
+
+def _unknown_kind(group: str, kind: str) -> OperatorKind:
+    versions = tuple(Version(name) for name in ANY_VERSION)
+    return OperatorKind(group, kind, plural(kind), True, (), ("status",), versions)
+
+
+def plural(kind: str) -> str:
+    """What most authors would call it; only its spelling in a report depends on this."""
+    lower = kind.lower()
+    if lower.endswith("y") and lower[-2:-1] not in "aeiou":
+        return lower[:-1] + "ies"
+    return lower + ("es" if lower.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def _ref(body: Body) -> Ref:
+    namespaced = body["kind"] not in ("Namespace", "CustomResourceDefinition") and "Webhook" not in body["kind"]
+    return ref_of(body, namespaced=namespaced)

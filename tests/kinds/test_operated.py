@@ -1,0 +1,116 @@
+"""Kinds that no file is about: finalizers and products, as the table or a trial says."""
+
+from __future__ import annotations
+
+import pytest
+from operatorcluster import OperatorCluster
+
+from seatrial.assumed import assumed_objects
+from seatrial.errors import CannotContinue
+from seatrial.rehearsal import assume
+from seatrial.resource import Ref
+from seatrial.trial import Operator
+
+SLUICE = Operator(
+    "sluice", deployment="ops/sluice-operator", kinds=("Lock.canal.example",), finalizer="canal.example/drain"
+)
+SYNC = Operator("vault-sync", kinds=("RemoteSecret.sync.example",), produces={"secret": "spec.target.name"})
+LOCK = "{apiVersion: canal.example/v1, kind: Lock, metadata: {name: north}}"
+REMOTE = """
+apiVersion: sync.example/v1alpha1
+kind: RemoteSecret
+metadata: {name: remote}
+spec: {target: {name: app-secret}}
+"""
+
+
+def with_described(operator: Operator) -> OperatorCluster:
+    world = OperatorCluster()
+    assume(world.cluster, assumed_objects(operator))
+    return world
+
+
+def test_an_operator_of_the_table_sets_its_finalizer_and_makes_what_it_makes() -> None:
+    world = OperatorCluster("rabbitmq-cluster-operator")
+    assert world.create("{apiVersion: rabbitmq.com/v1beta1, kind: RabbitmqCluster, metadata: {name: mq}}") == []
+    found = world.object("RabbitmqCluster", "mq", group="rabbitmq.com")
+    assert found["metadata"]["finalizers"] == ["deletion.finalizers.rabbitmqclusters.rabbitmq.com"]
+    assert world.names("Secret") == ["mq-default-user", "mq-erlang-cookie"]
+    assert world.names("Service") == ["mq", "mq-nodes"]
+    assert world.delete("RabbitmqCluster", "mq", group="rabbitmq.com") == ""
+    assert (world.names("RabbitmqCluster", "rabbitmq.com"), world.names("Secret")) == ([], [])
+
+
+def test_each_workload_of_flux_acts_on_the_kinds_of_its_group() -> None:
+    world = OperatorCluster("flux")
+    assert world.delete("Deployment", "helm-controller", "flux-system", "apps") == ""
+    source = "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: git}}"
+    release = "{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: app}}"
+    assert world.create(source, release) == []
+    touched = world.object("GitRepository", "git", group="source.toolkit.fluxcd.io")["metadata"]
+    untouched = world.object("HelmRelease", "app", group="helm.toolkit.fluxcd.io")["metadata"]
+    assert (touched.get("finalizers"), untouched.get("finalizers")) == (["finalizers.fluxcd.io"], None)
+
+
+def test_a_described_operator_holds_its_objects_until_it_has_seen_to_them() -> None:
+    world = with_described(SLUICE)
+    assert world.create(LOCK) == []
+    assert world.object("Lock", "north", group="canal.example")["metadata"]["finalizers"] == ["canal.example/drain"]
+    assert world.delete("Lock", "north", group="canal.example") == ""
+    assert world.get("Lock", "north", group="canal.example") is None
+
+
+def test_a_described_operator_that_is_gone_lets_go_of_nothing() -> None:
+    world = with_described(SLUICE)
+    assert world.create(LOCK) == []
+    assert world.delete("Deployment", "sluice-operator", "ops", "apps") == ""
+    assert world.delete("Lock", "north", group="canal.example") == ""
+    assert "deletionTimestamp" in world.object("Lock", "north", group="canal.example")["metadata"]
+
+
+def test_a_described_operator_makes_what_a_field_names() -> None:
+    world = with_described(SYNC)
+    assert world.create(REMOTE) == []
+    assert world.names("Secret") == ["app-secret"]
+    assert world.delete("RemoteSecret", "remote", group="sync.example") == ""
+    assert world.names("Secret") == []
+
+
+def test_what_a_release_brings_is_not_assumed() -> None:
+    names = [body["metadata"]["name"] for body in assumed_objects(SLUICE)]
+    assert names == ["locks.canal.example", "seatrial-operator-sluice", "ops", "sluice-operator"]
+    brought = [Ref("Deployment", "ops", "sluice-operator", "apps"), Ref("Namespace", "", "ops")]
+    rest = [body["metadata"]["name"] for body in assumed_objects(SLUICE, brought)]
+    assert rest == ["locks.canal.example", "seatrial-operator-sluice"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "words"),
+    [
+        (
+            Operator("external-secret"),
+            "assume.operators: no operator 'external-secret' is known here; did you mean external-secrets? "
+            "Others can be described",
+        ),
+        (
+            Operator("external-secrets", "0.1.0"),
+            "assume.operators: external-secrets@0.1.0 is older than what is known here: 0.5 to 2.9",
+        ),
+        (
+            Operator("sluice", finalizer="canal.example/drain"),
+            "assume.operators: sluice: say which kinds it acts on: kinds: [Lock.example.com]",
+        ),
+        (
+            Operator("sluice", kinds=("Lock",)),
+            "assume.operators: sluice: a kind is written Kind.group, not 'Lock'",
+        ),
+        (
+            Operator("sluice", kinds=("Lock.canal.example",), produces={"sekret": "spec.name"}),
+            "assume.operators: sluice: produces: Kubernetes has no kind 'sekret'",
+        ),
+    ],
+)
+def test_an_operator_that_cannot_be_understood_is_said_so(operator: Operator, words: str) -> None:
+    with pytest.raises(CannotContinue) as told:
+        assumed_objects(operator)
+    assert str(told.value) == words
