@@ -12,6 +12,7 @@ import yaml
 
 from seatrial.kinds import Act, Change, Create, Delete, Kind, Say, Status, known
 from seatrial.kinds.catalogue import cluster_scoped
+from seatrial.kinds.images import running_images
 from seatrial.resource import Body, Ref, dig, group_of, labels_of, metadata, name_of, ref_of, uid_of
 
 NODES = """
@@ -61,6 +62,9 @@ class SmallWorld:
 
     def content(self, namespace: str) -> list[Body]:
         return [body for ref, body in sorted(self.objects.items()) if ref.namespace == namespace]
+
+    def running(self, image: str) -> list[Body]:
+        return [body for _, body in sorted(self.objects.items()) if image in running_images(body)]
 
     def served(self, kind: str, group: str) -> bool:
         return True
