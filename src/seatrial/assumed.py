@@ -8,7 +8,7 @@ from seatrial.errors import CannotContinue
 from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.kinds.installed import definition_of, installation, workload_of
 from seatrial.kinds.operated import Described, description
-from seatrial.kinds.operators import OperatorKind, Version, find
+from seatrial.kinds.operators import OperatorKind, Version, find, plural_for
 from seatrial.resource import Body, Ref, dig, listed, ref_of
 from seatrial.trial import Operator
 
@@ -80,15 +80,7 @@ def _patterns(operator: Operator) -> Iterator[str]:
 
 def _unknown_kind(group: str, kind: str) -> OperatorKind:
     versions = tuple(Version(name) for name in ANY_VERSION)
-    return OperatorKind(group, kind, plural(kind), True, (), ("status",), versions)
-
-
-def plural(kind: str) -> str:
-    """What most authors would call it; only its spelling in a report depends on this."""
-    lower = kind.lower()
-    if lower.endswith("y") and lower[-2:-1] not in "aeiou":
-        return lower[:-1] + "ies"
-    return lower + ("es" if lower.endswith(("s", "x", "z", "ch", "sh")) else "s")
+    return OperatorKind(group, kind, plural_for(group, kind), True, (), ("status",), versions)
 
 
 def _ref(body: Body) -> Ref:

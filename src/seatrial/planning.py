@@ -9,13 +9,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial import outside, sources
-from seatrial.case import Case, Release
+from seatrial.assumed import api_versions, assumed_objects
+from seatrial.case import Case, Release, Resource
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.history import History, left_behind
 from seatrial.rehearsal import Plan
-from seatrial.resource import Body
+from seatrial.resource import Body, metadata, name_of
 from seatrial.result import Prerequisite
 from seatrial.sources import git
 from seatrial.sources.manifests import read_manifests
@@ -67,6 +68,17 @@ def plans(options: CheckOptions) -> Iterator[Planned]:
             yield from _of_trial(sources.read_trial(path), Opened(base, base), options)
         else:
             yield from _of_input(path, kind, options)
+
+
+def newest_releases(options: CheckOptions) -> list[Release]:
+    """What each input deploys in the end, by the name of the release."""
+    newest: dict[tuple[str, str, str], Release] = {}
+    for path in options.inputs:
+        first = next(plans(replace(options, inputs=(path,))))
+        for release in first.plan.case.releases:
+            if release is not None:
+                newest[path, release.namespace, release.name] = release
+    return list(newest.values())
 
 
 def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
@@ -122,14 +134,18 @@ def _waiting(step: Step) -> Step:
 
 def _setting(trial: Trial, case: str, opened: Opened, options: CheckOptions, history: History | None) -> Setting:
     kube_version = minor_of(options.kube_version or trial.assume.kubernetes)
+    namespace = history.namespace if history else options.namespace or trial.namespace
+    served = Discovery(kube_version).api_versions()
+    assumed = tuple(_assumed(trial.assume, opened, namespace, served, options))
     return Setting(
         opened=opened,
         case=case,
         values=options.values,
-        namespace=history.namespace if history else options.namespace or trial.namespace,
+        namespace=namespace,
         release=history.name if history else options.release_name or trial.release,
         kube_version=kube_version,
-        api_versions=(*Discovery(kube_version).api_versions(), *options.api_versions),
+        api_versions=(*served, *options.api_versions, *api_versions(assumed)),
+        assumed=assumed,
         history=history,
     )
 
@@ -148,7 +164,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         steps=tuple(step for step, _ in played),
         case=Case(setting.case, tuple(release for _, release in played), before),
         kube_version=setting.kube_version,
-        assumed=(*_assumed(trial.assume, setting, options), *(body for body, _ in taken)),
+        assumed=(*setting.assumed, *(body for body, _ in taken)),
         deployed=tuple(left_behind(history)) if history else (),
         server_side=history is None or history.server_side,
     )
@@ -182,19 +198,29 @@ def _taken_for_granted(
         *objects,
     )
     first: dict[str, tuple[Body, Prerequisite]] = {}
+    there = {_named(body) for body in setting.assumed}
     for body, prerequisite in taken:
-        first.setdefault(prerequisite.object, (body, prerequisite))
+        if _named(body) not in there:
+            first.setdefault(prerequisite.object, (body, prerequisite))
     return list(first.values())
 
 
-def _assumed(assume: Assumptions, setting: Setting, options: CheckOptions) -> Iterator[Body]:
-    """What the trial file and the flags say is in the cluster."""
-    served = Discovery(setting.kube_version).api_versions()
+def _named(body: Body) -> tuple[object, object, str]:
+    return body.get("kind"), metadata(body).get("namespace"), name_of(body)
+
+
+def _assumed(
+    assume: Assumptions, opened: Opened, namespace: str, served: tuple[str, ...], options: CheckOptions
+) -> Iterator[Body]:
+    """What the trial file and the flags say is in the cluster, with the namespaces that it is in."""
     yield from outside.from_api_versions(options.api_versions, served)
-    for path in (*assume.crds, *assume.objects):
-        yield from (r.body for r in read_manifests(setting.opened.path(path), namespace=setting.namespace).resources)
-    for path in options.assume:
-        yield from (r.body for r in read_manifests(path, namespace=setting.namespace).resources)
+    for operator in assume.operators:
+        yield from assumed_objects(operator)
+    paths = (*map(opened.path, (*assume.crds, *assume.objects)), *options.assume)
+    written = [r for path in paths for r in read_manifests(path, namespace=namespace).resources]
+    for name in sorted({resource.ref.namespace for resource in written} - {""}):
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    yield from map(_in_its_namespace, written)
     for storage_class in assume.storage_classes or (USUAL_STORAGE,):
         annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
         yield {
@@ -204,6 +230,12 @@ def _assumed(assume: Assumptions, setting: Setting, options: CheckOptions) -> It
             "provisioner": "example.com/assumed",
             "volumeBindingMode": storage_class.binding,
         }
+
+
+def _in_its_namespace(resource: Resource) -> Body:
+    if not resource.ref.namespace:
+        return resource.body
+    return {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}
 
 
 def minor_of(asked: str) -> str:

@@ -7,6 +7,7 @@ from cyclopts import App
 from seatrial import __version__
 from seatrial.cli.check import check
 from seatrial.cli.explain import explain
+from seatrial.cli.graph import graph
 from seatrial.cli.help import Help
 from seatrial.cli.run import run
 from seatrial.cli.serve import serve
@@ -32,5 +33,6 @@ APP = App(
 )
 APP.command(check, sort_key=1)
 APP.command(run, sort_key=2)
-APP.command(serve, sort_key=3)
-APP.command(explain, sort_key=4)
+APP.command(graph, sort_key=3)
+APP.command(serve, sort_key=4)
+APP.command(explain, sort_key=5)

@@ -26,10 +26,18 @@ from seatrial.kinds import (
     prometheus,
     sealed_secret,
 )
-from seatrial.kinds.catalogue import CATALOGUE, cluster_scoped
 from seatrial.kinds.kubelet import ANY_KEY
 from seatrial.kinds.operating import hold, secret
-from seatrial.kinds.operators import Number, Operator, OperatorKind, brought, is_available, release_of, role_for, table
+from seatrial.kinds.operators import (
+    Number,
+    Operator,
+    OperatorKind,
+    is_available,
+    is_cluster_scoped,
+    release_of,
+    role_for,
+    table,
+)
 from seatrial.kinds.patterns import Named, matches, parse
 from seatrial.resource import Body, Ref, dig
 
@@ -124,14 +132,8 @@ def _kind(told: Told) -> Kind:
 
 
 def _ref(named: Named) -> Ref:
-    return Ref(named.kind, "" if _is_cluster_scoped(named) else named.namespace, named.name, named.group)
-
-
-def _is_cluster_scoped(named: Named) -> bool:
-    key = (named.group, named.kind)
-    if key in CATALOGUE:
-        return bool(cluster_scoped(*key))
-    return key in brought() and not brought()[key][1].namespaced
+    namespace = "" if is_cluster_scoped(named.group, named.kind) else named.namespace
+    return Ref(named.kind, namespace, named.name, named.group)
 
 
 def _made(owner: Body, ref: Ref) -> Body | None:

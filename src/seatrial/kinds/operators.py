@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from seatrial.errors import CannotContinue
 from seatrial.kinds import World
+from seatrial.kinds.catalogue import cluster_scoped, plural_of
 from seatrial.kinds.entries import entries
 from seatrial.kinds.images import image_name, image_path, image_tag
 from seatrial.resource import Body, dig, listed
@@ -143,6 +144,27 @@ def brought() -> dict[tuple[str, str], tuple[Operator, OperatorKind]]:
         for kind in operator.kinds:
             found.setdefault((kind.group, kind.kind), (operator, kind))
     return found
+
+
+def plural_for(group: str, kind: str) -> str:
+    """The plural of a kind: Kubernetes', an operator's, or else the one that most authors would choose."""
+    known = plural_of(group, kind)
+    if known is not None:
+        return known
+    if (group, kind) in brought():
+        return brought()[group, kind][1].plural
+    lower = kind.lower()
+    if lower.endswith("y") and lower[-2:-1] not in "aeiou":
+        return lower[:-1] + "ies"
+    return lower + ("es" if lower.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def is_cluster_scoped(group: str, kind: str) -> bool:
+    """Whether objects of a kind live outside namespaces, as far as that is known."""
+    known = cluster_scoped(group, kind)
+    if known is not None:
+        return known
+    return (group, kind) in brought() and not brought()[group, kind][1].namespaced
 
 
 def runs(world: World, name: str, role: str = "controller") -> bool:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from seatrial.case import Resource
 from seatrial.errors import CannotContinue
-from seatrial.kinds.catalogue import cluster_scoped
+from seatrial.kinds.operators import is_cluster_scoped
 from seatrial.resource import Body, Place, dig, group_of, ref_of
 from seatrial.yamlfile import Document
 
@@ -41,9 +41,7 @@ def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, st
     """Objects with their names. One without a namespace has that of its release, unless its kind knows none."""
     for one in found:
         group, kind = group_of(str(one.body["apiVersion"])), str(one.body["kind"])
-        clustered = cluster_scoped(group, kind)
-        if clustered is None:
-            clustered = scopes.get((group, kind), False)
+        clustered = scopes.get((group, kind), is_cluster_scoped(group, kind))
         ref = ref_of(one.body, namespaced=not clustered, namespace=namespace)
         yield Resource(ref, one.body, one.file, _locator(one))
 

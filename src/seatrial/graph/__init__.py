@@ -1,0 +1,66 @@
+"""Who needs whom: the needs of every object of a release, as edges. Reads releases and kinds, nothing else.
+
+`linking` adds what no field names (namespaces, definitions, webhooks, what operators make) and gives the whole graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from seatrial import kinds
+from seatrial.case import Release, Resource
+from seatrial.kinds import Kind, Need
+from seatrial.resource import Body, Ref, metadata
+
+
+class Edge(Struct, frozen=True):
+    """`user` needs what `need` names."""
+
+    user: Resource
+    need: Need
+
+
+def needs_of(resource: Resource) -> list[Need]:
+    """What one object names; a name without a namespace means the object's own.
+
+    An object that is not of the shape of its kind names nothing: the API server will refuse it, and that is told.
+    """
+    known = kinds.known().get((resource.ref.group, resource.ref.kind))
+    if known is None:
+        return []
+    try:
+        return list(known.needs(placed(resource)))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return []
+
+
+def products_of(resource: Resource, also: Mapping[tuple[str, str], Kind] = MappingProxyType({})) -> list[Ref]:
+    """What one object leads to, by name; `also` are kinds that a trial describes."""
+    key = (resource.ref.group, resource.ref.kind)
+    known = also.get(key) or kinds.known().get(key)
+    if known is None:
+        return []
+    try:
+        return list(known.produces(placed(resource)))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return []
+
+
+def placed(resource: Resource) -> Body:
+    """The body with the namespace that it will have."""
+    body, meta = resource.body, metadata(resource.body)
+    if not resource.ref.namespace or meta.get("namespace"):
+        return body
+    return {**body, "metadata": {**meta, "namespace": resource.ref.namespace}}
+
+
+def edges(resources: Iterable[Resource]) -> Iterator[Edge]:
+    return (Edge(resource, need) for resource in resources for need in needs_of(resource))
+
+
+def users_of(release: Release, ref: Ref) -> list[Edge]:
+    """The objects of a release that need `ref`, guesses left out."""
+    return [edge for edge in edges(release.resources) if edge.need.object == ref and not edge.need.guess]

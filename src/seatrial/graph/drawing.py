@@ -1,0 +1,181 @@
+"""A graph as text: a tree to read, and what Graphviz, Mermaid and programs read. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+
+import msgspec
+
+from seatrial.graph.cycles import cycles
+from seatrial.graph.linking import Graph, Link
+from seatrial.kinds.operators import brought
+from seatrial.resource import Ref
+
+INDENT = "  "
+ABOVE = "(above)"
+USERS_MAX = 3
+DEPTH_MAX = 100
+ATMOSPHERE = ("namespace", "definition")
+"""Why everything needs something: not shown in a tree, but told of where it is outside."""
+
+
+def tree(graph: Graph) -> Iterator[str]:
+    """What needs what: under each object what it needs, each told once; then what is outside, and what goes round."""
+    shown = [link for link in graph.links if link.why not in ATMOSPHERE]
+    needs = {user: list(links) for user, links in groupby(shown, key=lambda link: link.user)}
+    needed = {link.object for link in shown}
+    roots = [ref for ref in sorted(graph.resources) if ref not in needed]
+    told: set[Ref] = set()
+    for ref in (*roots, *sorted(graph.resources)):
+        if ref not in told:
+            yield from _branch(graph, needs, ref, "", "", told)
+    yield from _outside(graph)
+    for cycle in cycles(graph):
+        yield ""
+        yield "Each of these waits for the next:"
+        yield from (f"{INDENT}{ref}" for ref in cycle)
+
+
+def dot(graph: Graph) -> Iterator[str]:
+    yield "digraph release {"
+    yield "  rankdir=LR; node [shape=box];"
+    for ref in _all(graph):
+        yield f"  {_quoted(str(ref))}{_dot_style(graph, ref)};"
+    for link in graph.links:
+        dashed = ", style=dashed" if link.optional or link.guess else ""
+        yield f"  {_quoted(str(link.user))} -> {_quoted(str(link.object))} [label={_quoted(_label(link))}{dashed}];"
+    yield "}"
+
+
+def mermaid(graph: Graph) -> Iterator[str]:
+    yield "flowchart LR"
+    names = {ref: f"n{index}" for index, ref in enumerate(_all(graph))}
+    for ref, name in names.items():
+        shape = '["{}"]' if ref in graph.resources else '(["{}"])' if ref in graph.made else '{{{{"{}"}}}}'
+        yield f"  {name}{shape.format(_escaped(str(ref)))}"
+    for link in graph.links:
+        arrow = "-.->" if link.optional or link.guess else "-->"
+        yield f'  {names[link.user]} {arrow}|"{_escaped(_label(link))}"| {names[link.object]}'
+
+
+def json(graph: Graph) -> Iterator[str]:
+    """Stable and versioned, as all JSON of ours."""
+    told = {
+        "version": 1,
+        "objects": [
+            {"object": str(ref), "group": ref.group, "from": _origin(graph, ref), **_written(graph, ref)}
+            for ref in _all(graph)
+        ],
+        "links": [_link(link) for link in graph.links],
+        "prerequisites": [{"object": str(ref), "why": _why(ref, links)} for ref, links in graph.outside().items()],
+        "cycles": [[str(ref) for ref in cycle] for cycle in cycles(graph)],
+    }
+    yield msgspec.json.format(msgspec.json.encode(told), indent=2).decode()
+
+
+FORMATS: dict[str, Callable[[Graph], Iterator[str]]] = {"tree": tree, "dot": dot, "mermaid": mermaid, "json": json}
+
+
+def _branch(
+    graph: Graph, needs: dict[Ref, list[Link]], ref: Ref, indent: str, mark: str, told: set[Ref]
+) -> Iterator[str]:
+    links = needs.get(ref, [])
+    where = "" if ref in graph.resources or ref in graph.made else "  (outside)"
+    above = f"  {ABOVE}" if links and ref in told else ""
+    yield f"{indent}{mark}{ref}{where}{above}"
+    if ref in told or len(indent) > DEPTH_MAX * len(INDENT):
+        return
+    told.add(ref)
+    for target, group in groupby(links, key=lambda link: link.object):
+        marks = dict.fromkeys(_mark(link) for link in group)
+        yield from _branch(graph, needs, target, indent + INDENT, f"{', '.join(marks)}: ", told)
+
+
+def _mark(link: Link) -> str:
+    words = {"webhook": "asks", "backend": "finds", "made by": "made by"}.get(link.why, link.stage)
+    if link.stage == "admit" and not link.at_apply and not link.optional:
+        # Its pods are refused, and not the object itself.
+        words += " for its pods"
+    return f"{words}{', optional' if link.optional else ''}{', a guess' if link.guess else ''}"
+
+
+def _outside(graph: Graph) -> Iterator[str]:
+    outside = graph.outside()
+    if outside:
+        yield ""
+        yield "Outside, and taken to be there:"
+        for ref, links in outside.items():
+            yield f"{INDENT}{ref}: {_why(ref, links)}"
+
+
+def _why(ref: Ref, links: list[Link]) -> str:
+    users = list(dict.fromkeys(str(link.user) for link in links))
+    more = f" and {len(users) - USERS_MAX} more" if len(users) > USERS_MAX else ""
+    operator = _operator(links)
+    usual = f"; {operator} brings it" if operator else ""
+    return f"for {', '.join(users[:USERS_MAX])}{more}{usual}"
+
+
+def _operator(links: list[Link]) -> str:
+    """Who usually brings the definition of a kind."""
+    for link in links:
+        key = (link.user.group, link.user.kind) if link.why == "definition" else (link.object.group, link.object.kind)
+        if key in brought():
+            return brought()[key][0].name
+    return ""
+
+
+def _all(graph: Graph) -> list[Ref]:
+    linked = (ref for link in graph.links for ref in (link.user, link.object))
+    return sorted({*graph.resources, *graph.made, *linked})
+
+
+def _origin(graph: Graph, ref: Ref) -> str:
+    return "release" if ref in graph.resources else "made" if ref in graph.made else "outside"
+
+
+def _written(graph: Graph, ref: Ref) -> dict[str, object]:
+    """Where an object was written, for what a release brings."""
+    if ref not in graph.resources:
+        return {}
+    place = graph.resources[ref].place()
+    return {"file": place.file, "line": place.line}
+
+
+def _link(link: Link) -> dict[str, object]:
+    return {
+        "user": str(link.user),
+        "object": str(link.object),
+        "why": link.why,
+        "stage": link.stage,
+        "field": path(link.field),
+        "at_apply": link.at_apply,
+        "blocks": link.blocks,
+        "optional": link.optional,
+        "guess": link.guess,
+    }
+
+
+def path(field: tuple[str | int, ...]) -> str:
+    """`spec.rules[0].host`"""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in field)
+    return text.removeprefix(".")
+
+
+def _label(link: Link) -> str:
+    return link.why if link.why != "field" else f"{link.stage}{', a guess' if link.guess else ''}"
+
+
+def _dot_style(graph: Graph, ref: Ref) -> str:
+    styles = {"release": "", "made": " [style=rounded]", "outside": " [style=dashed]"}
+    return styles[_origin(graph, ref)]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("#", "#35;").replace('"', "#quot;")
