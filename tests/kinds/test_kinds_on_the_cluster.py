@@ -168,13 +168,26 @@ spec:
 HELD = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "held", "finalizers": ["example.com/x"]}}
 
 
-def test_no_object_is_made_of_a_kind_whose_definition_is_going() -> None:
+GOING = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+
+
+def cluster_with_a_definition_that_is_going() -> Cluster:
     cluster = Cluster()
     create(cluster, WIDGETS)
     create(cluster, yaml.safe_dump(HELD))
-    cluster.request(
-        Request("delete", "apiextensions.k8s.io", "v1", "customresourcedefinitions", name="widgets.example.com")
-    )
+    cluster.request(Request("delete", *GOING, name="widgets.example.com"))
+    return cluster
+
+
+def test_a_definition_that_is_going_can_still_be_changed() -> None:
+    cluster = cluster_with_a_definition_that_is_going()
+    labels = {"metadata": {"labels": {"of": "helm"}}}
+    patch = Request("patch", *GOING, name="widgets.example.com", body=labels, patch_type="merge")
+    assert cluster.request(patch).body["metadata"]["labels"] == {"of": "helm"}
+
+
+def test_no_object_is_made_of_a_kind_whose_definition_is_going() -> None:
+    cluster = cluster_with_a_definition_that_is_going()
     other = {**HELD, "metadata": {"name": "other"}}
     reply = cluster.request(Request("create", "example.com", "v1", "widgets", namespace="default", body=other))
     assert reply.body["message"] == (

@@ -36,6 +36,9 @@ _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
+# Served by API servers of their own, which do not ask for one.
+_ASK_FOR_NO_DOMAIN = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
 _UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 
 
@@ -118,7 +121,7 @@ def _finalizer_problems(kind: ServedKind, finalizers: list[str]) -> Iterator[str
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         words = "finalizer orphan and foregroundDeletion cannot be both set"
         yield invalid(field, finalizers, words)
-    if (kind.group, kind.kind) not in CATALOGUE:
+    if (kind.group, kind.kind) not in CATALOGUE or kind.group in _ASK_FOR_NO_DOMAIN:
         return
     for index, name in enumerate(finalizers):
         if "/" not in name and name not in _STANDARD_FINALIZERS:
