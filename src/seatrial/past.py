@@ -34,6 +34,10 @@ class Past:
             }
             self._current[history.name, history.namespace] = history.current.number
 
+    def is_new(self, name: str, namespace: str) -> bool:
+        """Whether nothing of a release is deployed."""
+        return self._last(name, namespace) is None
+
     def values(self, name: str, namespace: str, given: Body, step: Step) -> tuple[Body, Body | None]:
         """What an upgrade makes of its values (`reuseValues` in pkg/action/upgrade.go of Helm 4.2).
 
@@ -61,6 +65,7 @@ class Past:
         return target.release
 
     def uninstall(self, name: str, namespace: str, step: Step) -> None:
+        self._current.pop((name, namespace), None)
         if "--keep-history" not in step.flags:
             self._revisions.pop((name, namespace), None)
 

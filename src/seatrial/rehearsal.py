@@ -80,9 +80,8 @@ def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> R
         assume(cluster, plan.assumed)
         if not first:
             _deployed(cluster, plan)
-        with Server(cluster, actor=engine, calls_itself=helmsdk.CALLS_ITSELF) as server:
-            for index, played in enumerate(steps, start=first):
-                results.append(_play(cluster, server, plan, index, played, engine))
+        for index, played in enumerate(steps, start=first):
+            results.append(_play(cluster, plan, index, played, engine))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
     version = helm.VERSION if engine == helm.NAME else kubectl.VERSION
@@ -102,14 +101,14 @@ def _moved(events: Iterable[Event], by: int) -> Iterator[Event]:
         yield replace(event, index=event.index + by, cause=cause) if by else event
 
 
-def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Played, engine: str) -> StepResult:
+def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str) -> StepResult:
     step = played.step
     cluster.recorder.begin(index, engine, helm.UNORDERED.get(step.action, ()))
     before = _people_wrote(cluster)
-    ended = _act(cluster, server, played, engine)
+    ended = _act(cluster, played, engine)
     if step.settle:
         cluster.settle()
-    again = _again(cluster, server, played, engine) if ended.outcome == "failed" else None
+    again = _again(cluster, played, engine) if ended.outcome == "failed" else None
     after = _people_wrote(cluster)
     gone = {ref for ref in before if ref not in after}
     return StepResult(
@@ -132,7 +131,7 @@ def _play(cluster: Cluster, server: Server, plan: Plan, index: int, played: Play
     )
 
 
-def _again(cluster: Cluster, server: Server, played: Played, engine: str) -> Outcome | None:
+def _again(cluster: Cluster, played: Played, engine: str) -> Outcome | None:
     """Repeat an install that Helm has not recorded: where it made definitions and was too fast for them, it goes on.
 
     Without this a race in the first step would hide whatever the lazy schedule has to show of all the others.
@@ -142,7 +141,7 @@ def _again(cluster: Cluster, server: Server, played: Played, engine: str) -> Out
     made = any(event.effect == "created" and event.step == cluster.recorder.step for event in cluster.timeline())
     if not made or _is_recorded(cluster, played.release_name):
         return None
-    outcome = _act(cluster, server, played, engine).outcome
+    outcome = _act(cluster, played, engine).outcome
     cluster.settle()
     return outcome
 
@@ -152,21 +151,19 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
     return any(labels_of(body).get("name") == release for body in records)
 
 
-def _act(cluster: Cluster, server: Server, played: Played, engine: str) -> Ended:
+def _act(cluster: Cluster, played: Played, engine: str) -> Ended:
     step = played.step
     if engine == helm.NAME and step.action in hooks.EVENTS_OF:
-        api = _Embedded(cluster, server)
-        try:
+        # A server for this act alone: what a cancelled Helm still does behind our back ends with it, as a process would.
+        with Server(cluster, actor=engine, calls_itself=helmsdk.CALLS_ITSELF) as server:
             return helm.act(
                 step,
-                api,
+                _Embedded(cluster, server),
                 release=played.release_name,
                 namespace=played.namespace,
                 chart=played.chart,
                 values=played.values,
             )
-        finally:
-            server.refusing = False
     script = kubectl.apply if step.action == "apply" else kubectl.delete
     actor = kubectl.NAME if engine == kubectl.NAME else SOMEONE
     return play(script(played.objects, played.namespace), _InProcess(cluster, actor))

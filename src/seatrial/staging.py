@@ -82,6 +82,8 @@ class Setting(Struct, frozen=True):
     release: str
     kube_version: str
     api_versions: tuple[str, ...]
+    assumed: tuple[Body, ...] = ()
+    """Objects that the user says are in the cluster."""
     history: History | None = None
 
 
@@ -126,7 +128,7 @@ def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release
         values,
         release=name,
         namespace=namespace,
-        is_upgrade=step.action == "upgrade",
+        is_upgrade=step.action == "upgrade" and not ("--install" in step.flags and past.is_new(name, namespace)),
         kube_version=f"v{setting.kube_version}.0",
         api_versions=setting.api_versions,
     )

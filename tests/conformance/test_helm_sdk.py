@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,10 @@ import pytest
 from seatrial import helmsdk
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
+from seatrial.engines.helm import FLAGS, options_of
+from seatrial.errors import CannotContinue
 from seatrial.resource import Ref
+from seatrial.trial import Step
 
 CONFIG = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  color: {{ .Values.color | default `red` }}\n"
@@ -190,3 +193,29 @@ def test_fields_are_helms_whatever_program_runs_it(tmp_path: Path) -> None:
     body = cluster.store.get(Ref("ConfigMap", "default", "app"))
     assert body is not None
     assert [entry["manager"] for entry in body["metadata"]["managedFields"]] == ["helm"]
+
+
+@pytest.mark.parametrize(("flag", "action"), [(flag, action) for flag, (acts, _) in FLAGS.items() for action in acts])
+def test_every_act_takes_the_flags_that_are_said_to_be_its_own(helm: Helm, flag: str, action: str) -> None:
+    """The library reads its options before it looks for the release."""
+    options, _ = options_of(Step(action, flags=(flag,)))
+    play: dict[str, Callable[[], object]] = {
+        "install": lambda: helm.install(helm.chart(cm=CONFIG), **options),
+        "upgrade": lambda: helm.upgrade(helm.chart(cm=CONFIG), **options),
+        "rollback": lambda: helmsdk.rollback(helm.config, "nobody", **options),
+        "uninstall": lambda: helmsdk.uninstall(helm.config, "nobody", **options),
+    }
+    try:
+        play[action]()
+    except helmsdk.HelmError as refused:
+        assert "options JSON" not in str(refused)
+
+
+def test_a_flag_of_another_act_is_an_error() -> None:
+    with pytest.raises(CannotContinue) as why:
+        options_of(Step("uninstall", flags=("--atomic",)))
+    assert str(why.value) == (
+        "step uninstall: the flag --atomic cannot be rehearsed; known are --cascade=background, --cascade=foreground, "
+        "--cascade=orphan, --ignore-not-found, --keep-history, --no-hooks, --wait, --wait=hookOnly, --wait=legacy, "
+        "--wait=true, --wait=watcher"
+    )

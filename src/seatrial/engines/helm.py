@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from seatrial import helmsdk, hooks
 from seatrial.case import Release
 from seatrial.engines import Api, Ended, Stuck
@@ -28,30 +30,45 @@ TIMEOUT = "5m0s"
 TIMEOUT_SECONDS = 300
 PATIENCE_SECONDS = 0.02
 
-FLAGS: dict[str, Body] = {
-    "--wait": {"wait": "watcher"},
-    "--wait=true": {"wait": "watcher"},
-    "--wait=watcher": {"wait": "watcher"},
-    "--wait=legacy": {"wait": "legacy"},
-    "--wait=hookOnly": {"wait": "hookOnly"},
-    "--wait-for-jobs": {"wait_for_jobs": True},
-    "--atomic": {"rollback_on_failure": True},
-    "--rollback-on-failure": {"rollback_on_failure": True},
-    "--no-hooks": {"disable_hooks": True},
-    "--skip-crds": {"skip_crds": True},
-    "--take-ownership": {"take_ownership": True},
-    "--force": {"force_replace": True},
-    "--force-replace": {"force_replace": True},
-    "--force-conflicts": {"force_conflicts": True},
-    "--server-side=false": {"server_side_apply": False},
-    "--cleanup-on-fail": {"cleanup_on_fail": True},
-    "--create-namespace": {"create_namespace": True},
-    "--reuse-values": {"reuse_values": True},
-    "--reset-values": {"reset_values": True},
-    "--reset-then-reuse-values": {"reset_then_reuse_values": True},
-    "--keep-history": {"keep_history": True},
-    "--disable-openapi-validation": {"disable_openapi_validation": True},
+DEPLOYS = ("install", "upgrade")
+CHANGES = (*DEPLOYS, "rollback")
+ACTS = (*CHANGES, "uninstall")
+INSTALLS = "--install"
+INSTALLS_OVER = ("", "uninstalled")
+"""What a release is where `upgrade --install` installs it: unknown, or known from `uninstall --keep-history`."""
+FLAGS: dict[str, tuple[tuple[str, ...], Body]] = {
+    "--wait": (ACTS, {"wait": "watcher"}),
+    "--wait=true": (ACTS, {"wait": "watcher"}),
+    "--wait=watcher": (ACTS, {"wait": "watcher"}),
+    "--wait=legacy": (ACTS, {"wait": "legacy"}),
+    "--wait=hookOnly": (ACTS, {"wait": "hookOnly"}),
+    "--wait-for-jobs": (CHANGES, {"wait_for_jobs": True}),
+    "--atomic": (DEPLOYS, {"rollback_on_failure": True}),
+    "--rollback-on-failure": (DEPLOYS, {"rollback_on_failure": True}),
+    "--no-hooks": (ACTS, {"disable_hooks": True}),
+    "--skip-crds": (DEPLOYS, {"skip_crds": True}),
+    "--take-ownership": (DEPLOYS, {"take_ownership": True}),
+    "--force": (CHANGES, {"force_replace": True}),
+    "--force-replace": (CHANGES, {"force_replace": True}),
+    "--force-conflicts": (CHANGES, {"force_conflicts": True}),
+    "--server-side=false": (CHANGES, {"server_side_apply": "false"}),
+    "--server-side=true": (CHANGES, {"server_side_apply": "true"}),
+    "--cleanup-on-fail": (("upgrade", "rollback"), {"cleanup_on_fail": True}),
+    "--create-namespace": (DEPLOYS, {"create_namespace": True}),
+    "--replace": (("install",), {"replace": True}),
+    INSTALLS: (("upgrade",), {}),
+    "--reuse-values": (("upgrade",), {"reuse_values": True}),
+    "--reset-values": (("upgrade",), {"reset_values": True}),
+    "--reset-then-reuse-values": (("upgrade",), {"reset_then_reuse_values": True}),
+    "--keep-history": (("uninstall",), {"keep_history": True}),
+    "--cascade=background": (("uninstall",), {"deletion_propagation": "background"}),
+    "--cascade=foreground": (("uninstall",), {"deletion_propagation": "foreground"}),
+    "--cascade=orphan": (("uninstall",), {"deletion_propagation": "orphan"}),
+    "--ignore-not-found": (("uninstall",), {"ignore_not_found": True}),
+    "--disable-openapi-validation": (DEPLOYS, {"disable_openapi_validation": True}),
+    "--skip-schema-validation": (DEPLOYS, {"skip_schema_validation": True}),
 }
+"""Helm's own flags: which acts take each, and the options of the library that it sets."""
 WITHOUT_CONTEXT = ("rollback", "uninstall", "test")
 """Acts that the SDK cannot cancel."""
 
@@ -68,6 +85,9 @@ def act(
     """Play one step with the real Helm against `api`; a hang is ended as soon as it is certain."""
     options, timeout = options_of(step)
     config = helmsdk.Config(kubeconfig_content=api.kubeconfig(namespace), namespace=namespace)
+    if INSTALLS in step.flags and (status := _status(config, release)) in INSTALLS_OVER:
+        step = as_install(step)
+        options = {**options_of(step)[0], **({"replace": True} if status else {})}
     context = helmsdk.HelmContext()
     call = _call(step, config, context, release, namespace, chart, values, options)
     waits = "wait" in options or "rollback_on_failure" in options
@@ -96,11 +116,33 @@ def options_of(step: Step) -> tuple[Body, str]:
         if name == "--timeout":
             timeout = value
             continue
-        if flag not in FLAGS:
-            known = ", ".join(sorted(FLAGS))
-            raise CannotContinue(f"step {step.action}: the flag {flag} is not one that can be rehearsed ({known})")
-        options.update(FLAGS[flag])
+        acts, said = FLAGS.get(flag, ((), {}))
+        if step.action not in acts:
+            known = ", ".join(sorted(known for known, (acts, _) in FLAGS.items() if step.action in acts)) or "none"
+            raise CannotContinue(f"step {step.action}: the flag {flag} cannot be rehearsed; known are {known}")
+        options.update(said)
+    if step.action == "install" and "server_side_apply" in options:
+        options["server_side_apply"] = options["server_side_apply"] == "true"  # `auto` is for what is there already
+    if step.action == "upgrade":
+        options.pop("create_namespace", None)  # only for what `--install` installs
     return options, timeout
+
+
+def as_install(step: Step) -> Step:
+    """What `upgrade --install` does where there is nothing to upgrade; flags that install does not know are dropped."""
+    return replace(step, action="install", flags=tuple(flag for flag in step.flags if _is_for("install", flag)))
+
+
+def _is_for(action: str, flag: str) -> bool:
+    return flag.startswith("--timeout") or action in FLAGS.get(flag, ((), {}))[0]
+
+
+def _status(config: helmsdk.Config, release: str) -> str:
+    """Of the last revision; empty where Helm knows none."""
+    try:
+        return str(config.history(release)[-1]["status"])
+    except helmsdk.HelmError:
+        return ""
 
 
 def expected(release: Release, action: str) -> tuple[Ref, ...]:
