@@ -31,6 +31,7 @@ from seatrial import hooks
 from seatrial.case import Case, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
+from seatrial.rules.words import adoption, in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
 NOT_OURS = "cannot be imported into the current release: invalid ownership metadata"
@@ -56,7 +57,6 @@ def _named(ref: Ref) -> str:
 
 def _finding(rehearsal: Rehearsal, resource: Resource, was: Resource, step: int) -> Finding:
     ref, ended = resource.ref, rehearsal.steps[step]
-    named = f"{ref.kind.lower()} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
     return found(
         RULE,
         rehearsal,
@@ -69,13 +69,11 @@ def _finding(rehearsal: Rehearsal, resource: Resource, was: Resource, step: int)
             "Helm writes no ownership metadata on hooks, so it takes the object that its own hook left for someone "
             "else's. It looks before it runs any hook: no pre-upgrade hook can repair this. Nothing was changed and "
             "no revision was recorded; every further try fails alike.",
-            f"To adopt it: kubectl label {named} app.kubernetes.io/managed-by=Helm && "
-            f"kubectl annotate {named} meta.helm.sh/release-name={ended.release} "
-            f"meta.helm.sh/release-namespace={ended.namespace}; or upgrade once with --take-ownership.",
+            adoption(ref, ended),
         ),
         places=[resource.place("metadata", "name"), was.place("metadata", "annotations", hooks.HOOK)],
         evidence=_made_by_hook(rehearsal, step, ref),
-        confirm=f"kubectl get {named} -o jsonpath='{{.metadata.annotations}}'",
+        confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",
     )
 
 

@@ -10,7 +10,7 @@ from seatrial.graph import Edge, users_of
 from seatrial.kinds import absence
 from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.resource import Ref
-from seatrial.timeline import Rehearsal
+from seatrial.timeline import Rehearsal, StepResult
 
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
 NAMES_MAX = 5
@@ -58,6 +58,15 @@ def in_kubectl(ref: Ref) -> str:
     """An object as one names it to kubectl: `secret shop-db -n default`."""
     kind = f"{ref.kind.lower()}.{ref.group}" if ref.group not in BUILT_IN_GROUPS else ref.kind.lower()
     return f"{kind} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+
+
+def adoption(ref: Ref, ended: StepResult) -> str:
+    """How to make an object that is there one of the release."""
+    return (
+        f"To adopt it: kubectl label --overwrite {in_kubectl(ref)} app.kubernetes.io/managed-by=Helm && "
+        f"kubectl annotate --overwrite {in_kubectl(ref)} meta.helm.sh/release-name={ended.release} "
+        f"meta.helm.sh/release-namespace={ended.namespace}; or {ended.action} once with --take-ownership."
+    )
 
 
 def confirm_twice(ref: Ref, path: str, around: str) -> str:

@@ -1,0 +1,104 @@
+"""A Namespace is an object of the release, so dropping it or uninstalling deletes everything that anyone put into it.
+
+## What happens
+Deleting a Namespace deletes all that is in it: objects of other releases, what users made by hand, claims of
+StatefulSets, and objects that `helm.sh/resource-policy: keep` was meant to save. Helm deletes a Namespace that its
+manifest lists with `helm uninstall`, and that its new manifest no longer lists with `helm upgrade`: when the template
+is removed, or a value such as `createNamespace` becomes false. It asks nobody and reports success; the namespace is
+gone some moments later.
+
+At an uninstall it **will** take along what others put there before. Where nothing of theirs was seen in the rehearsal
+it **may**: only the cluster knows.
+
+A Namespace that is a hook is another story, told by `before-hook-creation-deletes-live-resource`.
+
+## Example
+```yaml
+{{- if .Values.createNamespace }}
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: shared-tools
+{{- end }}
+```
+
+## Instead
+Leave namespaces to those who own them, or to `--create-namespace`. If the chart must bring one, give it
+`helm.sh/resource-policy: keep`, in a release before the one that drops it.
+
+## Fix safety
+`keep` is safe. It must be on the live Namespace when an upgrade drops it, and in the stored manifest for an
+uninstall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial.findings import Finding, Rule, found
+from seatrial.resource import annotations_of
+from seatrial.rules.aftermath import named
+from seatrial.rules.again import written_otherwise
+from seatrial.rules.deeds import GOING, cascade, pruned
+from seatrial.timeline import Event, Rehearsal
+
+EVIDENCE_MAX = 6
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step in range(len(rehearsal.steps)):
+        for deletion, namespace in _deletions(rehearsal, case, step):
+            old, new = deployed_before(rehearsal, case, step), case.releases[step]
+            lost = [event for event in cascade(rehearsal, deletion) if _should_stay(event, old, new)]
+            yield _finding(rehearsal, step, namespace, deletion, lost)
+
+
+def _deletions(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
+    """Helm's deletions of Namespaces that the release lists."""
+    if rehearsal.steps[step].action != "uninstall":
+        for event, was in pruned(rehearsal, case, step):
+            if was.ref.kind == "Namespace" and written_otherwise(case, step, was.ref) is None:
+                yield event, was
+        return
+    release = deployed_before(rehearsal, case, step)
+    for event in rehearsal.of_step(step) if release else ():
+        was_there = release.find(event.object) if release else None
+        helms = event.actor == "helm" and event.effect in GOING and event.object.kind == "Namespace"
+        if helms and was_there is not None and not hooks.is_hook(was_there.body):
+            yield event, was_there
+
+
+def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool:
+    """Whether what went with the namespace was not the release's to delete, or was to be kept, or is still listed."""
+    own = old.find(event.object) if old else None
+    kept = annotations_of(event.before or {}).get(hooks.RESOURCE_POLICY) == "keep"
+    listed = new is not None and new.find(event.object) is not None
+    return own is None or hooks.is_hook(own.body) or kept or listed
+
+
+def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
+    ref, ended = namespace.ref, rehearsal.steps[step]
+    what = f"with {len(lost)} object{'s' if len(lost) > 1 else ''} in it that should have stayed"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="data-loss",
+        certainty="will" if lost else "may",
+        message=f"helm {ended.action} deletes {ref}, {what if lost else 'and all that others may have put into it'}",
+        details=(
+            "The new manifest no longer lists it: to Helm it was removed." if ended.action == "upgrade" else "",
+            f"Gone with it: {named(event.object for event in lost)}." if lost else "",
+            "helm.sh/resource-policy: keep on an object does not save it from the deletion of its namespace.",
+            "Helm reported success." if ended.outcome == "ok" else "",
+        ),
+        places=[namespace.place("metadata", "name")],
+        evidence=[deletion, *lost[:EVIDENCE_MAX]],
+        confirm=f"kubectl get all,configmap,secret,pvc -n {ref.name}  # all of this goes",
+    )
+
+
+RULE = Rule("ST404", "chart-owned-namespace-deleted", check)

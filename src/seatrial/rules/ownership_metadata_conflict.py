@@ -1,0 +1,95 @@
+"""An object of the release is in the cluster already and belongs to someone else, so Helm refuses to begin.
+
+## What happens
+For each object that is new in the manifest, Helm asks whether one of that name is there. If so it must carry the
+label `app.kubernetes.io/managed-by: Helm` and the annotations `meta.helm.sh/release-name` and
+`meta.helm.sh/release-namespace` of this very release. Objects that were made by hand, by an operator, by a Job of the
+chart or by another release do not, and Helm stops: `invalid ownership metadata`. Nothing was changed and no revision
+is recorded. The check comes before all hooks, so no pre-install or pre-upgrade hook can adopt the object or take it
+away.
+
+Two releases of one chart meet here when a name in it does not contain the name of the release: always for objects
+that live outside namespaces (ClusterRoles, webhook configurations, CRDs), otherwise in the same namespace.
+
+## Example
+```yaml
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: shop-reader        # the second release of this chart finds the first one's
+```
+
+## Instead
+Name objects after the release (`{{ .Release.Name }}-reader`; cluster-wide ones after the namespace as well). To take
+an object over, label and annotate it first, or deploy once with `--take-ownership`.
+
+## Fix safety
+Taking over changes only metadata, but from then on this release deletes the object when it goes. Never take over what
+another release still lists: they undo each other's changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, deployed_before
+from seatrial.findings import Finding, Rule, found
+from seatrial.resource import Ref
+from seatrial.rules.aftermath import helm_says
+from seatrial.rules.ownership import Conflict, conflict, is_left_over
+from seatrial.rules.words import adoption, in_kubectl
+from seatrial.timeline import Rehearsal, StepResult
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[Ref] = set()
+    for step in range(len(rehearsal.steps)):
+        met = conflict(rehearsal, case, step)
+        if met is None or met.resource.ref in seen or _is_told_elsewhere(rehearsal, case, step, met):
+            continue
+        seen.add(met.resource.ref)
+        yield _finding(rehearsal, step, met)
+
+
+def _is_told_elsewhere(rehearsal: Rehearsal, case: Case, step: int, met: Conflict) -> bool:
+    """By hook-to-release-flip, release-namespace-inside-chart and reinstall-collides-with-leftovers."""
+    ref, old = met.resource.ref, deployed_before(rehearsal, case, step)
+    was = old.find(ref) if old else None
+    flipped = was is not None and hooks.is_hook(was.body)
+    return flipped or ref == Ref("Namespace", "", rehearsal.steps[step].namespace) or is_left_over(rehearsal, step, met)
+
+
+def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
+    ref, ended = met.resource.ref, rehearsal.steps[step]
+    name, namespace = met.owner
+    whose = f"belongs to the release {name} in {namespace}" if name else "is there already and belongs to no release"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="failed-deploy",
+        message=f"{ref} {whose}: helm {ended.action} refuses to begin",
+        details=(
+            helm_says(ended),
+            "Helm looks before it runs any hook: no hook can adopt the object or take it away. Nothing was changed and "
+            "no revision was recorded; every further try fails alike.",
+            _way_out(met, ended),
+        ),
+        places=[met.resource.place("metadata", "name")],
+        evidence=[met.made] if met.made else [],
+        confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",
+    )
+
+
+def _way_out(met: Conflict, ended: StepResult) -> str:
+    if not met.owner[0]:
+        return adoption(met.resource.ref, ended)
+    return (
+        f"Its name does not contain that of the release, so that a second one ({ended.release}) meets what the first "
+        "one made. --take-ownership would let both write it, and the first to be uninstalled delete it."
+    )
+
+
+RULE = Rule("ST406", "ownership-metadata-conflict", check)
