@@ -297,7 +297,8 @@ def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Ite
 
 
 def _orphans(cluster: Cluster, step: Step, after: dict[Ref, str]) -> Iterable[Ref]:
-    if step.action not in ("uninstall", "delete"):
+    """What Helm made and leaves behind when the release goes."""
+    if step.action != "uninstall":
         return ()
     made = {event.object for event in cluster.timeline() if event.effect == "created" and event.actor == "helm"}
     return (ref for ref in after if ref in made)

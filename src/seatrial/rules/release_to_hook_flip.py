@@ -42,7 +42,7 @@ from seatrial.timeline import Event, Rehearsal
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
         old, new = deployed_before(rehearsal, case, step), case.releases[step]
-        if ended.action not in ("upgrade", "rollback") or ended.outcome != "ok" or old is None or new is None:
+        if ended.action not in ("upgrade", "rollback") or ended.outcome == "failed" or old is None or new is None:
             continue
         for resource in new.resources:
             if not _flipped(old.find(resource.ref), resource) or resource.ref not in ended.deleted:
@@ -69,7 +69,7 @@ def _finding(rehearsal: Rehearsal, new: Release, resource: Resource, step: int, 
         damage="outage" if users_beyond_hooks(new, ref) else "failed-deploy",
         message=f"{ref} became a hook, and the {action} that makes it one leaves it deleted",
         details=(
-            _what_helm_did(deeds),
+            _what_helm_did(deeds, waits=rehearsal.steps[step].outcome == "hung"),
             consumers_sentence(new, ref, said=pods_say(rehearsal, step, ref)),
             next_time_sentence(rehearsal, step, ref),
         ),
@@ -79,10 +79,11 @@ def _finding(rehearsal: Rehearsal, new: Release, resource: Resource, step: int, 
     )
 
 
-def _what_helm_did(deeds: list[Event]) -> str:
-    """The requests, in order, and that Helm was content."""
+def _what_helm_did(deeds: list[Event], *, waits: bool) -> str:
+    """The requests, in order, and whether Helm was content."""
     done = [_deed(event, last=event is deeds[-1], first=event is deeds[0]) for event in deeds]
-    return f"Helm {', '.join(done)}. It reported success."
+    ends = "Then it waits for what needs it, in vain." if waits else "It reported success."
+    return f"Helm {', '.join(done)}. {ends}"
 
 
 def _deed(event: Event, *, first: bool, last: bool) -> str:
