@@ -43,6 +43,13 @@ def object_of(kind: ServedKind, request: Request) -> Body:
     return {**body, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
 
 
+def as_sent(body: Body, request: Request) -> Body:
+    """An applied object without the namespace that only its path names: it is not looked at with it."""
+    if metadata(request.body).get("namespace"):
+        return body
+    return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key != "namespace"}}
+
+
 def refuse_another_object(kind: ServedKind, live: Body, body: Body, request: Request) -> None:
     """Refuse a patch that makes of an object another one."""
     version, name = body.get("apiVersion"), body.get("kind")

@@ -24,6 +24,8 @@ class Request(Struct, frozen=True):
     name: str = ""
     subresource: str = ""
     body: Any = None
+    duplicates: tuple[str, ...] = ()
+    """Paths of the keys that the text of the body has twice."""
     patch_type: PatchType | None = None
     field_manager: str = ""
     force: bool = False

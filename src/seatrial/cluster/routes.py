@@ -13,6 +13,7 @@ from seatrial.cluster.gotext import quoted
 from seatrial.cluster.options import Query
 from seatrial.cluster.refusal import Refused, bad_request, method_not_allowed, unknown_resource, unsupported_media
 from seatrial.cluster.request import PatchType, Request, Verb
+from seatrial.cluster.validate import duplicate_fields
 from seatrial.cluster.validation import names
 from seatrial.kinds.catalogue import SUBRESOURCES, ServedKind
 from seatrial.resource import Body
@@ -66,6 +67,7 @@ def to_request(method: str, path: str, query: Query, content_type: str, data: by
         name=name,
         subresource=subresource,
         body=body,
+        duplicates=_duplicates(verb, content_type, data, body),
         patch_type=patch_type,
         field_manager=query.get("fieldManager"),
         force=query.flag("force"),
@@ -160,6 +162,12 @@ def _body(verb: Verb, content_type: str, data: bytes) -> Any:
     if content_type in ("", "application/json") or (verb == "patch" and content_type in PATCHES):
         return _json(data)
     raise unsupported_media(("application/json", "application/yaml", PROTOBUF))
+
+
+def _duplicates(verb: Verb, content_type: str, data: bytes, body: Any) -> tuple[str, ...]:
+    if verb not in ("create", "update") or content_type not in ("", "application/json") or not isinstance(body, dict):
+        return ()
+    return () if data.startswith(protobuf.MAGIC) else duplicate_fields(data, body)
 
 
 def _json(data: bytes) -> Any:

@@ -49,7 +49,7 @@ def scale_of(body: Body, paths: Paths) -> Body:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: metadata(body)[key] for key in KEPT if key in metadata(body)},
-        "spec": {"replicas": replicas or 0},
+        "spec": {"replicas": replicas} if replicas else {},
         "status": status,
     }
 

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from seatrial.cluster import admission, conversion, reads, validate
 from seatrial.cluster.changes import change, defaulted, named_ref, prepared
-from seatrial.cluster.intake import named, object_of, refuse_another_object
+from seatrial.cluster.intake import as_sent, named, object_of, refuse_another_object
 from seatrial.cluster.managed import server_side_apply, track_update
 from seatrial.cluster.patch import json_patch, merge_patch, strategic_patch
 from seatrial.cluster.refusal import (
@@ -190,13 +190,10 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
     if not request.field_manager:
         words = "fieldManager: Required value: is required for apply patch"
         raise invalid("PatchOptions", "meta.k8s.io", "", [words])
-    applied = object_of(kind, request)
+    applied = as_sent(object_of(kind, request), request)
     live = cluster.store.get(ref)
     shown = None
-    if live is None:
-        # What was applied may have been read before it was deleted.
-        applied = {**applied, "metadata": {k: v for k, v in metadata(applied).items() if k != "resourceVersion"}}
-    else:
+    if live is not None:
         conversion.read(cluster, kind, ref)
         refuse_another_object(kind, live, applied, request)
         shown = in_version(live, kind)
@@ -211,6 +208,10 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
     )
     merged = validate.applied(kind, merged, cluster.kube_version, cluster.custom_schema_of(kind)).body
     if live is None:
+        # What is applied may have been read before it was deleted: its version does not count.
+        meta = {**metadata(merged), "namespace": ref.namespace} if ref.namespace else {**metadata(merged)}
+        meta.pop("resourceVersion", None)
+        merged = {**merged, "metadata": meta}
         created = create_object(
             cluster,
             kind,
@@ -233,7 +234,7 @@ def _shown(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> 
 def _decoded(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
     """The object as the server reads it: without what its kind does not know, which is refused or warned of."""
     custom = cluster.custom_schema_of(kind)
-    read = validate.decoded(kind, body, cluster.kube_version, custom, request.field_validation)
+    read = validate.decoded(kind, body, cluster.kube_version, custom, request.field_validation, request.duplicates)
     for warning in read.warnings:
         cluster.warn(warning)
     return read.body

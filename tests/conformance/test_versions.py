@@ -1,0 +1,75 @@
+"""What each minor of Kubernetes serves: versions that are gone are refused, and what took their place is served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from apiclient import Api
+from arms import Arm
+from bothservers import is_given
+
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.http import Server
+from seatrial.kinds.removed import REMOVED
+
+# (group, version, plural, kind): the last minor that served it, or an empty text for one older than all of these.
+LAST_SERVED = {
+    ("extensions", "v1beta1", "ingresses", "Ingress"): "",
+    ("networking.k8s.io", "v1beta1", "ingresses", "Ingress"): "",
+    ("policy", "v1beta1", "poddisruptionbudgets", "PodDisruptionBudget"): "",
+    ("batch", "v1beta1", "cronjobs", "CronJob"): "",
+    ("autoscaling", "v2beta1", "horizontalpodautoscalers", "HorizontalPodAutoscaler"): "",
+    ("autoscaling", "v2beta2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"): "1.25",
+    ("flowcontrol.apiserver.k8s.io", "v1beta2", "flowschemas", "FlowSchema"): "1.28",
+}
+MINORS = tuple(f"1.{minor}" for minor in range(25, 38))
+SOME = ("1.25", "1.26", "1.29", "1.32", "1.34", "1.37")
+
+
+def as_number(version: str) -> int:
+    return int(version.partition(".")[2] or 0)
+
+
+@pytest.fixture(scope="module", params=SOME)
+def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, Api]]:
+    with Server(Cluster(request.param)) as found, Api(found.url) as api:
+        yield request.param, api
+
+
+def test_a_version_is_served_until_it_is_removed(server: tuple[str, Api]) -> None:
+    minor, api = server
+    served = {key: api.get(f"/apis/{key[0]}/{key[1]}/{key[2]}").code == 200 for key in LAST_SERVED}
+    assert served == {key: as_number(minor) <= as_number(last) for key, last in LAST_SERVED.items()}
+
+
+def test_a_version_that_is_gone_is_not_found_in_the_words_of_clients(server: tuple[str, Api]) -> None:
+    _, api = server
+    path = "/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets"
+    body = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
+    words = "404 NotFound: the server could not find the requested resource"
+    assert (api.get(path).refusal, api.post(path, body).refusal) == (words, words)
+
+
+def test_what_took_its_place_is_served(server: tuple[str, Api]) -> None:
+    minor, api = server
+    for group, version, plural, kind in LAST_SERVED:
+        removed = REMOVED[group, version, kind]
+        if as_number(minor) >= as_number(removed.minor):
+            assert api.get(f"/apis/{removed.replacement}/{plural}").code == 200
+
+
+def test_the_second_arm_is_of_the_minor_whose_words_are_expected(pytestconfig: pytest.Config, arm: Arm) -> None:
+    if not is_given(pytestconfig):
+        pytest.skip(
+            "only the embedded API was asked; --kubeconfig FILE, SEATRIAL_REAL_KUBECONFIG or KUBEBUILDER_ASSETS "
+            "names a real one to be asked the same"
+        )
+    assert arm.api.get("/version").body["minor"] == "34"
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_minor_says_which_it_is(minor: str) -> None:
+    with Server(Cluster(minor)) as server, Api(server.url) as api:
+        version = api.get("/version").body
+    assert (version["major"], version["minor"], version["gitVersion"]) == ("1", minor[2:], f"v{minor}.0")

@@ -1,0 +1,168 @@
+"""Watches: what is told, in which order, from which version, and when it is too late to ask. On both arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+from apiclient import Api
+from arms import Here, config
+
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.http import Server
+from seatrial.cluster.store import LOG_MAX
+from seatrial.resource import Body, Ref
+
+
+def told(events: Iterator[Body], count: int) -> list[str]:
+    return [f"{event['type']} {event['object']['metadata'].get('name', '')}".strip() for event in islice(events, count)]
+
+
+@pytest.fixture
+def life(here: Here) -> tuple[Here, str]:
+    """A ConfigMap that came, changed, changed its labels and went, and the version before all that."""
+    version = here.version()
+    here.create(config(labels={"stage": "one"}))
+    here.patch("ConfigMap", "app", {"data": {"color": "red"}})
+    here.patch("ConfigMap", "app", {"metadata": {"labels": {"stage": "two"}}})
+    here.delete("ConfigMap", "app")
+    return here, version
+
+
+def test_a_watch_from_a_version_tells_all_that_came_after(life: tuple[Here, str]) -> None:
+    here, version = life
+    with here.api.watch(here.at("ConfigMap"), resourceVersion=version) as events:
+        assert told(events, 4) == ["ADDED app", "MODIFIED app", "MODIFIED app", "DELETED app"]
+
+
+def test_leaving_a_selection_is_told_as_a_deletion_and_entering_as_an_addition(life: tuple[Here, str]) -> None:
+    here, version = life
+    path = here.at("ConfigMap")
+    with here.api.watch(path, resourceVersion=version, labelSelector="stage=one") as events:
+        assert told(events, 3) == ["ADDED app", "MODIFIED app", "DELETED app"]
+    with here.api.watch(path, resourceVersion=version, labelSelector="stage=two") as events:
+        assert told(events, 2) == ["ADDED app", "DELETED app"]
+
+
+def test_a_deletion_carries_the_last_state_and_a_version_of_its_own(life: tuple[Here, str]) -> None:
+    here, version = life
+    with here.api.watch(here.at("ConfigMap"), resourceVersion=version) as events:
+        changed, gone = list(islice(events, 4))[2:]
+    assert gone["object"]["data"] == {"color": "red"}
+    assert int(gone["object"]["metadata"]["resourceVersion"]) > int(changed["object"]["metadata"]["resourceVersion"])
+
+
+def test_a_watch_of_one_name_tells_of_no_other(here: Here) -> None:
+    version = here.version()
+    with here.api.watch(here.at("ConfigMap"), resourceVersion=version, fieldSelector="metadata.name=app") as events:
+        here.create(config("other"))
+        here.create(config())
+        assert told(events, 1) == ["ADDED app"]
+
+
+def test_a_watch_without_a_version_begins_with_what_is_there(here: Here) -> None:
+    here.version()
+    here.create(config("a"))
+    with here.api.watch(here.at("ConfigMap")) as events:
+        assert sorted(told(events, 2)) == ["ADDED a", "ADDED kube-root-ca.crt"]
+        here.create(config("b"))
+        assert told(events, 1) == ["ADDED b"]
+
+
+def test_initial_events_end_with_a_bookmark(here: Here) -> None:
+    here.version()
+    here.create(config("a"))
+    query = {"sendInitialEvents": "true", "allowWatchBookmarks": "true", "resourceVersionMatch": "NotOlderThan"}
+    with here.api.watch(here.at("ConfigMap"), **query) as events:
+        assert sorted(told(events, 2)) == ["ADDED a", "ADDED kube-root-ca.crt"]
+        bookmark = next(events)
+    assert bookmark["type"] == "BOOKMARK"
+    assert bookmark["object"]["kind"] == "ConfigMap"
+    assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert int(bookmark["object"]["metadata"]["resourceVersion"]) > 0
+
+
+def test_without_initial_events_only_what_comes_is_told(here: Here) -> None:
+    here.version()
+    query = {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"}
+    with here.api.watch(here.at("ConfigMap"), **query) as events:
+        here.create(config())
+        assert told(events, 1) == ["ADDED app"]
+
+
+def test_a_watch_ends_when_its_time_is_up(here: Here) -> None:
+    with here.api.watch(here.at("ConfigMap"), resourceVersion=here.version(), timeoutSeconds=1) as events:
+        assert list(events) == []
+
+
+def test_of_one_object_a_watch_is_a_get(here: Here) -> None:
+    made = here.create(config()).body
+    assert here.api.get(here.at("ConfigMap", "app"), watch="true").body == made
+    assert here.api.get(here.at("ConfigMap", "none"), watch="true").refusal == (
+        '404 NotFound: configmaps "none" not found'
+    )
+
+
+BAD_WATCHES: dict[str, tuple[dict[str, str | int], str]] = {
+    "a version that is none": (
+        {"resourceVersion": "new"},
+        '500 : resourceVersion: Invalid value: "new": strconv.ParseUint: parsing "new": invalid syntax',
+    ),
+    "a time that is none": ({"timeoutSeconds": "x"}, '400 BadRequest: strconv.ParseInt: parsing "x": invalid syntax'),
+    "initial events of any version": (
+        {"sendInitialEvents": "true"},
+        '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents '
+        "requires setting resourceVersionMatch to NotOlderThan",
+    ),
+    "a selector that is none": (
+        {"labelSelector": "a b"},
+        "400 BadRequest: unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+    ),
+}
+
+
+@pytest.mark.parametrize("given", BAD_WATCHES)
+def test_a_watch_is_refused(here: Here, given: str) -> None:
+    query, words = BAD_WATCHES[given]
+    assert here.api.get(here.at("ConfigMap"), watch="true", **query).refusal == words
+
+
+@pytest.fixture
+def forgetful(here: Here) -> Iterator[Api]:
+    """An API server that has forgotten its first version: a real one has at once, this one after a long life."""
+    if here.is_real:
+        yield here.api
+        return
+    cluster = Cluster()
+    with Server(cluster) as server, Api(server.url) as api:
+        age(cluster)
+        yield api
+
+
+def age(cluster: Cluster) -> None:
+    ref = Ref("ConfigMap", "default", "kube-root-ca.crt")
+    body = cluster.store.get(ref)
+    assert body is not None
+    for _ in range(LOG_MAX + 1):
+        cluster.store.put(ref, body)
+
+
+def test_a_version_that_is_forgotten_is_gone_and_the_watch_says_so(forgetful: Api) -> None:
+    with forgetful.watch("/api/v1/namespaces/default/configmaps", resourceVersion="1") as events:
+        last = next(events)
+        assert list(events) == []
+    status = last["object"]
+    assert (last["type"], status["code"], status["reason"]) == ("ERROR", 410, "Expired")
+    assert status["message"].startswith("too old resource version: 1 (")
+
+
+def test_a_page_of_a_forgotten_version_is_gone() -> None:
+    cluster = Cluster()
+    with Server(cluster) as server, Api(server.url) as api:
+        page = api.get("/api/v1/namespaces", limit=1).body["metadata"]["continue"]
+        age(cluster)
+        refused = api.get("/api/v1/namespaces", **{"continue": page})
+    assert refused.code == 410
+    assert refused.body["reason"] == "Expired"
+    assert refused.body["message"].startswith("The provided continue parameter is too old to display a consistent list")
