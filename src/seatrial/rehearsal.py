@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import PatchType, Request, Verb
-from seatrial.engines import Ended, Stuck, helm, kubectl
+from seatrial.engines import Ended, Stalled, Stuck, helm, kubectl
 from seatrial.engines.script import Answer, Command, play
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body, Ref, group_of, labels_of, metadata, name_of, uid_of, version_of
@@ -39,6 +40,8 @@ MADE_BY_THE_CLUSTER = frozenset(
 )
 CALM_SECONDS = 0.25
 """How long a client must be silent before its waiting is looked at."""
+TRIES_MAX = 3
+SILENCE_SECONDS = 15.0
 DOUBT_SECONDS = 10.0
 """How long, where it has all that it should be content with."""
 
@@ -71,6 +74,17 @@ class Plan(Struct, frozen=True):
 
 
 def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> Rehearsal:
+    """Play `plan`, and again from the start where the engine itself locked up; what happens is the same each time."""
+    for _ in range(TRIES_MAX - 1):
+        with suppress(Stalled):
+            return _rehearsed(plan, engine, schedule, seed)
+    try:
+        return _rehearsed(plan, engine, schedule, seed)
+    except Stalled as why:
+        raise CannotContinue(f"{why}, {TRIES_MAX} times in a row: try again") from why
+
+
+def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehearsal:
     """Play `plan` on a cluster of its own, or on several where it rebuilds."""
     results: list[StepResult] = []
     timeline: list[Event] = []
@@ -154,7 +168,7 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
 def _act(cluster: Cluster, played: Played, engine: str) -> Ended:
     step = played.step
     if engine == helm.NAME and step.action in hooks.EVENTS_OF:
-        # A server for this act alone: what a cancelled Helm still does behind our back ends with it, as a process would.
+        # A server for this act alone: what a cancelled Helm still does behind our back ends with it.
         with Server(cluster, actor=engine, calls_itself=helmsdk.CALLS_ITSELF) as server:
             return helm.act(
                 step,
@@ -225,6 +239,9 @@ class _Embedded:
         if not refs:
             return None
         return Stuck(stuck.why(self._cluster, refs), tuple(refs), stuck.lacking(self._cluster, refs))
+
+    def silent(self) -> bool:
+        return self._server.idle_seconds() > SILENCE_SECONDS and not self._server.waited_for()
 
     def hang_up(self) -> None:
         self._server.refuse_waits()

@@ -26,6 +26,7 @@ from seatrial.resource import Body, Ref
 LOOPBACK = "127.0.0.1"
 BUSY_SHARE = 0.4
 """Of one core. A client that waits for ever leaves the process idle."""
+IDLE_SHARE = 0.05
 DOUBT_SECONDS = 3.0
 HEADERS_MAX = 64 * 1024
 REASONS = {200: b"OK", 201: b"Created"}
@@ -92,6 +93,12 @@ class Server:
         heard, worked = self._last_heard
         quiet, work = time.monotonic() - heard, time.process_time() - worked
         return quiet if work < quiet * BUSY_SHARE or quiet > DOUBT_SECONDS else 0.0
+
+    def idle_seconds(self) -> float:
+        """How long nothing was asked or told while this process did next to nothing."""
+        heard, worked = self._last_heard
+        quiet = time.monotonic() - heard
+        return quiet if time.process_time() - worked < quiet * IDLE_SHARE else 0.0
 
     def stir(self) -> None:
         """Something was asked or told just now."""

@@ -28,9 +28,17 @@ class Api(Protocol):
         """Why a client that waits will wait for ever; None while that cannot be said."""
         ...
 
+    def silent(self) -> bool:
+        """Whether the client has long asked for nothing, waits for nothing and computes nothing: it has locked up."""
+        ...
+
     def hang_up(self) -> None:
         """Refuse whatever is waited for, so that a client which takes no cancellation ends by itself."""
         ...
+
+
+class Stalled(Exception):
+    """An engine locked itself up: nothing can be said of the release. Playing again from the start is the remedy."""
 
 
 class Stuck(Struct, frozen=True):

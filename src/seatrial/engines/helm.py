@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from seatrial import helmsdk, hooks
 from seatrial.case import Release
-from seatrial.engines import Api, Ended, Stuck
+from seatrial.engines import Api, Ended, Stalled, Stuck
 from seatrial.errors import CannotContinue
 from seatrial.readiness.kstatus import content_as_hook, content_when_waited_for
 from seatrial.resource import Body, Ref
@@ -29,6 +29,8 @@ TIMEOUT = "5m0s"
 """Helm's own default of --timeout. A hang never takes so long here: it is a fixpoint."""
 TIMEOUT_SECONDS = 300
 PATIENCE_SECONDS = 0.02
+FAREWELL_SECONDS = 5.0
+"""How long a Helm that was told to stop may take to."""
 
 DEPLOYS = ("install", "upgrade")
 CHANGES = (*DEPLOYS, "rollback")
@@ -94,14 +96,19 @@ def act(
     api.believes(content_when_waited_for if waits else content_as_hook)
     ended = _Call(call)
     stuck: Stuck | None = None
-    while not ended.wait(PATIENCE_SECONDS):
-        if stuck is None and (stuck := api.stuck()) is not None:
-            if step.action in WITHOUT_CONTEXT:
-                api.hang_up()
-            else:
-                context.cancel()
-    config.close()
-    context.close()
+    while stuck is None and not ended.wait(PATIENCE_SECONDS):
+        stuck = api.stuck()
+        if api.silent():
+            raise Stalled(f"helm {step.action} neither ended nor asked for anything any more")
+    if stuck is not None:
+        if step.action in WITHOUT_CONTEXT:
+            api.hang_up()
+        else:
+            context.cancel()
+    # A cancelled Helm that waits for watchers may lock itself up. It is left behind then: nobody hears it any more.
+    if ended.wait(FAREWELL_SECONDS):
+        config.close()
+        context.close()
     if stuck is not None:
         return Ended("hung", f"{stuck.sentence}. Helm would fail when --timeout ({timeout}) is over", stuck=stuck)
     return Ended("failed", ended.error) if ended.error else Ended("ok")
