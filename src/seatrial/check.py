@@ -12,7 +12,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, agreed
 from seatrial.planning import CheckOptions, Planned, plans
 from seatrial.rehearsal import rehearse
-from seatrial.result import Played, Result
+from seatrial.result import Difference, Played, Result
 from seatrial.rules import all_rules
 from seatrial.sources import line_at
 from seatrial.timeline import Rehearsal, Schedule
@@ -77,8 +77,18 @@ def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], fin
         missing_dependencies=tuple(sorted({name for piece in planned for name in piece.missing_dependencies})),
         objects=len(resources),
         files=len({resource.file for resource in resources.values()}),
+        differences=_differences(planned),
+        notes=tuple(sorted({note for piece in planned for note in piece.notes})),
         excerpts={place: line for place in sorted(places) if (line := line_at(place)) is not None},
     )
+
+
+def _differences(planned: list[Planned]) -> tuple[Difference, ...]:
+    """Each once: what is so in the plain case is not told of the others."""
+    found: dict[tuple[object, ...], Difference] = {}
+    for difference in sorted({d for piece in planned for d in piece.differences}, key=lambda d: (d.case, d.object)):
+        found.setdefault((difference.object, difference.states), difference)
+    return tuple(found.values())
 
 
 class One(Struct, frozen=True):

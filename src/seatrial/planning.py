@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial import outside, sources
-from seatrial.assumed import api_versions, assumed_objects
+from seatrial.assumed import api_versions, assumed_objects, described_in, without_brought
 from seatrial.case import Case, Release, Resource
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.history import History, left_behind
-from seatrial.rehearsal import Plan
+from seatrial.matrix import Cell, cells, differences, transitions
+from seatrial.rehearsal import Plan, Played
 from seatrial.resource import Body, metadata, name_of
-from seatrial.result import Prerequisite
+from seatrial.result import Difference, Prerequisite
 from seatrial.sources import git
+from seatrial.sources.chart import ChartSource
+from seatrial.sources.gates import gate_of
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.stored import asked, read_history
 from seatrial.sources.values import ValueFlags
@@ -46,6 +50,8 @@ class CheckOptions(Struct, frozen=True):
     kube_version: str = ""
     api_versions: tuple[str, ...] = ()
     assume: tuple[str, ...] = ()
+    matrix: tuple[str, ...] = ()
+    """`key=v1,v2`"""
 
 
 class Planned(Struct, frozen=True):
@@ -55,6 +61,8 @@ class Planned(Struct, frozen=True):
     plan: Plan
     prerequisites: tuple[Prerequisite, ...] = ()
     missing_dependencies: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def plans(options: CheckOptions) -> Iterator[Planned]:
@@ -64,6 +72,8 @@ def plans(options: CheckOptions) -> Iterator[Planned]:
         if kind == "trial":
             if options.old:
                 raise CannotContinue(f"{path} is a trial file, which says its own steps: --from does not go with it")
+            if options.matrix:
+                raise CannotContinue(f"{path} is a trial file, which says its own values: --matrix does not go with it")
             base = str(PurePath(path).parent)
             yield from _of_trial(sources.read_trial(path), Opened(base, base), options)
         else:
@@ -90,7 +100,55 @@ def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
     steps = default_steps(path, options.old, engine=name)
     if history is not None:
         steps = steps_after(path, history.current.number)
-    yield from _of_trial(Trial(engines=engines, steps=steps), opened, options, history)
+    trial = Trial(engines=engines, steps=steps)
+    yield from _of_trial(trial, opened, options, history)
+    if options.matrix:
+        if name != "helm":
+            raise CannotContinue(f"--matrix gives values to a chart, and {path} is played with {name}")
+        yield from _of_matrix(path, trial, opened, options, history)
+
+
+def _of_matrix(
+    path: str, trial: Trial, opened: Opened, options: CheckOptions, history: History | None
+) -> Iterator[Planned]:
+    """Every way from cell to cell that changes which objects there are."""
+    found = cells(options.matrix)
+    setting = _setting(trial, "", opened, options, history)
+    new = {cell: _both(path, cell, setting) for cell in found}
+    installed = {cell: both[0] for cell, both in new.items()}
+    upgraded = {cell: both[1] for cell, both in new.items()}
+    old = {cell: _both(options.old, cell, setting)[0] for cell in found} if options.old and not history else installed
+    if history:
+        old = dict.fromkeys(found[:1], history.current.release)
+    chosen, left_out = transitions(old, upgraded)
+    differ = [*differences({cell.name: release for cell, release in upgraded.items()})]
+    differ += [d for cell, (i, u) in new.items() for d in _between_acts(i, u, opened.chart(path), cell.name)]
+    notes = (f"{left_out} of {left_out + len(chosen)} transitions of the matrix were left out",) if left_out else ()
+    for transition in chosen:
+        step = Step("upgrade", path, set=transition.new.settings)
+        first = () if history else (Step("install", options.old or path, set=transition.old.settings),)
+        case = transition.new.name if history else transition.name
+        variant = replace(trial, steps=(*first, step, step))
+        planned = _planned(variant, "helm", replace(setting, case=case), options)
+        yield replace(planned, differences=tuple(differ), notes=notes)
+
+
+def _both(source: str, cell: Cell, setting: Setting) -> tuple[Release, Release]:
+    """A chart under the values of a cell, as it is installed and as an upgrade renders it."""
+    steps = (Step("install", source, set=cell.settings), Step("upgrade", source, set=cell.settings))
+    try:
+        installed, upgraded = (release for _, release in staged(steps, replace(setting, history=None)))
+    except CannotContinue as why:
+        raise CannotContinue(f"with {cell.name}: {why}") from None
+    assert installed is not None and upgraded is not None
+    return installed, upgraded
+
+
+def _between_acts(installed: Release, upgraded: Release, chart: ChartSource, case: str = "") -> Iterator[Difference]:
+    """What an upgrade renders otherwise than an install with the same values, and the question that makes it so."""
+    for difference in differences({"on install": installed, "on upgrade": upgraded}, case):
+        gate = gate_of(chart.files, difference.place.file)
+        yield replace(difference, asks=gate.asks, asked=gate.place) if gate else difference
 
 
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
@@ -164,7 +222,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         steps=tuple(step for step, _ in played),
         case=Case(setting.case, tuple(release for _, release in played), before),
         kube_version=setting.kube_version,
-        assumed=(*setting.assumed, *(body for body, _ in taken)),
+        assumed=(*_not_brought(trial, given, setting), *(body for body, _ in taken)),
         deployed=tuple(left_behind(history)) if history else (),
         server_side=history is None or history.server_side,
     )
@@ -173,7 +231,20 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         *(prerequisite for _, prerequisite in taken),
         *outside.default_storage(given),
     )
-    return Planned(engine, plan, prerequisites, setting.opened.missing)
+    gated = tuple(_gated(played, setting)) if engine == "helm" else ()
+    return Planned(engine, plan, prerequisites, setting.opened.missing, gated)
+
+
+def _gated(played: Iterable[tuple[Played, Release | None]], setting: Setting) -> Iterator[Difference]:
+    """The differences between the acts of a trial that render the same chart with the same values."""
+    rendered: dict[tuple[str, bytes], dict[str, Release]] = {}
+    for act, release in played:
+        if act.step.action in RENDERED and release is not None:
+            values = msgspec.json.encode(release.values, order="sorted")
+            rendered.setdefault((act.step.source, values), {}).setdefault(act.step.action, release)
+    for (source, _), acts in rendered.items():
+        if len(acts) == len(RENDERED):
+            yield from _between_acts(acts["install"], acts["upgrade"], setting.opened.chart(source), setting.case)
 
 
 def _stored(history: History) -> Iterator[Prerequisite]:
@@ -187,14 +258,17 @@ def _taken_for_granted(
     before: Release | None, releases: list[Release], setting: Setting
 ) -> list[tuple[Body, Prerequisite]]:
     """What was deployed before has found its kinds and namespaces, whatever the releases to come bring."""
-    objects = outside.objects(releases)
+    given = setting.assumed
     earlier = [before] if before else []
     crds = [crd for release in releases for crd in release.crds]
+    definitions = (*outside.definitions(earlier, crds, given), *outside.definitions(releases, (), given))
+    there = (*given, *(body for body, _ in definitions))
+    objects = outside.objects(releases, there, described_in(given))
     taken = (
-        *outside.definitions(earlier, crds),
-        *outside.definitions(releases),
+        *definitions,
         *outside.namespaces(releases, [setting.namespace], objects),
         *outside.namespaces(earlier, []),
+        *outside.operators(releases, given),
         *objects,
     )
     first: dict[str, tuple[Body, Prerequisite]] = {}
@@ -203,6 +277,12 @@ def _taken_for_granted(
         if _named(body) not in there:
             first.setdefault(prerequisite.object, (body, prerequisite))
     return list(first.values())
+
+
+def _not_brought(trial: Trial, releases: list[Release], setting: Setting) -> list[Body]:
+    """What is assumed, but for the workloads of operators that a release brings itself."""
+    brought = (resource.ref for release in releases for resource in release.resources)
+    return without_brought(setting.assumed, trial.assume.operators, brought)
 
 
 def _named(body: Body) -> tuple[object, object, str]:

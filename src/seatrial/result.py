@@ -17,6 +17,19 @@ class Prerequisite(Struct, frozen=True, order=True):
     why: str
 
 
+class Difference(Struct, frozen=True, order=True):
+    """An object that is not the same however the chart is rendered."""
+
+    object: str
+    states: tuple[tuple[str, str], ...]
+    """Where, and what it is there: `("on upgrade", "a hook")`, `("tls=false", "absent")`."""
+    place: Place
+    asks: str = ""
+    """What its template asks that it comes out so: `.Release.IsInstall`."""
+    asked: Place | None = None
+    case: str = ""
+
+
 class Played(Struct, frozen=True):
     """One rehearsal, and the values case it was played with (empty for the plain one)."""
 
@@ -37,3 +50,6 @@ class Result(Struct, frozen=True):
     files: int = 0
     excerpts: dict[Place, str] = {}
     """The source line at each place that a finding names, as far as it could be read."""
+    differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was left out, and other sentences about the check itself."""

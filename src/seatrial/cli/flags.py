@@ -57,6 +57,8 @@ class Release:
     """Accepted, as by helm template; CRDs of crds/ are always rehearsed."""
     assume: Annotated[Texts, flag("--assume", group=REHEARSAL, value="FILE")] = ()
     """Manifests of what is in the cluster before the first step; may be repeated."""
+    matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
+    """Values to flip: every way from one to another that changes which objects there are; may be repeated."""
 
     values: Annotated[Texts, flag("--values", "-f", group=VALUES, value="FILE")] = ()
     """Values file; may be repeated or separated by commas."""
@@ -118,6 +120,7 @@ def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
         kube_version=release.kube_version,
         api_versions=_split(release.api_versions),
         assume=_split(release.assume),
+        matrix=release.matrix,
     )
 
 

@@ -11,8 +11,8 @@ from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.steps import OUTCOMES, steps_table
-from seatrial.report.wording import closing, counted, listed
-from seatrial.result import Prerequisite, Result
+from seatrial.report.wording import closing, counted, difference, listed
+from seatrial.result import Difference, Prerequisite, Result
 from seatrial.timeline import Event, Rehearsal
 
 FULL_MAX = 30
@@ -20,6 +20,7 @@ FULL_MAX = 30
 EVIDENCE_MAX = 12
 """Events shown of one finding, half of them from each end."""
 PREREQUISITES_MAX = 12
+DIFFERENCES_MAX = 20
 
 NO_BREAK = "\xa0"
 CERTAINTIES: dict[str, Role] = {"will": "bad", "may": "doubt"}
@@ -47,6 +48,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield ()
     if not page.quiet:
         yield from _nothing_found(result)
+        yield from _differences(result.differences, page)
         yield from _outside(result, page)
         yield from _last_line(result, page)
 
@@ -153,6 +155,19 @@ def _nothing_found(result: Result) -> Iterator[Line]:
         yield line(Piece("Nothing found: every step left the cluster as the release says it should be.", "good"))
 
 
+def _differences(found: Sequence[Difference], page: Page) -> Iterator[Line]:
+    """Objects that depend on how the chart is rendered: what a flip of a value or the second deploy changes."""
+    if not found:
+        return
+    yield line(Piece("Not the same however the chart is rendered:", "strong"))
+    shown = found if page.verbose else found[:DIFFERENCES_MAX]
+    for one in shown:
+        yield from (line(text) for text in sentences(difference(one), page, first="  ", rest="    "))
+    if len(shown) < len(found):
+        yield line(Piece(f"  and {len(found) - len(shown)} more (-v shows all)", "faint"))
+    yield ()
+
+
 def _outside(result: Result, page: Page) -> Iterator[Line]:
     """What the verdict rests on."""
     if result.prerequisites:
@@ -165,7 +180,9 @@ def _outside(result: Result, page: Page) -> Iterator[Line]:
         names = ", ".join(result.missing_dependencies)
         text = f"Missing dependencies (in Chart.yaml, not in charts/; the rest was checked without them): {names}"
         yield from (line(Piece(words, "doubt")) for words in sentences(text, page, first="", rest="  "))
-    if result.prerequisites or result.not_modelled or result.missing_dependencies:
+    for note in result.notes:
+        yield from (line(Piece(words, "doubt")) for words in sentences(note, page, first="", rest="  "))
+    if result.prerequisites or result.not_modelled or result.missing_dependencies or result.notes:
         yield ()
 
 

@@ -1,8 +1,8 @@
 """The stable, versioned report for programs. Its shapes are the contract; docs/output.schema.json is made from them.
 
 Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
-`schedules`, `warnings`, `again`, `missing_dependencies`) are left out where they would be empty, and always stand last.
-Within one version keys are added, never removed or given another meaning.
+`schedules`, `warnings`, `again`, `missing_dependencies`, `differences`, `notes`) are left out where they would be
+empty, and always stand last. Within one version keys are added, never removed or given another meaning.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from seatrial.findings import Certainty, Damage, Finding
 from seatrial.findings import Fix as FoundFix
 from seatrial.report.page import Page
 from seatrial.resource import Place, Ref, Sure
+from seatrial.result import Difference as FoundDifference
 from seatrial.result import Result
 from seatrial.timeline import Effect, Outcome, Rehearsal, Schedule
 from seatrial.timeline import Event as RecordedEvent
@@ -113,6 +114,24 @@ class Prerequisite(Struct, frozen=True):
     why: str
 
 
+class State(Struct, frozen=True):
+    """What an object is under some values, or in one act."""
+
+    where: Annotated[str, Meta(description="`on install`, `on upgrade`, or the values: `tls=true`.")]
+    what: Annotated[str, Meta(description="`plain`, `a hook` or `absent`.")]
+
+
+class Difference(Struct, frozen=True, omit_defaults=True):
+    """An object that is not the same however the chart is rendered."""
+
+    object: Object
+    states: list[State]
+    location: Location
+    asks: Annotated[str, Meta(description="What its template asks that makes it so: `.Release.IsInstall`.")] = ""
+    asked: Location | None = None
+    case: str = ""
+
+
 class Summary(Struct, frozen=True):
     """What was seen."""
 
@@ -131,6 +150,8 @@ class Report(Struct, frozen=True, omit_defaults=True):
     not_modelled: list[str]
     summary: Summary
     missing_dependencies: list[str] = []
+    differences: list[Difference] = []
+    notes: Annotated[list[str], Meta(description="What was left out.")] = []
 
 
 class Run(Struct, frozen=True):
@@ -150,6 +171,8 @@ def render(result: Result, page: Page) -> str:
         not_modelled=list(result.not_modelled),
         summary=Summary(result.objects, len(result.played), len(result.findings)),
         missing_dependencies=list(result.missing_dependencies),
+        differences=[_difference(found) for found in result.differences],
+        notes=list(result.notes),
     )
     return _written(report)
 
@@ -227,6 +250,17 @@ def _hazard(finding: Finding) -> Hazard:
         confirm=finding.confirm,
         schedules=list(finding.schedules),
         case=finding.case,
+    )
+
+
+def _difference(found: FoundDifference) -> Difference:
+    return Difference(
+        object=found.object,
+        states=[State(where, what) for where, what in found.states],
+        location=_location(found.place),
+        asks=found.asks,
+        asked=_location(found.asked) if found.asked else None,
+        case=found.case,
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from seatrial.findings import Finding
-from seatrial.result import Result
+from seatrial.result import Difference, Result
 
 NAMES_MAX = 3
 """Names in the closing line; the rest is counted."""
@@ -22,6 +22,21 @@ def listed(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def difference(found: Difference) -> str:
+    """`Job/default/web: plain on install, a hook on upgrade (job.yaml:4); job.yaml:6 asks .Release.IsInstall`."""
+    by_state: dict[str, list[str]] = {}
+    for where, state in found.states:
+        by_state.setdefault(state, []).append(where)
+    states = ", ".join(f"{state} {_where(places)}" for state, places in by_state.items())
+    asks = f"; {found.asked} asks {found.asks}" if found.asked else ""
+    case = f", with {found.case}" if found.case else ""
+    return f"{found.object}: {states}{case} ({found.place}){asks}"
+
+
+def _where(places: Sequence[str]) -> str:
+    return listed(places) if places[0].startswith("on ") else f"with {' or '.join(places)}"
 
 
 def closing(result: Result) -> str:

@@ -35,6 +35,13 @@ class Piece(Struct, frozen=True):
     """What an action says; empty for text."""
 
 
+class Action(Struct, frozen=True):
+    """What stands between two braces, and where."""
+
+    start: int
+    says: str
+
+
 class Definition(Struct, frozen=True):
     """A named template: its name, and its body from the end of `define` to the beginning of `end`."""
 
@@ -65,6 +72,13 @@ def pieces(content: str, start: int = 0, end: int | None = None) -> Iterator[Pie
             hidden -= inside.pop() in ("define", "block")
         start = action.end()
     yield from _lines(content, start, end)
+
+
+def actions(content: str, start: int = 0, end: int | None = None) -> Iterator[Action]:
+    """Every action of a template, comments left out."""
+    for action in _ACTION.finditer(content, start, len(content) if end is None else end):
+        if not (says := action["says"].strip()).startswith("/*"):
+            yield Action(action.start(), says)
 
 
 def definitions(content: str) -> Iterator[Definition]:

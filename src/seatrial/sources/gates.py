@@ -1,0 +1,57 @@
+"""Where a template asks how it is being rendered: first install or upgrade, what is in the cluster, or chance.
+
+Reads text only; what the question decides is seen by rendering.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.resource import Place
+from seatrial.sources.chart import template_texts
+from seatrial.sources.chartfiles import ChartFiles
+from seatrial.sources.gotemplate import Action, actions, definitions
+from seatrial.text import Text
+
+_ASKS = re.compile(
+    r"\.Release\.(?:IsInstall|IsUpgrade|Revision)\b|\.Capabilities\.APIVersions\b|\blookup\b"
+    r"|\b(?:rand[A-Z]\w*|gen(?:PrivateKey|CA\w*|SignedCert\w*|SelfSignedCert\w*)|uuidv4|now|shuffle|htpasswd|bcrypt)\b"
+)
+_CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
+_DECIDES = re.compile(r"(?:else\s+)?(?:if|with|range)\b")
+
+
+class Gate(Struct, frozen=True):
+    """One question, and where it is asked."""
+
+    asks: str
+    """`.Release.IsInstall`"""
+    place: Place
+
+
+def gate_of(chart: ChartFiles, file: str) -> Gate | None:
+    """The question that a template asks, itself or in a template that it calls; one that decides something first."""
+    texts = {text.path: text for text in template_texts(chart)}
+    named = {d.name: (text, d.start, d.end) for text in texts.values() for d in definitions(text.content)}
+    start = texts.get(file)
+    if start is None:
+        return None
+    found: list[tuple[bool, Gate]] = []
+    waiting: list[tuple[Text, int, int]] = [(start, 0, len(start.content))]
+    seen: set[str] = set()
+    while waiting:
+        text, begin, end = waiting.pop(0)
+        for action in actions(text.content, begin, end):
+            found += _asked(text, action)
+            called = [name for name in _CALL.findall(action.says) if name in named and name not in seen]
+            seen.update(called)
+            waiting += [named[name] for name in called]
+    return min(found, key=lambda entry: entry[0], default=(True, None))[1]
+
+
+def _asked(text: Text, action: Action) -> Iterator[tuple[bool, Gate]]:
+    if asks := _ASKS.search(action.says):
+        yield not _DECIDES.match(action.says), Gate(asks[0], Place(text.path, text.line(action.start)))

@@ -1,0 +1,139 @@
+"""The matrix: cells, ways between them, and what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from chartfolder import CHART, config_map, write
+
+from seatrial.case import Release, Resource
+from seatrial.check import check
+from seatrial.errors import CannotContinue
+from seatrial.matrix import TRANSITIONS_MAX, Cell, Transition, cells, differences, transitions
+from seatrial.planning import CheckOptions
+from seatrial.report import full, json
+from seatrial.report.page import Page
+from seatrial.resource import Body, Place, Ref
+
+
+def release(**objects: str) -> Release:
+    return Release("r", "default", "chart", tuple(_resource(name, what) for name, what in objects.items()))
+
+
+def _resource(name: str, what: str) -> Resource:
+    annotations = {"helm.sh/hook": "pre-install"} if what == "hook" else {}
+    body: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "annotations": annotations}}
+    return Resource(Ref("ConfigMap", "default", name), body, "cm.yaml", lambda path: Place("cm.yaml", 1))
+
+
+def test_cells_are_all_combinations_in_the_order_given() -> None:
+    assert [cell.name for cell in cells(["a.b=1,2", "tls=true,false"])] == [
+        "a.b=1, tls=true",
+        "a.b=1, tls=false",
+        "a.b=2, tls=true",
+        "a.b=2, tls=false",
+    ]
+
+
+@pytest.mark.parametrize("given", ["tls", "tls=", "=true"])
+def test_an_axis_has_a_key_and_values(given: str) -> None:
+    with pytest.raises(CannotContinue) as why:
+        cells([given])
+    assert str(why.value) == f"--matrix {given}: give a key and its values: --matrix feature.hooks=false,true"
+
+
+def test_too_many_combinations_are_refused() -> None:
+    with pytest.raises(CannotContinue) as why:
+        cells(["a=1,2,3,4,5,6", "b=1,2,3,4,5,6"])
+    assert str(why.value) == "--matrix: 36 combinations are too many; at most 32 are rendered"
+
+
+def test_a_transition_is_named_after_what_changes() -> None:
+    old, new = Cell(("a=1", "tls=false", "b=2")), Cell(("a=1", "tls=true", "b=3"))
+    assert Transition(old, new).name == "tls: false -> true, b: 2 -> 3"
+    assert Transition(old, old).name == "a=1, tls=false, b=2"
+
+
+def test_only_ways_that_change_objects_are_taken_and_flips_come_first() -> None:
+    known = {
+        Cell(("x=a",)): release(one="plain"),
+        Cell(("x=b",)): release(one="plain"),
+        Cell(("x=c",)): release(one="plain", two="plain"),
+        Cell(("x=d",)): release(one="hook"),
+    }
+    chosen, left_out = transitions(known, known)
+    assert left_out == 0
+    assert [transition.name for transition in chosen] == [
+        *("x=a", "x=b", "x=c", "x=d"),
+        *("x: a -> d", "x: b -> d", "x: c -> d", "x: d -> a", "x: d -> b", "x: d -> c"),
+        *("x: a -> c", "x: b -> c", "x: c -> a", "x: c -> b"),
+    ]
+
+
+def test_what_is_left_out_is_counted() -> None:
+    known = {Cell((f"x={number}",)): release(**{f"only-{number}": "plain"}) for number in range(6)}
+    chosen, left_out = transitions(known, known)
+    assert (len(chosen), left_out) == (TRANSITIONS_MAX, 36 - TRANSITIONS_MAX)
+
+
+def test_objects_that_are_the_same_everywhere_do_not_differ() -> None:
+    found = list(
+        differences(
+            {"tls=on": release(one="plain", two="hook", three="plain"), "tls=off": release(one="plain", two="plain")}
+        )
+    )
+    assert [(one.object, one.states) for one in found] == [
+        ("ConfigMap/default/three", (("tls=on", "plain"), ("tls=off", "absent"))),
+        ("ConfigMap/default/two", (("tls=on", "a hook"), ("tls=off", "plain"))),
+    ]
+
+
+GATED = "{{ if .Values.tls }}\n" + config_map("certs") + "{{ end }}\n---\n" + config_map("web")
+
+
+def test_the_report_tells_what_differs_and_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"chart/Chart.yaml": CHART, "chart/templates/web.yaml": GATED, "old/Chart.yaml": CHART})
+    write(tmp_path, {"old/templates/web.yaml": config_map("web")})
+    result = check(CheckOptions(inputs=("chart",), old="old", matrix=("tls=true,false",)))
+    assert [(played.case, len(played.rehearsal.steps)) for played in result.played[::2]] == [
+        *(("", 6), ("--wait", 2)),
+        *(("tls=true", 3), ("tls=false", 3), ("tls: false -> true", 3)),
+    ]
+    assert "ConfigMap/default/certs: plain with tls=true, absent with tls=false (chart/templates/web.yaml:5)" in (
+        full.render(result, Page())
+    )
+    assert '"differences": [' in json.render(result, Page())
+
+
+@pytest.mark.parametrize(
+    ("template", "asked"),
+    [
+        ("{{ if .Release.IsUpgrade }}\n" + config_map("late") + "{{ end }}", "late.yaml:1 .Release.IsUpgrade"),
+        (config_map("late-{{ randAlphaNum 4 | lower }}"), "late.yaml:4 randAlphaNum"),
+        ("{{/* lookup */}}\n" + config_map("late{{ include `when` . }}"), "_w.tpl:2 .Release.IsInstall"),
+        (
+            config_map("late-{{ .Release.IsInstall }}") + "{{ if .Release.Revision }}{{ end }}",
+            "late.yaml:5 .Release.Revision",
+        ),
+    ],
+    ids=["if", "chance", "in a helper", "what decides comes first"],
+)
+def test_the_question_that_a_template_asks_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, asked: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    helper = "{{ define `when` }}\n{{- if .Release.IsInstall }}-once{{ end }}\n{{- end }}"
+    write(tmp_path, {"chart/Chart.yaml": CHART, "chart/templates/web.yaml": config_map("web")})
+    write(tmp_path, {"chart/templates/late.yaml": template, "chart/templates/_w.tpl": helper})
+    result = check(CheckOptions(inputs=("chart",)))
+    assert {f"{d.asked} {d.asks}" for d in result.differences} == {f"chart/templates/{asked}"}
+
+
+def test_a_cell_that_does_not_render_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"chart/Chart.yaml": CHART, "chart/values.yaml": "size: 1\n"})
+    write(tmp_path, {"chart/templates/web.yaml": config_map('{{ required "say" .Values.size }}')})
+    with pytest.raises(CannotContinue, match=r"^with size=null: chart/templates/web.yaml:4:11: "):
+        check(CheckOptions(inputs=("chart",), matrix=("size=1,null",)))
