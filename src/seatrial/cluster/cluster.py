@@ -57,7 +57,7 @@ class Cluster:
         self._dice = random.Random(seed)
         self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
         self.sayings: list[Saying] = []
-        self._said: dict[tuple[Ref, str], str] = {}
+        self._said: dict[tuple[str, str], str] = {}
         self.stored_in: dict[Ref, str] = {}
         """The version that each custom resource is stored in: what its definition said when it was last written."""
         self.hooks = webhook_rules.NO_HOOKS
@@ -205,20 +205,19 @@ class Cluster:
         match act:
             case Change(body) | Delete(body):
                 verb = "delete" if isinstance(act, Delete) else "update"
-                ref = self.ref_of(body)
-                if self._said.get((ref, verb)) != message:
-                    self._said[ref, verb] = message
-                    self.recorder.note(actor, verb, ref, "refused", message, cause)
+                if self._said.get((uid_of(body), verb)) != message:
+                    self._said[uid_of(body), verb] = message
+                    self.recorder.note(actor, verb, self.ref_of(body), "refused", message, cause)
 
     def _say(self, said: Say, actor: str, cause: int | None) -> None:
         body, reason, message = said.body, said.reason, said.message
-        ref = self.ref_of(body)
-        if self._said.get((ref, reason)) == message:
+        ref, uid = self.ref_of(body), uid_of(body)
+        if self._said.get((uid, reason)) == message:
             return
-        self._said[ref, reason] = message
+        self._said[uid, reason] = message  # by uid: of an object that is made anew everything is said anew
         self.recorder.note(actor, "say", ref, "said", message, cause, after=body)
         api_version, now = str(body.get("apiVersion")), self.store.now()
-        self.sayings.append(Saying(ref, uid_of(body), api_version, actor, reason, message, said.warning, now))
+        self.sayings.append(Saying(ref, uid, api_version, actor, reason, message, said.warning, now))
 
     def finish_deletion(self, ref: Ref, body: Body, actor: str, cause: int | None) -> None:
         deletion.finish(self, ref, body, actor, cause)
