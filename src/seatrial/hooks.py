@@ -5,6 +5,8 @@ From `pkg/release/v1/util/manifest_sorter.go` and `pkg/action/hooks.go` of Helm 
 
 from __future__ import annotations
 
+import re
+
 from seatrial.resource import Body, annotations_of
 
 HOOK = "helm.sh/hook"
@@ -24,6 +26,9 @@ EVENTS_OF: dict[str, tuple[str, ...]] = {
 }
 """What each of Helm's acts runs."""
 
+KNOWN_EVENTS = frozenset(event for events in EVENTS_OF.values() for event in events)
+_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
 
 def is_hook(body: Body) -> bool:
     return HOOK in annotations_of(body)
@@ -35,8 +40,21 @@ def events_of(body: Body) -> tuple[str, ...]:
     return () if text is None else _listed(text)
 
 
+def unknown_events(body: Body) -> tuple[str, ...]:
+    """Events that Helm does not know; for one of them it leaves the whole object out, as hook and as plain object."""
+    return tuple(event for event in events_of(body) if event not in KNOWN_EVENTS)
+
+
+def weight_of(body: Body) -> int:
+    """The weight as Helm reads it: what is no whole number is 0."""
+    text = str(annotations_of(body).get(WEIGHT, ""))
+    return int(text) if _NUMBER.fullmatch(text) else 0
+
+
 def runs_at(body: Body, action: str) -> bool:
     """Whether one of Helm's acts runs this object as a hook."""
+    if unknown_events(body):
+        return False
     return any(event in EVENTS_OF.get(action, ()) for event in events_of(body))
 
 

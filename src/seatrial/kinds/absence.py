@@ -5,9 +5,14 @@ from __future__ import annotations
 from seatrial.kinds import Need
 from seatrial.resource import Body, dig
 
+_NO_KEY = {
+    "secret": "references non-existent secret key: {}",
+    "configmap": "configmap references non-existent config key: {}",
+}
 
-def words(user: Body, need: Need) -> str:
-    """What a pod of `user` says that starts without what it needs; empty where nobody says anything."""
+
+def words(user: Body, need: Need, key: str = "") -> str:
+    """What a pod of `user` says that starts without what it needs, or without a key of it; empty where nobody does."""
     name, lower = need.object.name, need.object.kind.lower()
     if need.optional or need.guess:
         return ""
@@ -20,7 +25,9 @@ def words(user: Body, need: Need) -> str:
     for index, part in enumerate(need.field):
         if part == "volumes":
             volume = dig(user, *need.field[: index + 2], "name")
-            return f'MountVolume.SetUp failed for volume "{volume}" : {lower} "{name}" not found'
+            absent = _NO_KEY[lower].format(key) if key else f'{lower} "{name}" not found'
+            return f'MountVolume.SetUp failed for volume "{volume}" : {absent}'
         if part in ("env", "envFrom"):
-            return f'Error: {lower} "{name}" not found'
+            where = f"{need.object.kind} {need.object.namespace}/{name}"
+            return f"Error: couldn't find key {key} in {where}" if key else f'Error: {lower} "{name}" not found'
     return ""

@@ -1,0 +1,121 @@
+"""A hook that Helm deletes once it has succeeded is needed by something that comes after.
+
+## What happens
+`hook-succeeded` takes effect when all hooks of the event have succeeded, in reverse order. An account, a Secret, a Role
+or a ConfigMap has succeeded as soon as it is there. So such a pre-install hook serves the other pre-install hooks, is
+deleted, and only then Helm makes the workloads: what they name is gone. Nor can a post-install hook use what a
+pre-install hook has brought.
+
+Helm reports success. The pods say that something is not found, although `helm get hooks` lists it.
+
+## Example
+```yaml
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: app                 # the Deployment of the chart runs as it
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+```
+
+## Instead
+Make it a plain object, and give the hooks a copy of their own under another name, which may have `hook-succeeded`.
+To drop only `hook-succeeded` is not enough: every upgrade then deletes the object before it makes it anew.
+
+## Fix safety
+After a successful run the hook's object is gone, so Helm can make the plain one without a conflict of ownership.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource
+from seatrial.findings import Finding, Rule, found
+from seatrial.rules.deeds import live_after
+from seatrial.rules.hookruns import Lack, done_by_helm, event_of, lacks
+from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at
+from seatrial.rules.words import consumers_sentence, in_kubectl, pods_say, users_beyond_hooks
+from seatrial.timeline import Event, Rehearsal
+
+POLICY = "Its delete policy is hook-succeeded, and anything but a Job or a Pod has succeeded as soon as it is there."
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, release in enumerate(case.releases):
+        if release is not None:
+            yield from _for_workloads(rehearsal, release, step)
+    for lack in lacks(rehearsal, case):
+        if lack.why == "deleted":
+            yield _for_a_hook(rehearsal, lack)
+
+
+def _for_workloads(rehearsal: Rehearsal, release: Release, step: int) -> Iterator[Finding]:
+    for resource in release.resources:
+        if not _deletes_itself(resource, rehearsal.steps[step].action):
+            continue
+        users = [edge for edge in users_beyond_hooks(release, resource.ref) if not edge.need.optional]
+        deletion = _last_deletion(rehearsal, step, resource) if users else None
+        if deletion is not None and live_after(rehearsal, step, resource.ref) is None:
+            yield _finding(rehearsal, release, resource, step, deletion)
+
+
+def _deletes_itself(resource: Resource, action: str) -> bool:
+    return hooks.SUCCEEDED in hooks.delete_policies(resource.body) and hooks.runs_at(resource.body, action)
+
+
+def _last_deletion(rehearsal: Rehearsal, step: int, resource: Resource) -> Event | None:
+    done = list(done_by_helm(rehearsal, step, resource.ref))
+    return done[-1] if done and done[-1].effect in ("deleted", "deleting") else None
+
+
+def _finding(rehearsal: Rehearsal, release: Release, resource: Resource, step: int, deletion: Event) -> Finding:
+    ref, ended = resource.ref, rehearsal.steps[step]
+    event = event_of(rehearsal, step, resource)
+    user = users_beyond_hooks(release, ref)[0].user.ref
+    reported = "Helm reported success." if ended.outcome == "ok" else f"The {ended.action} {ended.outcome}."
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="outage",
+        message=f"helm {ended.action} deletes {ref} when its {event} hooks have succeeded, and {user} needs it then",
+        details=(
+            f"{POLICY} {reported}",
+            consumers_sentence(release, ref, pods_say(rehearsal, step, ref)),
+            f"helm get hooks {ended.release} still lists it.",
+        ),
+        places=[resource.place("metadata", "annotations", hooks.DELETE_POLICY)],
+        evidence=[*(e for e in done_by_helm(rehearsal, step, ref) if e.index < deletion.index), deletion],
+        confirm=f"kubectl get {in_kubectl(ref)}",
+    )
+
+
+def _for_a_hook(rehearsal: Rehearsal, lack: Lack) -> Finding:
+    assert lack.brought is not None
+    ref = lack.need.object
+    deleted = [e for e in rehearsal.timeline if e.object == ref and e.effect == "deleted" and e.step <= lack.step]
+    return found(
+        RULE,
+        rehearsal,
+        lack.step,
+        objects=[ref],
+        damage="failed-deploy",
+        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, which Helm deleted when it had succeeded",
+        details=(
+            f"{POLICY} It is a hook of {', '.join(hooks.events_of(lack.brought.body))} only.",
+            ends_sentence(rehearsal, lack),
+        ),
+        places=[
+            lack.brought.place("metadata", "annotations", hooks.DELETE_POLICY),
+            lack.hook.place(*lack.need.field),
+        ],
+        evidence=[*deleted[-1:], *evidence_of(rehearsal, lack)],
+        confirm=look_at(lack),
+    )
+
+
+RULE = Rule("ST210", "hook-succeeded-deletes-needed-resource", check)

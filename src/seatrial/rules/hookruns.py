@@ -1,0 +1,116 @@
+"""Hooks as they were run: at which event, and what one needed that was not there. Knows what happened, and no words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource
+from seatrial.graph import needs_of
+from seatrial.kinds import Need
+from seatrial.resource import Body, Ref
+from seatrial.rules.deeds import live_after
+from seatrial.timeline import Event, Rehearsal
+
+Why = Literal["dropped", "plain", "later", "same-weight", "deleted", "never", "earlier", "nobody"]
+
+
+class Lack(Struct, frozen=True):
+    """A hook that could not run in a step, and one thing that it needs and that was not there."""
+
+    step: int
+    action: str
+    event: str
+    """`pre-install`: when Helm ran the hook."""
+    hook: Resource
+    need: Need
+    key: str
+    """The key that is missing, where the object is there without it."""
+    why: Why
+    brought: Resource | None
+    """What the release has under the name of what is missing."""
+    hung: bool
+    """Whether Helm waited in vain; otherwise it was refused."""
+
+
+def lacks(rehearsal: Rehearsal, case: Case) -> Iterator[Lack]:
+    """Every hook that could not run, with each thing that it lacked."""
+    for step, ended in enumerate(rehearsal.steps):
+        release = acted_on(case, step)
+        if ended.outcome == "ok" or release is None:
+            continue
+        refused = {e.object for e in done_by_helm(rehearsal, step) if e.effect == "refused" and e.verb != "delete"}
+        for hook in release.resources:
+            if hook.ref in (*ended.waits_for, *refused) and hooks.runs_at(hook.body, ended.action):
+                yield from _lacks_of(rehearsal, step, release, hook)
+
+
+def acted_on(case: Case, step: int) -> Release | None:
+    """The release whose hooks a step runs: its own, or for an uninstall the newest before it."""
+    return next((release for release in reversed(case.releases[: step + 1]) if release is not None), None)
+
+
+def done_by_helm(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> Iterator[Event]:
+    """What Helm did in a step, to one object or to all."""
+    return (e for e in rehearsal.of_step(step) if e.actor == "helm" and ref in (None, e.object))
+
+
+def event_of(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
+    """The event at which Helm last ran a hook in a step: of several, as many as it was made."""
+    action = rehearsal.steps[step].action
+    own = [event for event in hooks.EVENTS_OF.get(action, ()) if event in hooks.events_of(hook.body)]
+    made = sum(e.verb != "delete" for e in done_by_helm(rehearsal, step, hook.ref))
+    return own[min(made, len(own)) - 1] if own else ""
+
+
+def _lacks_of(rehearsal: Rehearsal, step: int, release: Release, hook: Resource) -> Iterator[Lack]:
+    ended = rehearsal.steps[step]
+    event = event_of(rehearsal, step, hook)
+    seen: set[tuple[Ref, str]] = set()
+    for need in needs_of(hook):
+        if need.optional or need.guess:
+            continue
+        there = live_after(rehearsal, step, need.object)
+        key = _missing_key(need, there)
+        if (there is not None and not key) or (need.object, key) in seen:
+            continue
+        seen.add((need.object, key))
+        why, brought = _why(rehearsal, step, release, hook, need.object, event)
+        yield Lack(step, ended.action, event, hook, need, key, why, brought, hung=ended.outcome == "hung")
+
+
+def _missing_key(need: Need, found: Body | None) -> str:
+    if found is None or not need.key:
+        return ""
+    keys = {key for field in ("data", "binaryData", "stringData") for key in found.get(field) or ()}
+    return "" if need.key in keys else need.key
+
+
+def _why(
+    rehearsal: Rehearsal, step: int, release: Release, hook: Resource, ref: Ref, event: str
+) -> tuple[Why, Resource | None]:
+    """Why what the release should bring is not there when the hook runs."""
+    candidates = [resource for resource in release.resources if resource.ref == ref]
+    for resource in candidates:
+        if not hooks.is_hook(resource.body):
+            return "plain", resource
+    if not candidates:
+        return "nobody", None
+    other = candidates[0]
+    if hooks.unknown_events(other.body):
+        return "dropped", other
+    if event in hooks.events_of(other.body):
+        weights = hooks.weight_of(other.body), hooks.weight_of(hook.body)
+        return ("later" if weights[0] > weights[1] else "same-weight" if weights[0] == weights[1] else "earlier"), other
+    after = hooks.EVENTS_OF[rehearsal.steps[step].action][1:]
+    if event not in after and any(e in hooks.events_of(other.body) for e in after):
+        return "later", other
+    was_deleted = any(
+        e.object == ref and e.actor == "helm" and e.effect in ("deleted", "deleting")
+        for e in rehearsal.timeline
+        if e.step <= step
+    )
+    return "deleted" if was_deleted and hooks.SUCCEEDED in hooks.delete_policies(other.body) else "never", other

@@ -1,0 +1,107 @@
+"""Sentences about hooks that could not run: what they lacked, what the cluster and Helm say, what is left."""
+
+from __future__ import annotations
+
+import re
+
+from seatrial.kinds import Need, absence
+from seatrial.resource import Ref, dig
+from seatrial.rules.hookruns import Lack, done_by_helm
+from seatrial.rules.words import HOW
+from seatrial.timeline import Event, Rehearsal
+
+NAMES_MAX = 5
+HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for"}
+TIMEOUT_SECONDS = 300
+"""Helm's own --timeout, where the user says none."""
+HELM_SAYS = {
+    "pre-install": "failed pre-install: ",
+    "post-install": "failed post-install: ",
+    "pre-upgrade": "pre-upgrade hooks failed: ",
+    "post-upgrade": "post-upgrade hooks failed: ",
+    "post-delete": "uninstallation completed with 1 error(s): ",
+}
+"""What Helm puts before the error of a hook."""
+
+
+def said_of(rehearsal: Rehearsal, step: int, ref: Ref, key: str = "") -> Event | None:
+    """The last that was said in a step of an object that is missing, or of a key of it."""
+    named = re.compile(rf"(?<![-.\w]){re.escape(ref.name)}(?![-.\w])")
+    said = [e for e in rehearsal.of_step(step) if e.effect == "said" and named.search(e.message) and key in e.message]
+    return said[-1] if said else None
+
+
+def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
+    """What the user reads: the words of the cluster while Helm waits, and those of Helm when it gives up."""
+    ended, ref = rehearsal.steps[lack.step], lack.hook.ref
+    if not lack.hung:
+        return f'Helm says: "{ended.error.strip()}"'
+    said = said_of(rehearsal, lack.step, lack.need.object, lack.key)
+    cluster = f'Meanwhile {said.object} says: "{said.message}". ' if said else _would_say(lack)
+    deadline = dig(lack.hook.body, "spec", "activeDeadlineSeconds")
+    before = HELM_SAYS.get(lack.event, "")
+    if isinstance(deadline, int) and deadline < TIMEOUT_SECONDS:
+        words = f"{before}resource {ref} not ready. status: Failed, message: Job Failed. failed: 0/1"
+        return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm says: "{words}".'
+    if ref.kind != "Job":
+        return f"{cluster}Helm gives up when --timeout is over (5m0s unless said otherwise)."
+    words = f"{before}resource {ref} not ready. status: InProgress, message: Job in progress context deadline exceeded"
+    return (
+        f'{cluster}When --timeout is over (5m0s unless said otherwise) Helm says only: "{words}"; '
+        f'Helm 3: "{before}timed out waiting for the condition".'
+    )
+
+
+def _would_say(lack: Lack) -> str:
+    words = absence.words(lack.hook.body, lack.need, lack.key)
+    return f'Once nothing else is lacking, its pod says: "{words}". ' if words else ""
+
+
+def look_at(lack: Lack) -> str:
+    """The command that shows what the cluster says of a hook while Helm waits for it."""
+    ref = lack.hook.ref
+    where = f" -n {ref.namespace}" if ref.namespace else ""
+    named = f"job {ref.name}" if lack.need.stage == "admit" else f"pod -l job-name={ref.name}"
+    return (
+        f"kubectl describe {named if ref.kind == 'Job' else f'pod {ref.name}'}{where}  # while Helm waits: its events"
+    )
+
+
+def what_is_left(rehearsal: Rehearsal, step: int) -> str:
+    """What a step that failed has made, and what comes of trying again."""
+    ended = rehearsal.steps[step]
+    made = ", ".join(map(str, ended.created[:NAMES_MAX])) or "nothing"
+    more = f" and {len(ended.created) - NAMES_MAX} more" if len(ended.created) > NAMES_MAX else ""
+    recorded = "The release" if ended.action == "install" else "The new revision"
+    left = f"{recorded} is recorded as failed; made so far: {made}{more}."
+    following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
+    if following is None or following.action not in ("install", "upgrade") or following.outcome == "ok":
+        return left
+    return f"{left} The {following.action} that tries again {_ENDS[following.outcome]} as well."
+
+
+def hook_needs(lack: Lack) -> str:
+    """`the pre-install hook Job/default/migrate runs as ServiceAccount/default/app`"""
+    key = f"key {lack.key} of " if lack.key else ""
+    return f"the {lack.event} hook {lack.hook.ref} {how(lack.need)} {key}{lack.need.object}"
+
+
+def evidence_of(rehearsal: Rehearsal, lack: Lack) -> list[Event]:
+    """How Helm made the hook, and what was said of what it lacks."""
+    made = [e for e in done_by_helm(rehearsal, lack.step, lack.hook.ref) if e.verb != "delete"]
+    said = said_of(rehearsal, lack.step, lack.need.object, lack.key)
+    return [*made[-1:], *([said] if said else [])]
+
+
+def ends(rehearsal: Rehearsal, step: int) -> str:
+    """`helm upgrade hangs`, `helm install --wait fails`"""
+    ended = rehearsal.steps[step]
+    return f"{' '.join(('helm', ended.action, *ended.flags))} {_ENDS[ended.outcome]}"
+
+
+_ENDS = {"hung": "hangs", "failed": "fails", "ok": "succeeds"}
+
+
+def how(need: Need) -> str:
+    """What a hook does with what it needs: `mounts`, `runs as`."""
+    return next((HOOKS_DO[part] for part in need.field if isinstance(part, str) and part in HOOKS_DO), "needs")
