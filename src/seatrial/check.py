@@ -78,6 +78,7 @@ def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], fin
         objects=len(resources),
         files=len({resource.file for resource in resources.values()}),
         differences=_differences(planned),
+        consumers=tuple(sorted({piece.consumer for piece in planned if piece.consumer})),
         notes=tuple(sorted({note for piece in planned for note in piece.notes})),
         excerpts={place: line for place in sorted(places) if (line := line_at(place)) is not None},
     )

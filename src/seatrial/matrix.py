@@ -80,7 +80,7 @@ def differences(releases: Mapping[str, Release], case: str = "") -> Iterator[Dif
     for ref in sorted({ref for objects in known.values() for ref in objects}):
         states = tuple((where, _state(objects.get(ref))) for where, objects in known.items())
         if len({state for _, state in states}) > 1:
-            found = next(objects[ref] for objects in known.values() if ref in objects)
+            found = next(objects[ref] for objects in reversed(known.values()) if ref in objects)
             yield Difference(str(ref), states, found.place("metadata", "name"), case=case)
 
 

@@ -19,9 +19,10 @@ from seatrial.history import History, left_behind
 from seatrial.matrix import Cell, cells, differences, transitions
 from seatrial.rehearsal import Plan, Played
 from seatrial.resource import Body, metadata, name_of
-from seatrial.result import Difference, Prerequisite
+from seatrial.result import Consumer, Difference, Prerequisite
 from seatrial.sources import git
-from seatrial.sources.chart import ChartSource
+from seatrial.sources.chart import ChartSource, open_any_chart
+from seatrial.sources.consumers import consumers_of, helpers_called, helpers_changed, with_library
 from seatrial.sources.gates import gate_of
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.stored import asked, read_history
@@ -35,6 +36,7 @@ USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default
 WAIT = "--wait"
 """The case of those who wait: CI pipelines, Flux, `--atomic`."""
 WAITING_STEPS = 2
+CONSUMERS_MAX = 30
 PLAYABLE = ("helm", "kubectl")
 
 
@@ -52,6 +54,8 @@ class CheckOptions(Struct, frozen=True):
     assume: tuple[str, ...] = ()
     matrix: tuple[str, ...] = ()
     """`key=v1,v2`"""
+    consumers: str = ""
+    """The folder with the charts that use the input."""
 
 
 class Planned(Struct, frozen=True):
@@ -63,6 +67,7 @@ class Planned(Struct, frozen=True):
     missing_dependencies: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
     notes: tuple[str, ...] = ()
+    consumer: Consumer | None = None
 
 
 def plans(options: CheckOptions) -> Iterator[Planned]:
@@ -72,10 +77,13 @@ def plans(options: CheckOptions) -> Iterator[Planned]:
         if kind == "trial":
             if options.old:
                 raise CannotContinue(f"{path} is a trial file, which says its own steps: --from does not go with it")
-            if options.matrix:
-                raise CannotContinue(f"{path} is a trial file, which says its own values: --matrix does not go with it")
+            if options.matrix or options.consumers:
+                flag = "--matrix" if options.matrix else "--consumers"
+                raise CannotContinue(f"{path} is a trial file, which says what is deployed: {flag} does not go with it")
             base = str(PurePath(path).parent)
             yield from _of_trial(sources.read_trial(path), Opened(base, base), options)
+        elif options.consumers:
+            yield from _of_library(path, options)
         else:
             yield from _of_input(path, kind, options)
 
@@ -131,6 +139,38 @@ def _of_matrix(
         variant = replace(trial, steps=(*first, step, step))
         planned = _planned(variant, "helm", replace(setting, case=case), options)
         yield replace(planned, differences=tuple(differ), notes=notes)
+
+
+def _of_library(path: str, options: CheckOptions) -> Iterator[Planned]:
+    """The charts that use a library: each from the old one to the new one, or where there is no old one, by itself."""
+    if options.matrix:
+        raise CannotContinue("--matrix and --consumers do not go together: flip the values of one consumer at a time")
+    library = open_any_chart(path)
+    old = open_any_chart(options.old, path) if options.old else library
+    changed = helpers_changed(old, library)
+    using = list(consumers_of(library, options.consumers))
+    if not using:
+        raise NothingToCheck(f"{options.consumers}: no chart in it depends on {library.name}")
+    left_out = len(using[CONSUMERS_MAX:])
+    notes = (f"{left_out} of {len(using)} consumers were left out",) if left_out else ()
+    for chart in using[:CONSUMERS_MAX]:
+        opened = Opened("", path)
+        new = opened.add(with_library(chart, library))
+        was = opened.add(with_library(chart, old, f"{chart} ({library.name} of {options.old})")) if options.old else new
+        trial = Trial(engines=("helm",), steps=(Step("install", was), Step("upgrade", new), Step("upgrade", new)))
+        setting = _setting(trial, chart, opened, options, None)
+        planned = _planned(trial, "helm", setting, options)
+        before, after = (_both(source, Cell(()), setting)[1] for source in (was, new))
+        called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
+        yield replace(planned, notes=notes, consumer=_consumer(chart, called, before, after))
+
+
+def _consumer(chart: str, called: list[str], before: Release, after: Release) -> Consumer:
+    flipped = tuple(differences({"before": before, "now": after}))
+    known = {resource.ref: resource.body for resource in before.resources}
+    changed = [r.ref for r in after.resources if r.ref in known and known[r.ref] != r.body]
+    named = {one.object for one in flipped}
+    return Consumer(chart, tuple(called), flipped, tuple(sorted({str(ref) for ref in changed} - named)))
 
 
 def _both(source: str, cell: Cell, setting: Setting) -> tuple[Release, Release]:
@@ -262,8 +302,8 @@ def _taken_for_granted(
     earlier = [before] if before else []
     crds = [crd for release in releases for crd in release.crds]
     definitions = (*outside.definitions(earlier, crds, given), *outside.definitions(releases, (), given))
-    there = (*given, *(body for body, _ in definitions))
-    objects = outside.objects(releases, there, described_in(given))
+    served = (*given, *(body for body, _ in definitions))
+    objects = outside.objects(releases, served, described_in(given))
     taken = (
         *definitions,
         *outside.namespaces(releases, [setting.namespace], objects),
@@ -272,9 +312,9 @@ def _taken_for_granted(
         *objects,
     )
     first: dict[str, tuple[Body, Prerequisite]] = {}
-    there = {_named(body) for body in setting.assumed}
+    assumed = {_named(body) for body in setting.assumed}
     for body, prerequisite in taken:
-        if _named(body) not in there:
+        if _named(body) not in assumed:
             first.setdefault(prerequisite.object, (body, prerequisite))
     return list(first.values())
 

@@ -30,6 +30,17 @@ class Difference(Struct, frozen=True, order=True):
     case: str = ""
 
 
+class Consumer(Struct, frozen=True, order=True):
+    """A chart that uses a library: which changed templates it calls, and what becomes of its objects."""
+
+    chart: str
+    helpers: tuple[str, ...] = ()
+    flipped: tuple[Difference, ...] = ()
+    """Objects that appear, vanish, or flip between plain and hook."""
+    changed: tuple[str, ...] = ()
+    """Objects that only read otherwise."""
+
+
 class Played(Struct, frozen=True):
     """One rehearsal, and the values case it was played with (empty for the plain one)."""
 
@@ -51,5 +62,6 @@ class Result(Struct, frozen=True):
     excerpts: dict[Place, str] = {}
     """The source line at each place that a finding names, as far as it could be read."""
     differences: tuple[Difference, ...] = ()
+    consumers: tuple[Consumer, ...] = ()
     notes: tuple[str, ...] = ()
     """What was left out, and other sentences about the check itself."""

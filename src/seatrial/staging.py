@@ -50,6 +50,11 @@ class Opened:
             self._charts[path] = open_chart(path, self._beside)
         return self._charts[path]
 
+    def add(self, chart: ChartSource) -> str:
+        """A chart that is not on disk as it is here; the name under which steps deploy it."""
+        self._charts[self.path(chart.path)] = chart
+        return chart.path
+
     def render(self, chart: ChartSource, values: Body, **options: Any) -> Release:
         """A release, rendered once however many steps and cases deploy it."""
         key = (chart.path, msgspec.json.encode([values, options], order="sorted"))

@@ -60,6 +60,9 @@ class Release:
     matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
     """Values to flip: every way from one to another that changes which objects there are; may be repeated."""
 
+    consumers: Annotated[str, flag("--consumers", group=REHEARSAL, value="DIR")] = ""
+    """Check the charts in DIR that depend on the input, a library chart: from --from OLD to what it is now."""
+
     values: Annotated[Texts, flag("--values", "-f", group=VALUES, value="FILE")] = ()
     """Values file; may be repeated or separated by commas."""
     set: Annotated[Texts, flag("--set", group=VALUES, value="KEY=VALUE")] = ()
@@ -121,6 +124,7 @@ def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
         api_versions=_split(release.api_versions),
         assume=_split(release.assume),
         matrix=release.matrix,
+        consumers=release.consumers,
     )
 
 

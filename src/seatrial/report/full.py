@@ -12,7 +12,7 @@ from seatrial.report.excerpt import excerpts, gutter_of
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.steps import OUTCOMES, steps_table
 from seatrial.report.wording import closing, counted, difference, listed
-from seatrial.result import Difference, Prerequisite, Result
+from seatrial.result import Consumer, Difference, Prerequisite, Result
 from seatrial.timeline import Event, Rehearsal
 
 FULL_MAX = 30
@@ -48,6 +48,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield ()
     if not page.quiet:
         yield from _nothing_found(result)
+        yield from _consumers(result.consumers, page)
         yield from _differences(result.differences, page)
         yield from _outside(result, page)
         yield from _last_line(result, page)
@@ -153,6 +154,22 @@ def _nothing_found(result: Result) -> Iterator[Line]:
         yield line(Piece(f"No rule explains it, but {counted(broken, 'step')} did not end well: see above.", "bad"))
     else:
         yield line(Piece("Nothing found: every step left the cluster as the release says it should be.", "good"))
+
+
+def _consumers(found: Sequence[Consumer], page: Page) -> Iterator[Line]:
+    """What a change of a library does to the charts that use it; who calls nothing that changed is only counted."""
+    if not found:
+        return
+    touched = [one for one in found if one.helpers or one.flipped or one.changed]
+    who = f"{len(touched)} of {counted(len(found), 'chart')} that use the library"
+    yield line(Piece(f"Touched by the change, {who}{':' if touched else ''}", "strong"))
+    for one in touched:
+        calls = f" calls {listed(one.helpers)}" if one.helpers else ""
+        yield from (line(text) for text in sentences(f"{one.chart}{calls}", page, first="  ", rest="    "))
+        changed = [f"{name}: reads otherwise" for name in one.changed]
+        for words in (*(difference(flip) for flip in one.flipped), *changed):
+            yield from (line(text) for text in sentences(words, page, first="    ", rest="      "))
+    yield ()
 
 
 def _differences(found: Sequence[Difference], page: Page) -> Iterator[Line]:

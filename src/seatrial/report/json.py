@@ -1,8 +1,8 @@
 """The stable, versioned report for programs. Its shapes are the contract; docs/output.schema.json is made from them.
 
 Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
-`schedules`, `warnings`, `again`, `missing_dependencies`, `differences`, `notes`) are left out where they would be
-empty, and always stand last. Within one version keys are added, never removed or given another meaning.
+`schedules`, `warnings`, `again`, `missing_dependencies`, `differences`, `consumers`, `notes`) are left out where
+they would be empty, and always stand last. Within one version keys are added, never removed or given another meaning.
 """
 
 from __future__ import annotations
@@ -132,6 +132,15 @@ class Difference(Struct, frozen=True, omit_defaults=True):
     case: str = ""
 
 
+class Consumer(Struct, frozen=True):
+    """A chart that uses the library which was checked."""
+
+    chart: str
+    helpers: Annotated[list[str], Meta(description="Named templates that changed and that it calls.")]
+    flipped: Annotated[list[Difference], Meta(description="Objects that appear, vanish, or flip to or from a hook.")]
+    changed: Annotated[list[Object], Meta(description="Objects that only read otherwise.")]
+
+
 class Summary(Struct, frozen=True):
     """What was seen."""
 
@@ -151,6 +160,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     summary: Summary
     missing_dependencies: list[str] = []
     differences: list[Difference] = []
+    consumers: list[Consumer] = []
     notes: Annotated[list[str], Meta(description="What was left out.")] = []
 
 
@@ -172,6 +182,10 @@ def render(result: Result, page: Page) -> str:
         summary=Summary(result.objects, len(result.played), len(result.findings)),
         missing_dependencies=list(result.missing_dependencies),
         differences=[_difference(found) for found in result.differences],
+        consumers=[
+            Consumer(one.chart, list(one.helpers), [_difference(flip) for flip in one.flipped], list(one.changed))
+            for one in result.consumers
+        ],
         notes=list(result.notes),
     )
     return _written(report)

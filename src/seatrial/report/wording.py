@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from seatrial.findings import Finding
 from seatrial.result import Difference, Result
 
+PLAIN_WORDS = ("on ", "before", "now")
 NAMES_MAX = 3
 """Names in the closing line; the rest is counted."""
 
@@ -36,7 +37,7 @@ def difference(found: Difference) -> str:
 
 
 def _where(places: Sequence[str]) -> str:
-    return listed(places) if places[0].startswith("on ") else f"with {' or '.join(places)}"
+    return listed(places) if places[0].startswith(PLAIN_WORDS) else f"with {' or '.join(places)}"
 
 
 def closing(result: Result) -> str:

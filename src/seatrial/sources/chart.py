@@ -66,14 +66,25 @@ class TemplateFile(Struct, frozen=True):
 
 def open_chart(path: str, beside: str = "") -> ChartSource:
     """The chart that a path names, or `git:REF`: that at `beside`, as it was; `git:REF:path`: another of that time."""
-    files = _files(path, beside)
+    source = open_any_chart(path, beside)
+    if described(source.files).get("type") == "library":
+        what = f"{source.name} is a library chart: it holds no objects of its own"
+        raise NothingToCheck(f"{shown(path)}: {what}; --consumers DIR checks the charts that use it")
+    return source
+
+
+def open_any_chart(path: str, beside: str = "") -> ChartSource:
+    """As `open_chart`, a library too."""
+    return opened(path, _files(path, beside))
+
+
+def opened(path: str, files: ChartFiles) -> ChartSource:
+    """The chart of these files; `path` is how it is called."""
     if CHART_FILE not in files.files:
         raise CannotContinue(f"{shown(path)}: open the chart: Chart.yaml file is missing")
     source = _source(path, files)
     with source.load():
         pass  # Helm knows best what it refuses.
-    if described(files).get("type") == "library":
-        raise NothingToCheck(f"{shown(path)}: {source.name} is a library chart: it holds no objects of its own")
     return source
 
 
