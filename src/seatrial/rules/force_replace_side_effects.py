@@ -1,0 +1,183 @@
+"""`--force` puts the manifest in place of the live object, and what others wrote into it is gone or in the way.
+
+## What happens
+`helm upgrade --force` (Helm 4: `--force-replace`) does not delete and recreate, as is often said. It sends each
+object as it stands in the manifest in place of the live one. Whatever the manifest does not say is thereby taken
+away:
+
+- the number of replicas that an autoscaler or a person has set: the Deployment falls back to 1;
+- labels, annotations, keys of a ConfigMap, a `caBundle` that someone else wrote into it;
+- what Kubernetes itself wrote and does not let go: the volume of a bound claim, the selector of a Job. Then the whole
+  upgrade fails, although nothing was to be changed: `spec is immutable after creation`, `field is immutable`.
+
+So it cannot change immutable fields either. The address of a Service is kept by the API server these days. Releases
+that Helm 4 applies server-side refuse the flag: `cannot use server-side apply and force replace together`.
+
+## Example
+```sh
+helm upgrade shop ./shop --force
+```
+
+## Instead
+Leave it out: a plain upgrade changes what differs and leaves the rest. To get rid of an object that cannot be
+changed, delete that one before the upgrade. Against drift, use server-side apply with `--force-conflicts`, which
+takes over the fields that the chart writes and no others.
+
+## Fix safety
+Leaving `--force` out is safe; fields that someone else has changed by hand then stay as they are until the chart
+changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seatrial.case import Case, Resource, deployed_before
+from seatrial.findings import Damage, Finding, Rule, found
+from seatrial.resource import Body, Ref, dig
+from seatrial.rules.aftermath import aftermath, helm_says
+from seatrial.rules.deeds import live_after, live_before
+from seatrial.rules.words import confirm_twice, in_kubectl
+from seatrial.timeline import Event, Rehearsal
+
+FORCES = ("--force", "--force-replace")
+TOGETHER = "cannot use server-side apply and force replace together"
+OF_THE_SERVER = frozenset(
+    ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "status", "uid")
+)
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+COSMETIC = ("metadata",)
+NAMES_MAX = 5
+LINE_MAX = 200
+
+Path = tuple[str | int, ...]
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        if not any(flag in FORCES for flag in ended.flags):
+            continue
+        if TOGETHER in ended.error:
+            yield _refused_as_a_whole(rehearsal, step)
+            continue
+        for event in rehearsal.of_step(step):
+            if event.actor == "helm" and event.verb == "update" and event.object not in seen:
+                told = list(_of_replacement(rehearsal, case, step, event))
+                seen.update(finding.objects[0] for finding in told)
+                yield from told
+
+
+def _refused_as_a_whole(rehearsal: Rehearsal, step: int) -> Finding:
+    ended = rehearsal.steps[step]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[],
+        damage="failed-deploy",
+        message=f"helm {ended.action} {_flag(rehearsal, step)} is refused: {ended.release} is applied server-side",
+        details=(
+            helm_says(ended),
+            "Helm 4 installs with server-side apply, and upgrades go on with it. With --server-side=false it would "
+            "replace every object by what the manifest says, and take away what others wrote.",
+        ),
+        confirm=f"helm get metadata {ended.release} -n {ended.namespace}  # APPLY_METHOD",
+    )
+
+
+def _of_replacement(rehearsal: Rehearsal, case: Case, step: int, event: Event) -> Iterator[Finding]:
+    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    was, written = old.find(event.object) if old else None, new.find(event.object) if new else None
+    if was is None or written is None:
+        return
+    if event.effect == "refused":
+        # Where the chart itself changes the field, no upgrade would have worked.
+        if was.body.get("spec") == written.body.get("spec"):
+            yield _in_the_way(rehearsal, case, step, event, written)
+        return
+    before, after = live_before(rehearsal, step, event.object), live_after(rehearsal, step, event.object)
+    lost = [path for path in _lost(before, after) if dig(was.body, *path) is None]
+    fewer = _fewer(before, after) if dig(written.body, "spec", "replicas") is None else ""
+    if lost or fewer:
+        yield _taken_away(rehearsal, step, event, written, lost, fewer)
+
+
+def _lost(before: Any, after: Any, at: Path = ()) -> Iterator[Path]:
+    """What was in the object and is not any more."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return
+    for key, value in before.items():
+        if (key in OF_THE_SERVER and len(at) < 2) or key == LAST_APPLIED:
+            continue
+        if key not in after:
+            yield (*at, key)
+        else:
+            yield from _lost(value, after[key], (*at, key))
+
+
+def _fewer(before: Body | None, after: Body | None) -> str:
+    """`5 replicas become 1`, where nobody asked for it."""
+    had, has = dig(before, "spec", "replicas"), dig(after, "spec", "replicas")
+    return f"{had} replicas become {has}" if isinstance(had, int) and isinstance(has, int) and has < had else ""
+
+
+def _in_the_way(rehearsal: Rehearsal, case: Case, step: int, event: Event, written: Resource) -> Finding:
+    ended, flag = rehearsal.steps[step], _flag(rehearsal, step)
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[event.object],
+        damage="failed-deploy",
+        message=f"{flag} puts the manifest in place of {event.object}, which Kubernetes does not allow: "
+        f"the {ended.action} fails",
+        details=(
+            f'The API server says: "{_first_line(event.message)}"',
+            "The chart changes nothing of that: a plain upgrade would have sent no request at all. What is missing in "
+            "the manifest is what Kubernetes itself wrote into the object when it was made.",
+            aftermath(rehearsal, case, step),
+        ),
+        places=[written.place("metadata", "name")],
+        evidence=[event],
+        confirm=f"kubectl get {in_kubectl(event.object)} -o yaml  # what the manifest does not say",
+    )
+
+
+def _taken_away(
+    rehearsal: Rehearsal, step: int, event: Event, written: Resource, lost: list[Path], fewer: str
+) -> Finding:
+    ended, flag = rehearsal.steps[step], _flag(rehearsal, step)
+    damage: Damage = "outage" if fewer or any(path[0] not in COSMETIC for path in lost) else "nuisance"
+    shown = [".".join(map(str, path)) for path in lost]
+    named = ", ".join(shown[:NAMES_MAX]) + (f" and {len(shown) - NAMES_MAX} more" if len(shown) > NAMES_MAX else "")
+    what = " and ".join(filter(None, (fewer, f"{named} {'is' if len(lost) == 1 else 'are'} gone" if named else "")))
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[event.object],
+        damage=damage,
+        message=f"helm {ended.action} {flag} takes away what others wrote into {event.object}: {what}",
+        details=(
+            "The manifest is put in place of the live object, and what it does not say is gone. A plain upgrade leaves "
+            "it alone.",
+        ),
+        places=[written.place("metadata", "name")],
+        evidence=[event],
+        confirm=confirm_twice(event.object, "{.spec.replicas}" if fewer else "{.metadata}", "the upgrade"),
+    )
+
+
+def _flag(rehearsal: Rehearsal, step: int) -> str:
+    return next(flag for flag in rehearsal.steps[step].flags if flag in FORCES)
+
+
+def _first_line(message: str) -> str:
+    """The API server shows whole objects behind its first words."""
+    line = message.partition("\n")[0]
+    return line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}..."
+
+
+RULE = Rule("ST411", "force-replace-side-effects", check)
