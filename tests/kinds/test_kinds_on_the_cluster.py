@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
 from seatrial.resource import Body, Ref, dig, group_of, version_of
@@ -193,3 +194,12 @@ def test_no_object_is_made_of_a_kind_whose_definition_is_going() -> None:
     assert reply.body["message"] == (
         'widgets.example.com "other" is forbidden: create not allowed while custom resource definition is terminating'
     )
+
+
+def test_who_waits_for_an_object_whose_definition_is_gone_waits_for_ever() -> None:
+    cluster = Cluster()
+    create(cluster, WIDGETS)
+    create(cluster, yaml.safe_dump({**HELD, "metadata": {"name": "one"}}))
+    cluster.request(Request("delete", *GOING, name="widgets.example.com"))
+    refs = stuck.stuck_on(cluster, [], lambda body: True, certain=True)
+    assert stuck.why(cluster, refs) == "waits for Widget/default/one, whose kind is no longer served"

@@ -16,10 +16,11 @@ REASONS_MAX = 3
 def stuck_on(cluster: Cluster, targets: Iterable[Ref], content: Callable[[Body], bool], *, certain: bool) -> list[Ref]:
     """What is waited for in vain; empty where the wait may still end. `content` is when the client stops waiting.
 
-    `certain`: the client has been silent so long that it waits even if it should be content.
+    `certain`: the client has been silent so long that it waits even if it should be content. Where it watches nothing
+    either, it waits for a kind that is no longer served.
     """
     with cluster.lock:
-        waited = sorted(targets)
+        waited = sorted(targets) or (_unserved(cluster) if certain else [])
         cluster.awaits("", _unhappy(cluster, waited, content))
         unhappy = _unhappy(cluster, waited, content)
         return unhappy or (waited if certain else [])
@@ -37,11 +38,22 @@ def lacking(cluster: Cluster, refs: Iterable[Ref]) -> tuple[Ref, ...]:
         return tuple(sorted({other for ref in refs for other in cluster.controllers.lacks(ref) if other != ref}))
 
 
+def _unserved(cluster: Cluster) -> list[Ref]:
+    """What clients wrote in this step and what went with the definition of its kind: nobody can watch that."""
+    wrote = (
+        e for e in cluster.timeline() if e.step == cluster.recorder.step and e.cause is None and e.after is not None
+    )
+    refs = sorted({event.object for event in wrote})
+    return [ref for ref in refs if cluster.discovery.of_kind(ref.group, ref.kind) is None]
+
+
 def _unhappy(cluster: Cluster, refs: Iterable[Ref], content: Callable[[Body], bool]) -> list[Ref]:
     return [ref for ref in refs if (body := cluster.store.get(ref)) is None or not content(body)]
 
 
 def _sentence(cluster: Cluster, ref: Ref) -> str:
+    if cluster.discovery.of_kind(ref.group, ref.kind) is None:
+        return f"waits for {ref}, whose kind is no longer served"
     words = _last_words(cluster, ref)
     if words:
         return f"waits for {ref}: {words}"
