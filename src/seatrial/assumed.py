@@ -5,25 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from seatrial.errors import CannotContinue
+from seatrial.kinds import Kind
 from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.kinds.installed import definition_of, installation, workload_of
-from seatrial.kinds.operated import Described, description
-from seatrial.kinds.operators import OperatorKind, Version, find, plural_for
-from seatrial.resource import Body, Ref, dig, listed, ref_of
+from seatrial.kinds.operated import Described, described_kinds, description, is_description
+from seatrial.kinds.operators import OperatorKind, Version, find, is_cluster_scoped, plural_for
+from seatrial.resource import Body, Ref, dig, group_of, listed, metadata, name_of, ref_of
 from seatrial.trial import Operator
 
 ANY_VERSION = ("v1alpha1", "v1beta1", "v1")
 """Served of a kind that is described: nobody says which one is right."""
 
 
-def assumed_objects(operator: Operator, brought: Iterable[Ref] = ()) -> list[Body]:
-    """An operator that is assumed to run, as objects in the order in which they can be made.
+def assumed_objects(operator: Operator) -> list[Body]:
+    """An operator that is assumed to run, as objects in the order in which they can be made."""
+    return list(_described(operator) if _is_described(operator) else _known(operator))
 
-    What a release of the trial brings itself is left out.
-    """
-    told = _described(operator) if _is_described(operator) else _known(operator)
-    left_out = set(brought)
-    return [body for body in told if _ref(body) not in left_out]
+
+def without_brought(assumed: Iterable[Body], operators: Iterable[Operator], brought: Iterable[Ref]) -> list[Body]:
+    """What is assumed, but for what of an operator a release brings itself: its workloads, and the place for them."""
+    theirs = {_ref(body) for operator in operators for body in assumed_objects(operator)} & set(brought)
+    rest = [body for body in assumed if body["kind"] == "Namespace" or _ref(body) not in theirs]
+    lived_in = {metadata(body).get("namespace") for body in rest}
+    return [body for body in rest if _ref(body) not in theirs or name_of(body) in lived_in]
+
+
+def described_in(assumed: Iterable[Body]) -> dict[tuple[str, str], Kind]:
+    """The kinds of operators that a trial describes, by (group, kind)."""
+    kinds = (kind for body in assumed if is_description(_ref(body)) for kind in described_kinds(body))
+    return {(kind.group, kind.kind): kind for kind in kinds}
 
 
 def api_versions(bodies: Iterable[Body]) -> list[str]:
@@ -84,5 +94,4 @@ def _unknown_kind(group: str, kind: str) -> OperatorKind:
 
 
 def _ref(body: Body) -> Ref:
-    namespaced = body["kind"] not in ("Namespace", "CustomResourceDefinition") and "Webhook" not in body["kind"]
-    return ref_of(body, namespaced=namespaced)
+    return ref_of(body, namespaced=not is_cluster_scoped(group_of(str(body["apiVersion"])), str(body["kind"])))

@@ -6,13 +6,26 @@ and not for what was never its to do. Each is named in the report as a prerequis
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
+from seatrial import kinds
 from seatrial.case import Release, Resource
-from seatrial.graph import edges
-from seatrial.kinds import Need
+from seatrial.graph import edges, products_of
+from seatrial.kinds import Kind, Need, cert_manager
 from seatrial.kinds.catalogue import CATALOGUE
-from seatrial.resource import Body, Ref, dig, listed, metadata
+from seatrial.kinds.installed import definition_of, workloads
+from seatrial.kinds.operators import (
+    OperatorKind,
+    brought,
+    is_cluster_scoped,
+    plural_for,
+    release_number,
+    role_for,
+    table,
+    workload_of,
+)
+from seatrial.resource import Body, Ref, dig, group_of, listed, metadata, ref_of
 from seatrial.result import Prerequisite
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
@@ -35,31 +48,47 @@ MADE_UP: dict[tuple[str, str], Body] = {
     },
 }
 ALWAYS_THERE = ("default", "kube-node-lease", "kube-public", "kube-system")
-APPROVED = {"api-approved.kubernetes.io": "unapproved, assumed by a rehearsal"}
-"""What the API server asks of definitions in the groups of Kubernetes itself."""
+ANYWHERE = "kube-system"
+"""Where operators are taken to run: a namespace that no release makes."""
+NOBODY: Mapping[tuple[str, str], Kind] = MappingProxyType({})
 BUILT_IN = {
     Ref("PriorityClass", "", "system-cluster-critical", "scheduling.k8s.io"),
     Ref("PriorityClass", "", "system-node-critical", "scheduling.k8s.io"),
 }
 
 
-def definitions(releases: Iterable[Release], known: Iterable[Resource] = ()) -> list[tuple[Body, Prerequisite]]:
-    """A definition for every custom kind that is used and that no release defines: one that is `known`, or made up."""
+def definitions(
+    releases: Iterable[Release], known: Iterable[Resource] = (), given: Iterable[Body] = ()
+) -> list[tuple[Body, Prerequisite]]:
+    """A definition for every custom kind that is used and that nobody defines: one that is `known`, or made up.
+
+    `given` is what the trial assumes to be in the cluster.
+    """
+    resources = [r for release in releases for r in (*release.resources, *release.crds)]
+    defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
     found: dict[tuple[str, str], list[Resource]] = {}
-    defined: set[tuple[str, str]] = set()
-    for release in releases:
-        for resource in (*release.resources, *release.crds):
-            if resource.ref.kind == "CustomResourceDefinition":
-                spec = resource.body.get("spec") or {}
-                defined.add((str(spec.get("group")), str(dig(spec, "names", "kind"))))
-            elif resource.ref.group not in KUBERNETES_GROUPS:
-                found.setdefault((resource.ref.group, resource.ref.kind), []).append(resource)
-    given = {(str(dig(crd.body, "spec", "group")), str(dig(crd.body, "spec", "names", "kind"))): crd for crd in known}
+    for resource in resources:
+        if resource.ref.group not in KUBERNETES_GROUPS:
+            found.setdefault((resource.ref.group, resource.ref.kind), []).append(resource)
+    users = {_key(edge.need.object): edge.user for edge in edges(resources) if _key(edge.need.object) in brought()}
+    by_kind = {_defined(crd.body): crd for crd in known}
     return [
-        _definition(group, kind, found[group, kind], given.get((group, kind)))
-        for group, kind in sorted(found)
-        if (group, kind) not in defined
+        _definition(key, found.get(key, []), by_kind.get(key), users.get(key))
+        for key in sorted({*found, *users})
+        if key not in defined
     ]
+
+
+def operators(releases: Iterable[Release], given: Iterable[Body] = ()) -> list[tuple[Body, Prerequisite]]:
+    """Workloads of known operators that act on what is used, where nobody brings them. They may run anywhere."""
+    resources = [r for release in releases for r in release.resources]
+    bodies = (*(r.body for r in resources), *given)
+    running = {(found[0].name, found[1].role) for body in bodies if (found := workload_of(body))}
+    wanted: dict[tuple[str, str], Ref] = {}
+    for user in (*(r.ref for r in resources), *(edge.need.object for edge in edges(resources))):
+        for name, role in _acting(_key(user)):
+            wanted.setdefault((name, role), user)
+    return [_workload(name, role, user) for (name, role), user in sorted(wanted.items()) if (name, role) not in running]
 
 
 def namespaces(
@@ -81,18 +110,22 @@ def namespaces(
             yield body, Prerequisite(f"Namespace/{name}", used[name])
 
 
-def objects(releases: Iterable[Release]) -> list[tuple[Body, Prerequisite]]:
-    """The objects that are needed by name and that no release brings."""
-    given = list(releases)
-    brought = {resource.ref for release in given for resource in release.resources} | BUILT_IN
+def objects(
+    releases: Iterable[Release], given: Iterable[Body] = (), described: Mapping[tuple[str, str], Kind] = NOBODY
+) -> list[tuple[Body, Prerequisite]]:
+    """The objects that are needed by name and that no release brings or leads to; `described` are a trial's kinds."""
+    resources = [resource for release in releases for resource in release.resources]
+    assumed = list(given)
+    there = {resource.ref for resource in resources} | {_ref(body) for body in assumed} | BUILT_IN
+    there |= {product for resource in resources for product in products_of(resource, described)}
+    served = {_defined(body): _newest(body) for body in assumed if body.get("kind") == "CustomResourceDefinition"}
     wanted: dict[Ref, tuple[Resource, list[Need]]] = {}
-    for release in given:
-        for edge in edges(release.resources):
-            need = edge.need
-            known = (need.object.group, need.object.kind) in MADE_UP
-            if known and not need.optional and not need.guess and need.object not in brought:
-                wanted.setdefault(need.object, (edge.user, []))[1].append(need)
-    return [_made_up(ref, *wanted[ref]) for ref in sorted(wanted) if not _comes_by_itself(ref)]
+    for edge in edges(resources):
+        need = edge.need
+        known = _key(need.object) in MADE_UP or _key(need.object) in served
+        if known and not need.optional and not need.guess and need.object not in there:
+            wanted.setdefault(need.object, (edge.user, []))[1].append(need)
+    return [_made_up(ref, *wanted[ref], served) for ref in sorted(wanted) if not _comes_by_itself(ref)]
 
 
 def default_storage(releases: Iterable[Release]) -> Iterator[Prerequisite]:
@@ -114,9 +147,12 @@ def _comes_by_itself(ref: Ref) -> bool:
     return (ref.kind, ref.name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")) or not ref.name
 
 
-def _made_up(ref: Ref, user: Resource, needs: list[Need]) -> tuple[Body, Prerequisite]:
+def _made_up(
+    ref: Ref, user: Resource, needs: list[Need], served: Mapping[tuple[str, str], str]
+) -> tuple[Body, Prerequisite]:
     meta = {"name": ref.name, "namespace": ref.namespace} if ref.namespace else {"name": ref.name}
-    body: Body = {"kind": ref.kind, "metadata": meta, **MADE_UP[ref.group, ref.kind]}
+    usual = MADE_UP.get(_key(ref)) or {"apiVersion": f"{ref.group}/{served[_key(ref)]}", "spec": {}}
+    body: Body = {"kind": ref.kind, "metadata": meta, **usual}
     keys = sorted({need.key for need in needs if need.key})
     if keys:
         body["data"] = dict.fromkeys(keys, "")
@@ -125,39 +161,76 @@ def _made_up(ref: Ref, user: Resource, needs: list[Need]) -> tuple[Body, Prerequ
 
 
 def _definition(
-    group: str, kind: str, used: list[Resource], known: Resource | None = None
+    key: tuple[str, str], used: list[Resource], known: Resource | None, user: Resource | None
 ) -> tuple[Body, Prerequisite]:
+    group, kind = key
     versions = sorted({str(r.body.get("apiVersion", "")).rpartition("/")[2] for r in used})
-    body = known.body if known else _definition_of(group, kind, versions, namespaced=bool(used[0].ref.namespace))
-    served = ", ".join(f"{group}/{version}" for version in versions)
-    why = f"{used[0].ref} is of this kind ({served} must be served) and no release defines it"
-    return body, Prerequisite(f"CustomResourceDefinition/{body['metadata']['name']}", why)
+    namespaced = bool(used[0].ref.namespace) if used else True
+    body = known.body if known else _definition_of(group, kind, versions, namespaced=namespaced)
+    if used:
+        served = ", ".join(f"{group}/{version}" for version in versions)
+        why = f"{used[0].ref} is of this kind ({served} must be served) and no release defines it"
+    else:
+        why = f"{user.ref if user else 'an object'} needs one of this kind and no release defines it"
+    return body, Prerequisite(f"CustomResourceDefinition/{body['metadata']['name']}", why + _usually(key, versions))
+
+
+def _usually(key: tuple[str, str], versions: list[str]) -> str:
+    """Who brings a kind, and until when it serves what is used."""
+    if key not in brought():
+        return ""
+    operator, kind = brought()[key]
+    ended = [f"{v.name} before {'.'.join(map(str, v.until))}" for v in kind.versions if v.name in versions and v.until]
+    return f"; {operator.name} brings it" + (f" ({', '.join(ended)})" if ended else "")
 
 
 def _definition_of(group: str, kind: str, versions: list[str], *, namespaced: bool) -> Body:
-    """A definition that takes any object of this kind; nobody knows what its operator does with it."""
-    plural = _plural(kind)
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    entries = [
-        {"name": version, "served": True, "storage": index == 0, "schema": schema, "subresources": {"status": {}}}
-        for index, version in enumerate(versions)
-    ]
-    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
-    spec = {"group": group, "scope": "Namespaced" if namespaced else "Cluster", "names": names, "versions": entries}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}", "annotations": APPROVED if group.endswith(".k8s.io") else {}},
-        "spec": spec,
-    }
+    """A definition that takes any object of this kind, in these versions or in the newest."""
+    if (group, kind) in brought():
+        operator, known = brought()[group, kind]
+        names = versions or list(known.served(release_number("", operator)))[-1:]
+        return definition_of(known, names, names[-1])
+    unknown = OperatorKind(group, kind, plural_for(group, kind), namespaced, (), ("status",), ())
+    return definition_of(unknown, versions, versions[0])
 
 
-def _plural(kind: str) -> str:
-    """What most authors would call it; only its spelling in a report depends on this."""
-    lower = kind.lower()
-    if lower.endswith("y") and lower[-2:-1] not in "aeiou":
-        return lower[:-1] + "ies"
-    return lower + ("es" if lower.endswith(("s", "x", "z", "ch", "sh")) else "s")
+def _acting(key: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """The operator that acts on a kind, and in which role; nothing where nobody is known to."""
+    behaves = key in kinds.known() and kinds.known()[key].behave is not kinds.stays
+    if key in brought() and behaves:
+        operator = brought()[key][0]
+        yield operator.name, role_for(operator, key[0])
+        if key[1] == "Certificate" and operator.name == cert_manager.OPERATOR:
+            yield operator.name, "injector"
+
+
+def _workload(name: str, role: str, user: Ref) -> tuple[Body, Prerequisite]:
+    operator = table()[name]
+    index = next(i for i, workload in enumerate(operator.workloads) if workload.role == role)
+    body = list(workloads(operator, "", ANYWHERE))[index]
+    usual = f"{body['kind']}/{operator.namespace}/{operator.workloads[index].name}"
+    return body, Prerequisite(usual, f"{name} has to run, there or elsewhere: it acts on {user}")
+
+
+def _key(ref: Ref) -> tuple[str, str]:
+    return ref.group, ref.kind
+
+
+def _defined(definition: Body) -> tuple[str, str]:
+    """The kind that a definition defines; of any other object, none that exists."""
+    if definition.get("kind") != "CustomResourceDefinition":
+        return "", ""
+    return str(dig(definition, "spec", "group")), str(dig(definition, "spec", "names", "kind"))
+
+
+def _newest(definition: Body) -> str:
+    served = [str(v.get("name")) for v in listed(definition, "spec", "versions") if v.get("served")]
+    return served[-1] if served else ""
+
+
+def _ref(body: Body) -> Ref:
+    group, kind = group_of(str(body.get("apiVersion"))), str(body.get("kind"))
+    return ref_of(body, namespaced=not is_cluster_scoped(group, kind), namespace="default")
 
 
 def from_api_versions(api_versions: Iterable[str], served: Iterable[str]) -> Iterator[Body]:

@@ -324,4 +324,5 @@ def _orphans(cluster: Cluster, step: Step, after: dict[Ref, str]) -> Iterable[Re
 def _not_modelled(cluster: Cluster) -> Iterable[str]:
     """Custom kinds that were used and that nothing here knows the behaviour of."""
     seen = {(event.object.kind, event.object.group) for event in cluster.timeline() if event.effect == "created"}
-    return sorted(f"{kind}.{group}" for kind, group in seen if cluster.is_custom_kind(group, kind))
+    unknown = (of for of in seen if cluster.is_custom_kind(of[1], of[0]) and not cluster.controllers.knows(*of))
+    return sorted(f"{kind}.{group}" for kind, group in unknown)

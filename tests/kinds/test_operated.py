@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from operatorcluster import OperatorCluster
 
-from seatrial.assumed import assumed_objects
+from seatrial.assumed import assumed_objects, without_brought
 from seatrial.errors import CannotContinue
 from seatrial.rehearsal import assume
-from seatrial.resource import Ref
+from seatrial.resource import Ref, name_of
 from seatrial.trial import Operator
 
 SLUICE = Operator(
@@ -76,12 +76,24 @@ def test_a_described_operator_makes_what_a_field_names() -> None:
     assert world.names("Secret") == []
 
 
-def test_what_a_release_brings_is_not_assumed() -> None:
-    names = [body["metadata"]["name"] for body in assumed_objects(SLUICE)]
-    assert names == ["locks.canal.example", "seatrial-operator-sluice", "ops", "sluice-operator"]
-    brought = [Ref("Deployment", "ops", "sluice-operator", "apps"), Ref("Namespace", "", "ops")]
-    rest = [body["metadata"]["name"] for body in assumed_objects(SLUICE, brought)]
-    assert rest == ["locks.canal.example", "seatrial-operator-sluice"]
+DEPLOYMENT = Ref("Deployment", "ops", "sluice-operator", "apps")
+NAMESPACE = Ref("Namespace", "", "ops")
+
+
+@pytest.mark.parametrize(
+    ("brought", "left"),
+    [
+        ([], ["ops", "sluice-operator"]),
+        ([DEPLOYMENT], ["ops"]),
+        ([DEPLOYMENT, NAMESPACE], []),
+        ([NAMESPACE], ["ops", "sluice-operator"]),
+    ],
+)
+def test_the_workload_that_a_release_brings_is_not_assumed_and_its_place_only_for_others(
+    brought: list[Ref], left: list[str]
+) -> None:
+    names = [name_of(body) for body in without_brought(assumed_objects(SLUICE), [SLUICE], brought)]
+    assert names == ["locks.canal.example", "seatrial-operator-sluice", *left]
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ class Controllers:
         self._collect = collect
         self._store = store
         self._kinds = {key: kind for key, kind in kinds.items() if kind.behave is not stays}
+        self._silent = kinds.keys() - self._kinds.keys()
         self._view = view
         self._hands = hands
         self._queue: dict[Ref, int | None] = {}
@@ -118,6 +119,10 @@ class Controllers:
     def learn(self, kinds: Iterable[Kind]) -> None:
         """Behave for these kinds too: an operator that a trial describes brings its own."""
         self._kinds.update({(kind.group, kind.kind): kind for kind in kinds})
+
+    def knows(self, kind: str, group: str) -> bool:
+        """Whether anything is said here of a kind, be it only that nobody acts on it."""
+        return (group, kind) in self._kinds or (group, kind) in self._silent
 
     def orphaned(self, uid: str, cause: int | None) -> None:
         """The owner with this uid is gone or going: its dependents are garbage, or will be."""

@@ -1,0 +1,118 @@
+"""What a release takes for granted: who is taken to define, to run and to be there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seatrial import outside
+from seatrial.assumed import assumed_objects, described_in
+from seatrial.case import Release
+from seatrial.sources.manifests import read_manifests
+from seatrial.trial import Operator
+
+EXTERNAL = """
+apiVersion: external-secrets.io/VERSION
+kind: ExternalSecret
+metadata: {name: app}
+spec: {secretStoreRef: {name: vault, kind: ClusterSecretStore}, target: {name: app-secret}}
+"""
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: app}
+spec: {containers: [{name: main, image: "app:1", envFrom: [{secretRef: {name: app-secret}}]}]}
+"""
+
+
+def read(tmp_path: Path, text: str) -> list[Release]:
+    file = tmp_path / "release.yaml"
+    file.write_text(text)
+    return [read_manifests(str(file), namespace="demo")]
+
+
+@pytest.mark.parametrize(
+    ("version", "usually"),
+    [("v1", "external-secrets brings it"), ("v1beta1", "external-secrets brings it (v1beta1 before 0.17.0)")],
+)
+def test_a_definition_that_is_missing_says_who_brings_it_and_until_when(
+    tmp_path: Path, version: str, usually: str
+) -> None:
+    taken = outside.definitions(read(tmp_path, EXTERNAL.replace("VERSION", version)))
+    assert [prerequisite.object for _, prerequisite in taken] == [
+        "CustomResourceDefinition/clustersecretstores.external-secrets.io",
+        "CustomResourceDefinition/externalsecrets.external-secrets.io",
+    ]
+    assert [prerequisite.why for _, prerequisite in taken] == [
+        "ExternalSecret/demo/app needs one of this kind and no release defines it; external-secrets brings it",
+        f"ExternalSecret/demo/app is of this kind (external-secrets.io/{version} must be served) and no release defines"
+        f" it; {usually}",
+    ]
+    store, external = (body["spec"] for body, _ in taken)
+    assert (store["scope"], [entry["name"] for entry in store["versions"]]) == ("Cluster", ["v1"])
+    assert (external["scope"], [entry["name"] for entry in external["versions"]]) == ("Namespaced", [version])
+
+
+def test_a_kind_that_nobody_knows_is_defined_as_it_is_used(tmp_path: Path) -> None:
+    taken = outside.definitions(read(tmp_path, "{apiVersion: canal.example/v2, kind: Lock, metadata: {name: north}}"))
+    assert [(body["metadata"]["name"], prerequisite.why) for body, prerequisite in taken] == [
+        (
+            "locks.canal.example",
+            "Lock/demo/north is of this kind (canal.example/v2 must be served) and no release defines it",
+        )
+    ]
+
+
+def test_what_the_trial_assumes_is_not_taken_for_granted_again(tmp_path: Path) -> None:
+    given = assumed_objects(Operator("external-secrets", "1.0.0"))
+    releases = read(tmp_path, EXTERNAL.replace("VERSION", "v1beta1"))
+    assert outside.definitions(releases, (), given) == []
+    assert outside.operators(releases, given) == []
+
+
+def test_an_operator_that_acts_on_what_is_used_is_taken_to_run(tmp_path: Path) -> None:
+    taken = outside.operators(read(tmp_path, EXTERNAL.replace("VERSION", "v1")))
+    assert [(prerequisite.object, prerequisite.why) for _, prerequisite in taken] == [
+        (
+            "Deployment/external-secrets/external-secrets",
+            "external-secrets has to run, there or elsewhere: it acts on ExternalSecret/demo/app",
+        )
+    ]
+    assert [body["metadata"]["namespace"] for body, _ in taken] == ["kube-system"]
+
+
+def test_an_operator_that_the_release_brings_is_not_taken_to_run_already(tmp_path: Path) -> None:
+    operator = """---
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: eso}
+    spec: {template: {spec: {containers: [{name: main, image: "mirror.corp/external-secrets:v1.0.0"}]}}}
+    """
+    text = EXTERNAL.replace("VERSION", "v1") + operator.replace("\n    ", "\n")
+    assert outside.operators(read(tmp_path, text)) == []
+
+
+def test_a_store_that_is_outside_is_made_up_and_a_secret_that_is_made_is_not(tmp_path: Path) -> None:
+    releases = read(tmp_path, EXTERNAL.replace("VERSION", "v1") + "---" + POD)
+    definitions = [body for body, _ in outside.definitions(releases)]
+    assert [body for body, _ in outside.objects(releases, definitions)] == [
+        {
+            "apiVersion": "external-secrets.io/v1",
+            "kind": "ClusterSecretStore",
+            "metadata": {"name": "vault"},
+            "spec": {},
+        }
+    ]
+    alone = read(tmp_path, POD)
+    assert [prerequisite.object for _, prerequisite in outside.objects(alone)] == ["Secret/demo/app-secret"]
+
+
+def test_a_secret_that_a_described_operator_makes_is_not_made_up(tmp_path: Path) -> None:
+    described = Operator("sync", kinds=("RemoteSecret.sync.example",), produces={"secret": "spec.target.name"})
+    remote = (
+        "{apiVersion: sync.example/v1, kind: RemoteSecret, metadata: {name: a}, spec: {target: {name: app-secret}}}"
+    )
+    releases = read(tmp_path, f"{remote}\n---{POD}")
+    given = assumed_objects(described)
+    assert outside.objects(releases, given, described_in(given)) == []
