@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from seatrial import hooks
 from seatrial.case import Case, deployed_before
-from seatrial.resource import Ref, labels_of
+from seatrial.resource import Ref
+from seatrial.rules.records import NAME as RECORD
+from seatrial.rules.records import records_of
 from seatrial.timeline import Event, Rehearsal, StepResult
 
-RECORD = re.compile(r"sh\.helm\.release\.v1\..+\.v(?P<revision>[0-9]+)")
 DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
 NAMES_MAX = 5
 REPLACES = ("upgrade", "rollback")
@@ -43,6 +43,12 @@ def named(refs: Iterable[Ref]) -> str:
     return ", ".join(map(str, found[:NAMES_MAX])) + more
 
 
+def named_is(refs: Iterable[Ref]) -> str:
+    """The same as the beginning of a sentence about them."""
+    found = list(refs)
+    return f"{named(found)} {'is' if len(found) == 1 else 'are'}"
+
+
 def _done(rehearsal: Rehearsal, step: int) -> str:
     did: dict[str, dict[Ref, None]] = {}
     for event in _first_try(rehearsal, step):
@@ -70,19 +76,14 @@ def _not_deleted(rehearsal: Rehearsal, case: Case, step: int) -> str:
 
 def _records(rehearsal: Rehearsal, step: int) -> str:
     """`Revision 2 is failed, revision 1 stays deployed.`; empty where the step recorded none."""
-    statuses: dict[int, str] = {}
-    recorded = 0
-    for event in rehearsal.timeline:
-        match = RECORD.fullmatch(event.object.name)
-        if match is None or event.step > step or event.after is None:
-            continue
-        statuses[int(match["revision"])] = labels_of(event.after).get("status", "")
-        recorded = int(match["revision"]) if event.step == step and event.effect == "created" else recorded
-    if not recorded or rehearsal.steps[step].again is not None:
+    ended = rehearsal.steps[step]
+    before, after = (records_of(rehearsal, ended.release, ended.namespace, before_step=at) for at in (step, step + 1))
+    recorded = max(after, default=0)
+    if recorded <= max(before, default=0) or ended.again is not None:
         return ""
-    deployed = [revision for revision, status in statuses.items() if status == "deployed" and revision != recorded]
+    deployed = [revision for revision in before if after[revision].status == "deployed"]
     stays = f", revision {deployed[-1]} stays deployed" if deployed else ""
-    return f"Revision {recorded} is {statuses[recorded]}{stays}."
+    return f"Revision {recorded} is {after[recorded].status}{stays}."
 
 
 def _next(rehearsal: Rehearsal, step: int) -> str:

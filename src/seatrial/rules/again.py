@@ -48,7 +48,7 @@ def written_otherwise(case: Case, step: int, ref: Ref) -> Resource | None:
     Whoever is not written now, and is otherwise, stands behind `.Release.IsInstall`, `lookup` or `.Capabilities`.
     """
     releases = (release for release in case.releases if release and same_input(release, case.releases[step]))
-    found = (resource for release in releases if (resource := release.find(ref)))
+    found = (resource for release in releases for resource in release.resources if resource.ref == ref)
     return next((resource for resource in found if not hooks.is_hook(resource.body)), None)
 
 

@@ -40,7 +40,7 @@ from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body
-from seatrial.rules.aftermath import aftermath, helm_says, named
+from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
 from seatrial.rules.deeds import live_after
 from seatrial.rules.serving import Unserved, defined_by, is_served_at_last, served_versions, unserved
 from seatrial.timeline import Rehearsal
@@ -72,7 +72,7 @@ def _finding(
         step,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=f"helm {ended.action} fails before it makes anything: {named(users)} is of a kind that a template of "
+        message=f"helm {ended.action} fails before it makes anything: {named_is(users)} of a kind that a template of "
         f"the same chart defines ({named(defined)})",
         details=(
             helm_says(ended),
@@ -99,9 +99,7 @@ def _where_it_works(live: Body | None) -> str:
     if live is None:
         return "Where the release finds a definition of its own, kept from an earlier install, it goes through."
     served = ", ".join(served_versions(live))
-    return (
-        f"The definition that is there serves {served} only; what would change that is refused with the rest."
-    )
+    return f"The definition that is there serves {served} only; what would change that is refused with the rest."
 
 
 RULE = Rule("ST101", "crd-and-cr-in-same-templates", check)

@@ -38,6 +38,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import helm_says
 from seatrial.rules.ownership import Conflict, conflict, is_left_over
+from seatrial.rules.serving import came_from_crds
 from seatrial.rules.words import adoption, in_kubectl
 from seatrial.timeline import Rehearsal, StepResult
 
@@ -53,11 +54,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _is_told_elsewhere(rehearsal: Rehearsal, case: Case, step: int, met: Conflict) -> bool:
-    """By hook-to-release-flip, release-namespace-inside-chart and reinstall-collides-with-leftovers."""
+    """By hook-to-release-flip, release-namespace-inside-chart, and rules of what moved or was left over."""
     ref, old = met.resource.ref, deployed_before(rehearsal, case, step)
     was = old.find(ref) if old else None
-    flipped = was is not None and hooks.is_hook(was.body)
-    return flipped or ref == Ref("Namespace", "", rehearsal.steps[step].namespace) or is_left_over(rehearsal, step, met)
+    moved = (was is not None and hooks.is_hook(was.body)) or came_from_crds(rehearsal, case, step, ref) is not None
+    return moved or ref == Ref("Namespace", "", rehearsal.steps[step].namespace) or is_left_over(rehearsal, step, met)
 
 
 def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:

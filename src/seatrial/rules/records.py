@@ -23,6 +23,12 @@ class Record(Struct, frozen=True):
 
 def last_record(rehearsal: Rehearsal, release: str, namespace: str, *, before_step: int) -> Record | None:
     """The record with the highest number that is there when a step begins."""
+    records = records_of(rehearsal, release, namespace, before_step=before_step)
+    return records[max(records)] if records else None
+
+
+def records_of(rehearsal: Rehearsal, release: str, namespace: str, *, before_step: int) -> dict[int, Record]:
+    """The records that are there when a step begins, by number."""
     records: dict[int, Record] = {}
     for event in rehearsal.timeline:
         named = NAME.fullmatch(event.object.name) if event.object.kind == "Secret" else None
@@ -36,7 +42,7 @@ def last_record(rehearsal: Rehearsal, release: str, namespace: str, *, before_st
         elif event.after is not None:
             status = labels_of(event.after).get("status", "")
             records[revision] = Record(event.object, revision, status, event)
-    return records[max(records)] if records else None
+    return records
 
 
 def recorded_by(rehearsal: Rehearsal, step: int) -> int | None:

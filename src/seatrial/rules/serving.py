@@ -19,6 +19,9 @@ UNMAPPED = re.compile(
     r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"'
 )
 
+IN_THE_OLD_ONE = "from current release manifest"
+"""Helm also looks up what is deployed; where a kind of that is gone, something took it away before."""
+
 
 class Unserved(Struct, frozen=True):
     """A kind, in a version, that Helm asked the API server for in vain, and who of the release is of it."""
@@ -34,7 +37,9 @@ def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, l
     """The steps that failed for kinds which nobody served, and those kinds."""
     for step, ended in enumerate(rehearsal.steps):
         release = case.releases[step]
-        if ended.outcome == "failed" and release is not None and (missing := list(_unserved(ended, release))):
+        if ended.outcome != "failed" or release is None or IN_THE_OLD_ONE in ended.error:
+            continue
+        if missing := list(_unserved(ended, release)):
             yield step, release, missing
 
 
@@ -53,6 +58,15 @@ def is_served_at_last(rehearsal: Rehearsal, step: int, missing: Unserved, defini
     """Whether the definition was there when the step had ended: Helm looked too early."""
     live = live_after(rehearsal, step, definition)
     return live is not None and version_of(missing.api_version) in served_versions(live)
+
+
+def came_from_crds(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Resource | None:
+    """What a `crds/` folder wrote of an object that Helm itself made in this step or before it."""
+    made = any(
+        e.object == ref and e.effect == "created" and e.actor == "helm" and e.step <= step for e in rehearsal.timeline
+    )
+    releases = (release for release in reversed(case.releases[: step + 1]) if release is not None)
+    return next((crd for release in releases for crd in release.crds if made and crd.ref == ref), None)
 
 
 def served_versions(definition: Body) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,7 +73,6 @@ def _first_document(path: str) -> Any:
     return next((document.body for document in documents(read_text(path, "read the file"))), None)
 
 
-@lru_cache(maxsize=64)
 def _text_of(file: str) -> Text | None:
     archive, colon, _ = file.partition(".tgz:")
     doing = "read the file again"

@@ -1,0 +1,134 @@
+"""A definition is an ordinary object of the release, so Helm deletes it, and with it every object of its kind.
+
+## What happens
+When a CustomResourceDefinition is deleted, the API server deletes all objects of its kind, in all namespaces, whoever
+made them; there is no orphaning. Helm deletes a definition that is among the templates when the release is uninstalled,
+and when an upgrade no longer lists it. Moving it from `templates/` to `crds/` is such an upgrade: Helm deletes it after
+it has updated everything else, does not read `crds/`, and reports success; every further upgrade then fails because
+nobody serves the kind.
+
+Helm reads `helm.sh/resource-policy: keep` at two places. For an upgrade it counts on the object in the cluster, for an
+uninstall in the manifest that Helm has stored: `kubectl annotate` protects from the one and not from the other.
+
+That anything is lost by an uninstall depends on what users have made meanwhile, which no chart tells. It is a `will`
+where the trial holds such objects.
+
+## Example
+```yaml
+# templates/crd.yaml
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: locks.canal.example       # no helm.sh/resource-policy
+```
+
+## Instead
+```yaml
+metadata:
+  annotations:
+    helm.sh/resource-policy: keep
+```
+in the template; or the definition in `crds/`, which Helm never deletes. To move one out of the templates of a release
+that is installed, give it `keep` one revision before.
+
+## Fix safety
+`keep` changes nothing but that the definition stays behind. A later install under another release name is refused until
+it is adopted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial.findings import Finding, Rule, found
+from seatrial.resource import Ref, annotations_of
+from seatrial.rules.aftermath import helm_says, named
+from seatrial.rules.deeds import GOING, cascade, pruned
+from seatrial.rules.serving import DEFINITION
+from seatrial.timeline import Event, Rehearsal
+
+Gone = tuple[Event, Resource]
+"""A deletion of a definition, and what had been written of it."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        if ended.action == "uninstall":
+            gone = list(_uninstalled(rehearsal, case, step))
+        else:
+            gone = [pair for pair in pruned(rehearsal, case, step) if pair[1].ref.kind == DEFINITION]
+        if gone:
+            yield _finding(rehearsal, case, step, gone)
+            return
+
+
+def _uninstalled(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Gone]:
+    """Definitions that Helm deletes with the release, and that the newest revision does not keep."""
+    for event in rehearsal.of_step(step):
+        if event.actor != "helm" or event.effect not in GOING or event.object.kind != DEFINITION:
+            continue
+        written = case.written(len(case.releases) - 1, event.object)
+        if written is not None and hooks.RESOURCE_POLICY not in annotations_of(written.body):
+            yield event, written
+
+
+def _finding(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> Finding:
+    ended, new = rehearsal.steps[step], case.releases[step]
+    refs = [event.object for event, _ in gone]
+    deleted = [deletion for event, _ in gone for deletion in cascade(rehearsal, event)]
+    lost = _lost(rehearsal, case, step, deleted)
+    moved = new is not None and any(crd.ref in refs for crd in new.crds)
+    evidence = [*(event for event, _ in gone), *(event for event in deleted if event.object in lost)]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=refs,
+        damage="data-loss",
+        certainty="will" if lost or moved else "may",
+        message=f"helm {ended.action} deletes {named(refs)}{_why(ended.action, moved=moved)}, and with it "
+        + (named(lost) if lost else "every object of its kind that anybody has made"),
+        details=(
+            "The API server deletes all objects of a kind with its definition, in all namespaces; they cannot be left "
+            "behind.",
+            "Helm does not read crds/ in an upgrade, so nothing brings the definition back." if moved else "",
+            _what_comes(rehearsal, step),
+            "" if lost or moved else "Whether there are such objects decides whether anything is lost.",
+        ),
+        places=[
+            *(crd.place("metadata", "name") for crd in (new.crds if new else ()) if crd.ref in refs),
+            *(written.place("metadata", "name") for _, written in gone),
+        ],
+        evidence=evidence,
+        confirm=f"kubectl get {refs[0].name} -A  # what would go",
+    )
+
+
+def _lost(rehearsal: Rehearsal, case: Case, step: int, deleted: list[Event]) -> list[Ref]:
+    """What goes with the definitions and was not to go: in an uninstall, what is not of the release."""
+    release: Release | None = deployed_before(rehearsal, case, step)
+    uninstalled = rehearsal.steps[step].action == "uninstall"
+    return sorted(
+        {event.object for event in deleted if not (uninstalled and release is not None and release.find(event.object))}
+    )
+
+
+def _why(action: str, *, moved: bool) -> str:
+    if moved:
+        return ", which moved from the templates to crds/"
+    return " because it is a template without keep" if action == "uninstall" else ", which the new revision drops"
+
+
+def _what_comes(rehearsal: Rehearsal, step: int) -> str:
+    """Whether Helm was content, and what becomes of the next step."""
+    ended = rehearsal.steps[step]
+    content = "Helm reported success." if ended.outcome == "ok" else helm_says(ended)
+    following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
+    if following is None or following.action != "upgrade" or following.outcome == "ok":
+        return content
+    return f'{content} The next upgrade fails: "{following.error.strip()}"'
+
+
+RULE = Rule("ST109", "crd-in-templates-deleted-on-uninstall", check)
