@@ -12,10 +12,12 @@ from seatrial.resource import Body, annotations_of
 HOOK = "helm.sh/hook"
 WEIGHT = "helm.sh/hook-weight"
 DELETE_POLICY = "helm.sh/hook-delete-policy"
+OUTPUT_LOG_POLICY = "helm.sh/hook-output-log-policy"
 RESOURCE_POLICY = "helm.sh/resource-policy"
 
 BEFORE_CREATION = "before-hook-creation"
 SUCCEEDED = "hook-succeeded"
+FAILED = "hook-failed"
 
 EVENTS_OF: dict[str, tuple[str, ...]] = {
     "install": ("pre-install", "post-install"),
@@ -48,7 +50,11 @@ def unknown_events(body: Body) -> tuple[str, ...]:
 def weight_of(body: Body) -> int:
     """The weight as Helm reads it: what is no whole number is 0."""
     text = str(annotations_of(body).get(WEIGHT, ""))
-    return int(text) if _NUMBER.fullmatch(text) else 0
+    return int(text) if is_number(text) else 0
+
+
+def is_number(weight: str) -> bool:
+    return _NUMBER.fullmatch(weight) is not None
 
 
 def runs_at(body: Body, action: str) -> bool:

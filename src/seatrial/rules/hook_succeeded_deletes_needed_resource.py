@@ -36,8 +36,8 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.rules.deeds import live_after
 from seatrial.rules.hookruns import Lack, done_by_helm, event_of, lacks
-from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at
-from seatrial.rules.words import consumers_sentence, in_kubectl, pods_say, users_beyond_hooks
+from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at, says
+from seatrial.rules.words import consumers_sentence, in_kubectl, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
 POLICY = "Its delete policy is hook-succeeded, and anything but a Job or a Pod has succeeded as soon as it is there."
@@ -85,7 +85,7 @@ def _finding(rehearsal: Rehearsal, release: Release, resource: Resource, step: i
         message=f"helm {ended.action} deletes {ref} when its {event} hooks have succeeded, and {user} needs it then",
         details=(
             f"{POLICY} {reported}",
-            consumers_sentence(release, ref, pods_say(rehearsal, step, ref)),
+            consumers_sentence(release, ref, says(rehearsal, step, ref)),
             f"helm get hooks {ended.release} still lists it.",
         ),
         places=[resource.place("metadata", "annotations", hooks.DELETE_POLICY)],

@@ -10,7 +10,6 @@ from seatrial.rules.hookruns import Lack, done_by_helm
 from seatrial.rules.words import HOW
 from seatrial.timeline import Event, Rehearsal
 
-NAMES_MAX = 5
 HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for"}
 TIMEOUT_SECONDS = 300
 """Helm's own --timeout, where the user says none."""
@@ -29,6 +28,12 @@ def said_of(rehearsal: Rehearsal, step: int, ref: Ref, key: str = "") -> Event |
     named = re.compile(rf"(?<![-.\w]){re.escape(ref.name)}(?![-.\w])")
     said = [e for e in rehearsal.of_step(step) if e.effect == "said" and named.search(e.message) and key in e.message]
     return said[-1] if said else None
+
+
+def says(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    """`Pod/default/web-1 says: "..."`, of an object that is missing."""
+    said = said_of(rehearsal, step, ref)
+    return f'{said.object} says: "{said.message}".' if said else ""
 
 
 def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
@@ -65,19 +70,6 @@ def look_at(lack: Lack) -> str:
     return (
         f"kubectl describe {named if ref.kind == 'Job' else f'pod {ref.name}'}{where}  # while Helm waits: its events"
     )
-
-
-def what_is_left(rehearsal: Rehearsal, step: int) -> str:
-    """What a step that failed has made, and what comes of trying again."""
-    ended = rehearsal.steps[step]
-    made = ", ".join(map(str, ended.created[:NAMES_MAX])) or "nothing"
-    more = f" and {len(ended.created) - NAMES_MAX} more" if len(ended.created) > NAMES_MAX else ""
-    recorded = "The release" if ended.action == "install" else "The new revision"
-    left = f"{recorded} is recorded as failed; made so far: {made}{more}."
-    following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
-    if following is None or following.action not in ("install", "upgrade") or following.outcome == "ok":
-        return left
-    return f"{left} The {following.action} that tries again {_ENDS[following.outcome]} as well."
 
 
 def hook_needs(lack: Lack) -> str:

@@ -45,8 +45,9 @@ from collections.abc import Iterator
 
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
+from seatrial.rules.aftermath import aftermath
 from seatrial.rules.hookruns import Lack, lacks
-from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at, what_is_left
+from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at
 from seatrial.rules.tooearly import is_too_early, only_upgrades
 from seatrial.timeline import Rehearsal
 
@@ -54,10 +55,10 @@ from seatrial.timeline import Rehearsal
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
         if is_too_early(lack) and only_upgrades(rehearsal, case, lack):
-            yield _finding(rehearsal, lack)
+            yield _finding(rehearsal, case, lack)
 
 
-def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
     assert lack.brought is not None
     return found(
         RULE,
@@ -69,7 +70,7 @@ def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
         details=(
             _order(lack),
             ends_sentence(rehearsal, lack),
-            what_is_left(rehearsal, lack.step),
+            aftermath(rehearsal, case, lack.step),
             "A fresh install runs no pre-upgrade hook and works: only those who have the release see this.",
             "Give the hook a copy of its own under another name, as a pre-upgrade hook with a lower weight; or release "
             f"{'the key' if lack.key else 'the object'} first and the hook that uses it in the next revision.",

@@ -43,18 +43,19 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
+from seatrial.rules.aftermath import aftermath
 from seatrial.rules.hookruns import Lack, lacks
-from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at, what_is_left
+from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at
 from seatrial.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
         if lack.why == "same-weight":
-            yield _finding(rehearsal, lack)
+            yield _finding(rehearsal, case, lack)
 
 
-def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
     assert lack.brought is not None
     needed, weight = lack.need.object, hooks.weight_of(lack.hook.body)
     return found(
@@ -70,7 +71,7 @@ def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
             "whatever Helm's documentation says.",
             _why_now(rehearsal, lack),
             ends_sentence(rehearsal, lack),
-            what_is_left(rehearsal, lack.step),
+            aftermath(rehearsal, case, lack.step),
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.WEIGHT),

@@ -9,8 +9,9 @@ from msgspec import Struct
 from seatrial import hooks
 from seatrial.case import Case, deployed_before
 from seatrial.findings import Finding, Rule, found
+from seatrial.rules.aftermath import aftermath
 from seatrial.rules.hookruns import Lack, lacks
-from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at, what_is_left
+from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at
 from seatrial.timeline import Rehearsal
 
 BEFORE = ("pre-install", "pre-upgrade", "pre-rollback")
@@ -27,7 +28,7 @@ class Told(Struct, frozen=True):
 def too_early(rule: Rule, rehearsal: Rehearsal, case: Case, told: Told) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
         if lack.need.object.kind in told.kinds and is_too_early(lack) and not only_upgrades(rehearsal, case, lack):
-            yield _finding(rule, rehearsal, lack, told)
+            yield _finding(rule, rehearsal, case, lack, told)
 
 
 def is_too_early(lack: Lack) -> bool:
@@ -43,7 +44,7 @@ def only_upgrades(rehearsal: Rehearsal, case: Case, lack: Lack) -> bool:
     return lack.event == "pre-upgrade" and not runs_first and deployed_before(rehearsal, case, lack.step) is not None
 
 
-def _finding(rule: Rule, rehearsal: Rehearsal, lack: Lack, told: Told) -> Finding:
+def _finding(rule: Rule, rehearsal: Rehearsal, case: Case, lack: Lack, told: Told) -> Finding:
     assert lack.brought is not None
     return found(
         rule,
@@ -55,7 +56,7 @@ def _finding(rule: Rule, rehearsal: Rehearsal, lack: Lack, told: Told) -> Findin
         details=(
             _order(lack),
             ends_sentence(rehearsal, lack),
-            what_is_left(rehearsal, lack.step),
+            aftermath(rehearsal, case, lack.step),
             _elsewhere(lack),
             told.instead,
         ),

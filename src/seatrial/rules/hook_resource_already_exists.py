@@ -1,0 +1,145 @@
+"""A hook of an earlier run is still there, and its delete policy does not take it away before the next run.
+
+## What happens
+`before-hook-creation` is what Helm does when `helm.sh/hook-delete-policy` is absent. Any value that is given replaces
+it: with `hook-succeeded` or `hook-failed` alone, an object that the last run left behind stays.
+
+Helm 3 creates hooks, and fails: `jobs.batch "x" already exists`. Helm 4 applies them on the server, which looks better
+and is worse for Jobs. If nothing has changed, the finished Job of the last run counts as the hook's result: one that
+succeeded is taken for a run that never was, one that failed fails the upgrade at once. If its template has changed, the
+API server refuses: `field is immutable`. Helm 4 updates objects of other kinds in place. Releases that Helm 3 has made
+are still written the old way by Helm 4.
+
+With `hook-succeeded` alone all goes well until a run fails or is aborted: then nothing but `kubectl delete` helps.
+CustomResourceDefinitions are never deleted by a hook policy; on Helm 3 one that is a hook fails on its second run.
+
+## Example
+```yaml
+metadata:
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+    helm.sh/hook-delete-policy: hook-succeeded
+```
+
+## Instead
+`helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded` on every object that belongs to the hook. To keep a
+Job for its logs, `before-hook-creation` alone.
+
+## Fix safety
+Before each run Helm deletes what has the hook's kind and name: right for Jobs and what only they use. An object that
+the app uses must not be a hook at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Resource
+from seatrial.findings import Certainty, Finding, Rule, found
+from seatrial.kinds.catalogue import CATALOGUE
+from seatrial.resource import Body, Ref, listed
+from seatrial.rules.aftermath import helm_says
+from seatrial.rules.deeds import live_before
+from seatrial.rules.hookruns import acted_on, done_by_helm, event_of
+from seatrial.rules.hookwords import HELM_SAYS
+from seatrial.rules.words import in_kubectl
+from seatrial.timeline import Event, Rehearsal
+
+RUN = ("Job", "Pod")
+POLICIES = (hooks.BEFORE_CREATION, hooks.SUCCEEDED, hooks.FAILED)
+IMMUTABLE = re.compile(r"Invalid value: \{.*\}: field is immutable", re.DOTALL)
+DELETES = ("pre-delete", "post-delete")
+"""Told by pre-delete-hook-blocks-uninstall."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[Ref] = set()
+    for step in range(len(rehearsal.steps)):
+        release = acted_on(case, step)
+        for hook in release.resources if release else ():
+            collision = left_over(rehearsal, step, hook)
+            if collision is not None and hook.ref not in seen and event_of(rehearsal, step, hook) not in DELETES:
+                seen.add(hook.ref)
+                yield _finding(rehearsal, step, hook, collision)
+
+
+def left_over(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
+    """Helm's write of a hook, where that met the object of an earlier run."""
+    if not hooks.runs_at(hook.body, rehearsal.steps[step].action):
+        return None
+    deed = next(done_by_helm(rehearsal, step, hook.ref), None)
+    if deed is None or deed.verb == "delete" or deed.effect == "created":
+        return None
+    return deed if live_before(rehearsal, step, hook.ref) is not None else None
+
+
+def _finding(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> Finding:
+    ref, action = hook.ref, rehearsal.steps[step].action
+    sure: Certainty = "will" if ref.kind in RUN or met.effect == "refused" else "may"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="failed-deploy",
+        certainty=sure,
+        message=f"{_outcome(rehearsal, step, hook, met)}, since {ref} of an earlier run is still there",
+        details=(
+            _policy(hook),
+            _what_helm_made_of_it(rehearsal, step, hook, met),
+            f'Helm 3 creates hooks and fails: "{_helm_3(rehearsal, step, hook)}"',
+            "" if ref.kind not in RUN else f"kubectl delete {in_kubectl(ref)} lets the next {action} run it.",
+        ),
+        places=[hook.place("metadata", "annotations", hooks.DELETE_POLICY)],
+        evidence=[met],
+        confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.creationTimestamp}}'  # before the {action}",
+    )
+
+
+def _outcome(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> str:
+    action = rehearsal.steps[step].action
+    if met.effect == "refused" or _ended(live_before(rehearsal, step, hook.ref)) == "Failed":
+        return f"helm {action} fails"
+    if hook.ref.kind in RUN:
+        return f"helm {action} succeeds and does not run {hook.ref}"
+    return f"helm {action} fails with Helm 3"
+
+
+def _policy(hook: Resource) -> str:
+    if hook.ref.kind == "CustomResourceDefinition":
+        return "Helm never deletes a CustomResourceDefinition for a hook, whatever its policy."
+    policies = hooks.delete_policies(hook.body)
+    known = "" if set(policies) & set(POLICIES) else ", none that Helm knows"
+    named = ", ".join(policies) or "empty"
+    return f"Its delete policy is {named}{known}, which replaces before-hook-creation: nothing deletes it first."
+
+
+def _what_helm_made_of_it(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> str:
+    ended = rehearsal.steps[step]
+    if hook.ref.kind not in RUN:
+        return "Helm 4 applies it, and the object is updated in place."
+    if met.effect == "refused":
+        words = IMMUTABLE.sub("Invalid value: {...}: field is immutable", helm_says(ended))
+        return f"Helm 4 applies it, and a {hook.ref.kind} that exists cannot be changed. {words}"
+    if _ended(met.before or met.after) == "Failed":
+        return f"Helm 4 applies it unchanged, and takes the failure of the earlier run for its own. {helm_says(ended)}"
+    return "Helm 4 applies it, nothing changes, and that it had ended well before counts as success: nothing was run."
+
+
+def _ended(job: Body | None) -> str:
+    """`Complete` or `Failed`, where a Job has ended."""
+    said = [c.get("type") for c in listed(job, "status", "conditions") if c.get("status") == "True"]
+    return next((str(word) for word in said if word in ("Complete", "Failed")), "")
+
+
+def _helm_3(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
+    event, ref = event_of(rehearsal, step, hook), hook.ref
+    known = CATALOGUE.get((ref.group, ref.kind))
+    plural = known.plural if known else f"{ref.kind.lower()}s"
+    named = f"{plural}.{ref.group}" if ref.group else plural
+    return f'{HELM_SAYS.get(event, "")}warning: Hook {event} ... failed: {named} "{ref.name}" already exists'
+
+
+RULE = Rule("ST211", "hook-resource-already-exists", check)
