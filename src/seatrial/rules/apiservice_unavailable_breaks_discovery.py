@@ -46,6 +46,7 @@ from seatrial.rules.webhookcalls import behind, state_after
 from seatrial.timeline import Event, Rehearsal
 
 GROUP = "apiregistration.k8s.io"
+WRONG_PORT = "ServicePortError"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -64,7 +65,7 @@ def _is_down(case: Case, there: dict[Ref, Body], body: Body) -> bool:
     ours = any(resource.ref == service for resource in case.all_resources())
     if not service.name or not ours or _available(body).get("status") != "False":
         return False
-    return service not in there or not any(behind(there, service)) or "port" in str(_available(body).get("message"))
+    return service not in there or not any(behind(there, service)) or _available(body).get("reason") == WRONG_PORT
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, ref: Ref, body: Body) -> Finding:

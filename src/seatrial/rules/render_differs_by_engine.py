@@ -43,6 +43,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body, Place, Ref, dig
 from seatrial.rules.again import same_again
+from seatrial.rules.deeds import GOING
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
@@ -54,8 +55,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for earlier, step in same_again(rehearsal, case):
         if rehearsal.steps[earlier].action != "install" or rehearsal.steps[step].outcome != "ok":
             continue
+        renamed = {e.object.kind for e in rehearsal.of_step(step) if e.actor == "helm" and e.effect in GOING}
         for event in rehearsal.of_step(step):
-            if _is_new(rehearsal, event):
+            # One that takes the place of another has the number of the revision in its name, or chance.
+            if _is_new(rehearsal, event) and event.object.kind not in renamed:
                 yield _finding(rehearsal, case, earlier, step, event)
 
 
