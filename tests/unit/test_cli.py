@@ -79,7 +79,7 @@ def test_help_names_the_verbs_without_loading_helm(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["chek"], 'unknown command "chek". Did you mean "check"? Available commands: check, run, serve, explain'),
+        (["chek"], 'unknown command "chek". Did you mean "check"? Available commands: check, run, graph, serve, explain'),
         (["--bogus"], "unknown flag --bogus; flags stand behind the verb, as in: seatrial check --bogus"),
         (["check"], "check what? Give a chart, a file or folder of manifests, a trial file, or - for stdin"),
         (["check", ".", "--form", "old"], "unknown flag --form; did you mean --from?"),
