@@ -203,3 +203,67 @@ def test_who_waits_for_an_object_whose_definition_is_gone_waits_for_ever() -> No
     cluster.request(Request("delete", *GOING, name="widgets.example.com"))
     refs = stuck.stuck_on(cluster, [], lambda body: True, certain=True)
     assert stuck.why(cluster, refs) == "waits for Widget/default/one, whose kind is no longer served"
+
+
+LOCKED = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: locks.canal.example}
+spec:
+  group: canal.example
+  scope: Namespaced
+  names: {plural: locks, kind: Lock}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              depth:
+                type: integer
+                x-kubernetes-validations: [{rule: self == oldSelf, message: depth is immutable}]
+              name:
+                type: string
+                x-kubernetes-validations: [{rule: self == oldSelf}]
+              share:
+                type: number
+                x-kubernetes-validations: [{rule: self==oldSelf, reason: FieldValueForbidden}]
+              where:
+                type: object
+                x-kubernetes-validations: [{rule: self == oldSelf, message: Value is immutable}]
+                properties: {town: {type: string}}
+"""
+NORTH = """
+apiVersion: canal.example/v1
+kind: Lock
+metadata: {name: north}
+spec: {depth: 4, name: a, share: 1.5, where: {town: x}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"depth": 5}, 'spec.depth: Invalid value: "integer": depth is immutable'),
+        ({"name": "b"}, 'spec.name: Invalid value: "string": failed rule: self == oldSelf'),
+        ({"share": 2.5}, "spec.share: Forbidden: failed rule: self==oldSelf"),
+        ({"where": {"town": "y"}}, 'spec.where: Invalid value: "object": Value is immutable'),
+        ({"where": {"town": None}}, 'spec.where: Invalid value: "object": Value is immutable'),
+        ({"depth": None}, ""),
+    ],
+)
+def test_a_custom_field_that_must_equal_its_old_self_does_not_change(change: Body, words: str) -> None:
+    """As Kubernetes 1.34.10 said it."""
+    cluster = Cluster()
+    create(cluster, LOCKED)
+    create(cluster, NORTH)
+    patch = Request(
+        "patch", "canal.example", "v1", "locks", "default", "north", body={"spec": change}, patch_type="merge"
+    )
+    reply = cluster.request(patch)
+    assert reply.body.get("message", "") == (f'Lock.canal.example "north" is invalid: {words}' if words else "")

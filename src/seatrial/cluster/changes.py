@@ -12,6 +12,7 @@ from seatrial.cluster import admission, conversion, validate
 from seatrial.cluster.managed import same_but_for_times, track_update
 from seatrial.cluster.refusal import conflict, invalid, modified
 from seatrial.cluster.request import Request
+from seatrial.cluster.validation.transition import transition_problems
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import CATALOGUE, ServedKind
 from seatrial.resource import Body, Ref, metadata, name_of
@@ -136,7 +137,9 @@ def _refuse_bad_change(cluster: Cluster, kind: ServedKind, live: Body, body: Bod
     known = kinds.known().get((kind.group, kind.kind))
     causes = list(_added_finalizers(live, body))
     if subresource != "status":
-        causes += validate.problems_in_words_of(cluster.minor, kind, body, cluster.custom_schema_of(kind))
+        custom = cluster.custom_schema_of(kind)
+        causes += validate.problems_in_words_of(cluster.minor, kind, body, custom)
+        causes += transition_problems(live, body, custom.node) if custom is not None and not causes else ()
     if known is not None and known.frozen is not None:
         causes += known.frozen(live, body, cluster.minor)
     if causes:
