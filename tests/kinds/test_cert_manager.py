@@ -94,3 +94,24 @@ def test_no_authority_is_written_while_the_injector_is_away() -> None:
     assert world.delete("Deployment", "cert-manager-cainjector", "cert-manager", "apps") == ""
     assert world.create(issuer(), CERTIFICATE, WEBHOOK) == []
     assert bundle(world) is None
+
+
+def test_an_aggregated_api_gets_its_authority_too() -> None:
+    world = OperatorCluster("cert-manager")
+    api = """
+    apiVersion: apiregistration.k8s.io/v1
+    kind: APIService
+    metadata: {name: v1.gate.example, annotations: {cert-manager.io/inject-ca-from: demo/web}}
+    spec:
+      group: gate.example
+      version: v1
+      groupPriorityMinimum: 1000
+      versionPriority: 10
+      service: {name: gate, namespace: demo}
+    """
+    assert world.create(issuer(), CERTIFICATE, api) == []
+    found = world.object("APIService", "v1.gate.example", "", "apiregistration.k8s.io")
+    assert found["spec"]["caBundle"] == world.object("Secret", "web-tls")["data"]["ca.crt"]
+    assert world.told("APIService", "v1.gate.example", "Available", "", "apiregistration.k8s.io") == (
+        'False ServiceNotFound: service/gate in "demo" is not present'
+    )

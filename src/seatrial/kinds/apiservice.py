@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Kind, Need, Status, World, conditions
+from seatrial.kinds import Acts, Kind, Need, Status, World, cabundle, conditions
+from seatrial.kinds.cert_manager import injection_needs
 from seatrial.kinds.conditions import condition
 from seatrial.kinds.endpoints import SERVICE_LABEL, has_ready
 from seatrial.kinds.objectmeta import is_going
@@ -17,12 +18,16 @@ GROUP = "apiregistration.k8s.io"
 
 
 def needs(api: Body) -> Iterator[Need]:
+    yield from injection_needs(api)
     if service := _service(api):
         yield Need(service, "serve", ("spec", "service", "name"))
 
 
 def behave(api: Body, world: World) -> Acts:
     if is_going(api):
+        return
+    for act in cabundle.behave(api, world):
+        yield act
         return
     status, reason, words = _availability(api, world)
     yield Status(api, {"conditions": [condition(api, "Available", status, reason, words)]})

@@ -47,8 +47,9 @@ def holds_certificate(bundle: str) -> bool:
 
 def behave(body: Body, world: World) -> Acts:
     """What cert-manager's injector does to an object that asks for it."""
-    if asks_for_injection(body) and not is_going(body) and vouches(body, world):
-        yield Change(_holder(body).fill(body), by=INJECTOR)
+    filled = _holder(body).fill(body)
+    if filled != body and asks_for_injection(body) and not is_going(body) and vouches(body, world):
+        yield Change(filled, by=INJECTOR)
 
 
 def asks_for_injection(body: Body) -> bool:
@@ -89,6 +90,11 @@ def _fill_conversion(definition: Body) -> Body:
     return {**definition, "spec": {**definition["spec"], "conversion": filled}}
 
 
+def _fill_api_service(api: Body) -> Body:
+    spec = api.get("spec") or {}
+    return api if spec.get("insecureSkipTLSVerify") else {**api, "spec": _filled(spec)}
+
+
 def _filled(client: Body) -> Body:
     if not client.get("service") or holds_certificate(str(client.get("caBundle") or "")):
         return client
@@ -113,4 +119,5 @@ HOLDERS = (
         _fill_webhooks,
     ),
     Holder("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", _fill_conversion),
+    Holder("apiregistration.k8s.io", "APIService", "apiservices", _fill_api_service),
 )

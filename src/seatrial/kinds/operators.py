@@ -212,11 +212,16 @@ def _image_of(workload: Workload, operator: Operator, body: Body) -> str:
     for _, container in entries(body, "spec", "template", "spec", "containers"):
         image = str(container.get("image") or "")
         words = [str(word) for field in ("command", "args") for word in listed(container, field)]
-        wanted = not workload.argument or any(workload.argument in word for word in words)
-        another = any(other and other in word for other in others for word in words)
+        wanted = not workload.argument or any(_is_called(word, workload.argument) for word in words)
+        another = any(_is_called(word, other) for other in others for word in words)
         if _is_same(image, workload.image) and wanted and not another:
             return image
     return ""
+
+
+def _is_called(word: str, argument: str) -> bool:
+    """Whether a word of a command line is this argument, or a program of this name."""
+    return bool(argument) and (word == argument or word.endswith(f"/{argument}"))
 
 
 def _is_same(image: str, known: str) -> bool:
