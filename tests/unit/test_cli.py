@@ -79,7 +79,10 @@ def test_help_names_the_verbs_without_loading_helm(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["chek"], 'unknown command "chek". Did you mean "check"? Available commands: check, run, graph, serve, explain'),
+        (
+            ["chek"],
+            'unknown command "chek". Did you mean "check"? Available commands: check, run, graph, serve, explain',
+        ),
         (["--bogus"], "unknown flag --bogus; flags stand behind the verb, as in: seatrial check --bogus"),
         (["check"], "check what? Give a chart, a file or folder of manifests, a trial file, or - for stdin"),
         (["check", ".", "--form", "old"], "unknown flag --form; did you mean --from?"),
@@ -93,7 +96,7 @@ def test_help_names_the_verbs_without_loading_helm(capsys: Capture) -> None:
         ),
         (["serve", "--port", "x"], 'invalid value for --port: unable to convert "x" into int'),
         (["explain", "a", "b"], "one argument too many: b"),
-        (["explain", "st2011"], "no rule is called st2011; did you mean release-to-hook-flip?"),
+        (["explain", "release-to-hook"], "no rule is called release-to-hook; did you mean release-to-hook-flip?"),
         (["explain", "quite-another"], "no rule is called quite-another; seatrial explain lists all rules"),
     ],
 )

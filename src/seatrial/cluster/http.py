@@ -27,6 +27,8 @@ LOOPBACK = "127.0.0.1"
 BUSY_SHARE = 0.4
 """Of one core. A client that waits for ever leaves the process idle."""
 IDLE_SHARE = 0.05
+TURNS = 8
+"""Of the event loop, until every connection that was let in is known and cut."""
 DOUBT_SECONDS = 3.0
 HEADERS_MAX = 64 * 1024
 REASONS = {200: b"OK", 201: b"Created"}
@@ -144,9 +146,11 @@ class Server:
 
     async def _stop(self) -> None:
         self._listening.close()
-        for connection in tuple(self.connections):
-            connection.cut()
-        await asyncio.sleep(0)
+        # A client may have been let in a moment ago, and its connection only be made in the turns that follow.
+        for _ in range(TURNS):
+            for connection in tuple(self.connections):
+                connection.cut()
+            await asyncio.sleep(0)
 
 
 class Connection(asyncio.Protocol):
