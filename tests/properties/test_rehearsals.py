@@ -1,0 +1,108 @@
+"""What holds for every release, whatever is in it: rehearsals repeat, and what is deleted leaves nothing behind."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.case import Case
+from seatrial.rehearsal import Plan, Played, rehearse
+from seatrial.resource import Body, Ref
+from seatrial.timeline import Rehearsal, Schedule
+from seatrial.trial import Step
+
+NAMES = ("a", "b", "c")
+FEW = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def plain(kind: str) -> st.SearchStrategy[Body]:
+    return st.sampled_from(NAMES).map(lambda name: {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}})
+
+
+@st.composite
+def workload(draw: st.DrawFn) -> Body:
+    """A Deployment or a Job that mounts a ConfigMap, and runs as an account, which may not be there."""
+    name, config = draw(st.sampled_from(NAMES)), draw(st.sampled_from(NAMES))
+    pod: Body = {
+        "containers": [{"name": "app", "image": "app:1"}],
+        "volumes": [{"name": "config", "configMap": {"name": config}}],
+    }
+    if draw(st.booleans()):
+        pod["serviceAccountName"] = draw(st.sampled_from(NAMES))
+    template: Body = {"metadata": {"labels": {"app": name}}, "spec": pod}
+    if draw(st.booleans()):
+        job = {"template": {**template, "spec": {**pod, "restartPolicy": "Never"}}}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": job}
+    spec = {"replicas": draw(st.integers(0, 2)), "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def releases() -> st.SearchStrategy[list[Body]]:
+    one = st.one_of(plain("ConfigMap"), plain("Secret"), plain("ServiceAccount"), workload())
+    key = lambda body: (body["kind"], body["metadata"]["name"])  # noqa: E731
+    return st.lists(one, min_size=1, max_size=6, unique_by=key)
+
+
+def played(objects: list[Body], schedule: Schedule, seed: int = 0) -> Rehearsal:
+    steps = tuple(
+        Played(Step(action), "", "default", objects=tuple(objects)) for action in ("apply", "apply", "delete")
+    )
+    return rehearse(Plan(steps, Case("", (None, None, None))), "kubectl", schedule, seed=seed)
+
+
+def told(rehearsal: Rehearsal) -> list[str]:
+    return [
+        f"{e.index} {e.step} {e.actor} {e.verb} {e.object} {e.effect} {e.message} {e.cause}" for e in rehearsal.timeline
+    ]
+
+
+@FEW
+@given(releases(), st.sampled_from(("eager", "lazy", "seeded")), st.integers(0, 5))
+def test_the_same_release_is_rehearsed_the_same(objects: list[Body], schedule: Schedule, seed: int) -> None:
+    assert told(played(objects, schedule, seed)) == told(played(objects, schedule, seed))
+
+
+@FEW
+@given(releases(), st.sampled_from(("eager", "lazy", "seeded")))
+def test_what_is_applied_and_deleted_leaves_only_what_was_there(objects: list[Body], schedule: Schedule) -> None:
+    first, again, gone = played(objects, schedule).steps
+    assert (first.outcome, again.outcome, gone.outcome) == ("ok", "ok", "ok")
+    assert first.created == gone.deleted
+    assert again.created == again.deleted == again.recreated == ()
+
+
+@FEW
+@given(releases(), st.integers(0, 20))
+def test_once_all_is_there_every_schedule_ends_alike(objects: list[Body], seed: int) -> None:
+    """What becomes of the pods of a release does not depend on luck, once the cluster has come to rest."""
+    lazy, seeded = (phases(played(objects, schedule, seed)) for schedule in ("lazy", "seeded"))
+    assert lazy == seeded
+
+
+@FEW
+@given(releases())
+def test_nothing_runs_before_what_it_mounts_is_there(objects: list[Body]) -> None:
+    rehearsal = played(objects, "seeded", seed=1)
+    there: set[Ref] = set()
+    for event in rehearsal.timeline:
+        if event.effect == "created":
+            there.add(event.object)
+        elif event.effect == "deleted":
+            there.discard(event.object)
+        body = event.after or {}
+        if event.verb == "status" and event.object.kind == "Pod" and body["status"].get("phase") == "Running":
+            mounted = [volume["configMap"]["name"] for volume in body["spec"]["volumes"] if "configMap" in volume]
+            started = (event.before or {}).get("status", {}).get("phase") != "Running"
+            assert not started or all(Ref("ConfigMap", "default", name) in there for name in mounted)
+
+
+def phases(rehearsal: Rehearsal) -> list[tuple[str, str]]:
+    """The last phase of each workload's pods before they are deleted, by the label of the workload."""
+    last: dict[Ref, tuple[str, str]] = {}
+    for event in rehearsal.timeline:
+        if event.step < 2 and event.object.kind == "Pod" and event.after is not None:
+            labels = event.after["metadata"].get("labels", {})
+            last[event.object] = (labels.get("app", ""), event.after.get("status", {}).get("phase", ""))
+        elif event.step < 2 and event.effect == "deleted":
+            last.pop(event.object, None)
+    return sorted(last.values())
