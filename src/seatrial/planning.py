@@ -14,6 +14,7 @@ from seatrial.assumed import api_versions, assumed_objects, described_in, withou
 from seatrial.case import Case, Release, Resource
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
+from seatrial.engines import helmprocess
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.history import History, left_behind
 from seatrial.matrix import Cell, cells, differences, transitions
@@ -56,6 +57,8 @@ class CheckOptions(Struct, frozen=True):
     """`key=v1,v2`"""
     consumers: str = ""
     """The folder with the charts that use the input."""
+    helm_binary: str = ""
+    """The helm that plays in the place of the SDK."""
 
 
 class Planned(Struct, frozen=True):
@@ -205,10 +208,14 @@ def _history(path: str, opened: Opened, options: CheckOptions) -> History | None
 
 
 def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Planned]:
-    for engine in options.engines or trial.engines:
+    engines = options.engines or trial.engines
+    if options.helm_binary and not any(engine.partition("@")[0] == "helm" for engine in engines):
+        raise CannotContinue(f"--helm-binary goes with the engine helm, and this is played with {', '.join(engines)}")
+    for engine in engines:
         name = engine.partition("@")[0]
         if name not in PLAYABLE:
             raise CannotContinue(f"the engine {engine} cannot be played yet; known are {', '.join(PLAYABLE)}")
+        helmprocess.chosen(engine, options.helm_binary)
         for case, variant in _cases(trial, opened, options, own=not opened.base):
             setting = _setting(variant, case, opened, options, history)
             yield _planned(variant, name, setting, options)
@@ -265,6 +272,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         assumed=(*_not_brought(trial, given, setting), *(body for body, _ in taken)),
         deployed=tuple(left_behind(history)) if history else (),
         server_side=history is None or history.server_side,
+        helm=helmprocess.chosen(engine, options.helm_binary),
     )
     prerequisites = (
         *(_stored(history) if history else ()),

@@ -15,9 +15,10 @@ from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import PatchType, Request, Verb
-from seatrial.engines import Ended, Stalled, Stuck, helm, kubectl
+from seatrial.engines import Ended, Stalled, Stuck, helm, helmprocess, kubectl
 from seatrial.engines.script import Answer, Command, play
 from seatrial.errors import CannotContinue
+from seatrial.helmbinary import Binary
 from seatrial.resource import Body, Ref, group_of, labels_of, metadata, name_of, uid_of, version_of
 from seatrial.timeline import Event, Outcome, Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
@@ -57,6 +58,8 @@ class Played(Struct, frozen=True):
     values: Body = {}
     objects: tuple[Body, ...] = ()
     """What `apply` applies and `delete` deletes."""
+    archive: bytes = b""
+    """The chart as a helm binary takes it."""
 
 
 class Plan(Struct, frozen=True):
@@ -71,6 +74,8 @@ class Plan(Struct, frozen=True):
     """What Helm has put there before, in its order; not on a cluster that is rebuilt."""
     server_side: bool = True
     """Whether Helm had the server merge what it has put there."""
+    helm: Binary | None = None
+    """The helm binary that plays in the place of the SDK."""
 
 
 def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> Rehearsal:
@@ -98,7 +103,7 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehear
             results.append(_play(cluster, plan, index, played, engine))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
-    version = helm.VERSION if engine == helm.NAME else kubectl.VERSION
+    version = (plan.helm.version if plan.helm else helm.VERSION) if engine == helm.NAME else kubectl.VERSION
     return Rehearsal(f"{engine}@{version}", schedule, tuple(results), tuple(timeline), tuple(sorted(not_modelled)))
 
 
@@ -119,10 +124,10 @@ def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str)
     step = played.step
     cluster.recorder.begin(index, engine, helm.UNORDERED.get(step.action, ()))
     before = _people_wrote(cluster)
-    ended = _act(cluster, played, engine)
+    ended = _act(cluster, plan, played, engine)
     if step.settle:
         cluster.settle()
-    again = _again(cluster, played, engine) if ended.outcome == "failed" else None
+    again = _again(cluster, plan, played, engine) if ended.outcome == "failed" else None
     after = _people_wrote(cluster)
     gone = {ref for ref in before if ref not in after}
     return StepResult(
@@ -145,7 +150,7 @@ def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str)
     )
 
 
-def _again(cluster: Cluster, played: Played, engine: str) -> Outcome | None:
+def _again(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Outcome | None:
     """Repeat an install that Helm has not recorded: where it made definitions and was too fast for them, it goes on.
 
     Without this a race in the first step would hide whatever the lazy schedule has to show of all the others.
@@ -155,7 +160,7 @@ def _again(cluster: Cluster, played: Played, engine: str) -> Outcome | None:
     made = any(event.effect == "created" and event.step == cluster.recorder.step for event in cluster.timeline())
     if not made or _is_recorded(cluster, played.release_name):
         return None
-    outcome = _act(cluster, played, engine).outcome
+    outcome = _act(cluster, plan, played, engine).outcome
     cluster.settle()
     return outcome
 
@@ -165,8 +170,19 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
     return any(labels_of(body).get("name") == release for body in records)
 
 
-def _act(cluster: Cluster, played: Played, engine: str) -> Ended:
+def _act(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Ended:
     step = played.step
+    if engine == helm.NAME and plan.helm and step.action in hooks.EVENTS_OF:
+        with Server(cluster, actor=engine) as server:
+            return helmprocess.act(
+                step,
+                _Embedded(cluster, server),
+                plan.helm,
+                release=played.release_name,
+                namespace=played.namespace,
+                chart=played.archive,
+                values=played.values,
+            )
     if engine == helm.NAME and step.action in hooks.EVENTS_OF:
         # A server for this act alone: what a cancelled Helm still does behind our back ends with it.
         with Server(cluster, actor=engine, calls_itself=helmsdk.CALLS_ITSELF) as server:

@@ -138,7 +138,7 @@ def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release
         api_versions=setting.api_versions,
     )
     past.deploy(release, own_values(chart) if defaults is None else defaults)
-    return Played(step, name, namespace, chart.load, given), release
+    return Played(step, name, namespace, chart.load, given, archive=chart.archive), release
 
 
 def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"seatrial {__version__}\n")
         return 0
     try:
-        return _played(given)
+        with _told_to_end_as_if_interrupted():
+            return _played(given)
     except CannotContinue as why:
         return _ended(str(why), FAILED)
     except NothingToCheck as why:
@@ -44,6 +48,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except Exception as bug:  # noqa: BLE001 - the one place where a bug becomes a sentence
         return _bug(bug, given)
+
+
+@contextmanager
+def _told_to_end_as_if_interrupted() -> Iterator[None]:
+    """Let SIGTERM end us as Ctrl-C does: what was begun is put away first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _played(arguments: list[str]) -> int:

@@ -45,6 +45,8 @@ class Release:
     YAML; FILE@REVISION). Install OLD, upgrade to the input and again, roll back, uninstall, install."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
     """Who deploys: helm, kubectl; may be repeated. Without it, what the input implies."""
+    helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
+    """A helm (3 or later) to rehearse with, in the place of the Helm 4 that is built in."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""
     """Namespace of the release (default: default)."""
     release_name: Annotated[str, flag("--release-name", group=REHEARSAL, value="NAME")] = ""
@@ -110,6 +112,7 @@ def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
         inputs=inputs,
         old=release.old,
         engines=_split(release.engine),
+        helm_binary=release.helm_binary,
         values=ValueFlags(
             files=_split(release.values),
             set=release.set,

@@ -30,6 +30,8 @@ IDLE_SHARE = 0.05
 TURNS = 8
 """Of the event loop, until every connection that was let in is known and cut."""
 DOUBT_SECONDS = 3.0
+POLL_SECONDS = 1.0
+"""Whoever asks the same again after so long, while nothing has changed, waits for it to change."""
 HEADERS_MAX = 64 * 1024
 REASONS = {200: b"OK", 201: b"Created"}
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -52,7 +54,11 @@ class Server:
         self.requests = 0
         self._last_heard = (time.monotonic(), time.process_time())
         self.connections: set[Connection] = set()
-        self._polled: tuple[str, int, int] = ("", 0, 0)
+        self._last_asked = ("", -1)
+        self._asked: dict[str, float] = {}
+        """When each path was first asked for since the cluster last changed."""
+        self._asked_at = -1
+        self._polled: set[str] = set()
         self._socket = socket.create_server((LOOPBACK, port), backlog=512)
         self.port = self._socket.getsockname()[1]
         self._listening: asyncio.Server = _on_loop(self._listen())
@@ -113,11 +119,11 @@ class Server:
     def waited_for(self) -> list[Ref]:
         """What clients wait for: the objects of their open watches, or what one keeps asking for."""
         with self.cluster.lock:
-            found = {
-                ref: None
-                for opened in self.cluster.watches.waiting()
-                for ref in watch.targets(opened, self.cluster.store)
-            }
+            store = self.cluster.store
+            found = {ref for opened in self.cluster.watches.waiting() for ref in watch.targets(opened, store)}
+            polled = self._polled if self._asked_at == store.version else ()
+            # Nobody waits for long by asking for what is not there: to be gone is what such a one waits for.
+            found |= {ref for url in polled for ref in _asked_about(self.cluster, url) if store.get(ref) is not None}
         return sorted(found)
 
     def refuse_waits(self) -> None:
@@ -125,15 +131,20 @@ class Server:
         self.refusing = True
         _on_loop(self._cut_watches())
 
-    def heard(self, path: str) -> bool:
+    def heard(self, url: str, *, asks: bool) -> bool:
         """Count a request; whether the client asks the same again though nothing has changed: it polls."""
         self.requests += 1
         self.stir()
         version = self.cluster.store.version
-        last, at, times = self._polled
-        same = last == path and at == version
-        self._polled = (path, version, times + 1 if same else 0)
-        return same
+        if self._asked_at != version:
+            self._asked, self._asked_at, self._polled = {}, version, set()
+        same = asks and self._last_asked == (url, version)
+        self._last_asked = (url, version)
+        now = time.monotonic()
+        if not asks or now - self._asked.setdefault(url, now) < POLL_SECONDS:
+            return same
+        self._polled.add(url)
+        return True
 
     async def _listen(self) -> asyncio.Server:
         loop = asyncio.get_running_loop()
@@ -239,7 +250,7 @@ class Connection(asyncio.Protocol):
         path, _, query_text = url.partition("?")
         agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
         actor = self.server.actor or agent or "someone"
-        polls = self.server.heard(url) and method == "GET"
+        polls = self.server.heard(url, asks=method == "GET")
         content_type = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip()
         accept = headers.get(b"accept", b"").decode("latin-1")
         cluster = self.server.cluster
@@ -253,8 +264,8 @@ class Connection(asyncio.Protocol):
                 if request.verb == "watch":
                     self._stream(msgspec.structs.replace(request, user=user), query)
                     return
-            if polls and path.count("/") > 3:
-                _poll(cluster, path, query, actor)
+            if polls:
+                cluster.awaits(actor, _asked_about(cluster, url))
             reply = answer(cluster, method, path, query, content_type, accept, body, actor, agent, user)
         except Refused as refused:
             reply = Answer(refused.code, msgspec.json.encode(refused.status()))
@@ -349,17 +360,19 @@ def _never(body: Body) -> bool:
     return False
 
 
-def _poll(cluster: Cluster, path: str, query: Query, actor: str) -> None:
-    """A client asks again and again: the lazy cluster moves for what it asks about."""
-    request = routes.to_request("GET", path, query, "", b"", actor)
+def _asked_about(cluster: Cluster, url: str) -> list[Ref]:
+    """The objects that a GET is about."""
+    path, _, query = url.partition("?")
+    try:
+        request = routes.to_request("GET", path, Query(query), "", b"", "")
+    except Refused:
+        return []  # What the API is made of, and no object.
     kind = cluster.discovery.find(request.group, request.version, request.plural)
     if kind is None:
-        return
+        return []
     if request.name:
-        targets = [Ref(kind.kind, request.namespace if kind.namespaced else "", request.name, kind.group)]
-    else:
-        targets = watch.targets(Watch(kind, request), cluster.store)
-    cluster.awaits(actor, targets)
+        return [Ref(kind.kind, request.namespace if kind.namespaced else "", request.name, kind.group)]
+    return list(watch.targets(Watch(kind, request), cluster.store))
 
 
 def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:

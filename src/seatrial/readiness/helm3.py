@@ -1,0 +1,127 @@
+"""When Helm 3 is content, and Helm 4 with `--wait=legacy`: its own rules, from `pkg/kube/ready.go` of Helm 3.19.
+
+It asks again every two seconds, and takes every kind that it does not know, all custom ones among them, for ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from seatrial.hooks import is_hook
+from seatrial.readiness.kstatus import content_as_hook as ended
+from seatrial.resource import Body, dig, group_of, listed, metadata
+
+
+def content_when_waited_for(body: Body) -> bool:
+    """Whether `--wait` goes on to the next object; hooks it waits for by their own rules, and Jobs only if told to."""
+    if is_going(body):
+        return False
+    if is_hook(body) or body.get("kind") == "Job":
+        return ended(body)
+    known = _BY_KIND.get((group_of(str(body.get("apiVersion", ""))), str(body.get("kind"))))
+    return known is None or known(body)
+
+
+def content_as_hook(body: Body) -> bool:
+    """Whether Helm goes on after this hook; one that is to be deleted first has to be gone."""
+    return not is_going(body) and ended(body)
+
+
+def is_going(body: Body) -> bool:
+    return bool(metadata(body).get("deletionTimestamp"))
+
+
+def _pod(body: Body) -> bool:
+    return _condition(body, "Ready") == "True"
+
+
+def _deployment(body: Body) -> bool:
+    if dig(body, "spec", "paused"):
+        return True
+    replicas = _number(body, "spec", "replicas", default=1)
+    ready = min(_number(body, "status", "updatedReplicas"), _number(body, "status", "readyReplicas"))
+    return _is_observed(body) and ready >= replicas - _unavailable_max(body, replicas)
+
+
+def _unavailable_max(body: Body, replicas: int) -> int:
+    if dig(body, "spec", "strategy", "type") == "Recreate":
+        return 0
+    surge = _portion(dig(body, "spec", "strategy", "rollingUpdate", "maxSurge") or "25%", replicas, up=True)
+    least = _portion(dig(body, "spec", "strategy", "rollingUpdate", "maxUnavailable") or "25%", replicas, up=False)
+    return min(least if surge or least else 1, replicas)
+
+
+def _daemon_set(body: Body) -> bool:
+    if dig(body, "spec", "updateStrategy", "type") not in (None, "RollingUpdate"):
+        return _is_observed(body)
+    wanted = _number(body, "status", "desiredNumberScheduled")
+    rolling = dig(body, "spec", "updateStrategy", "rollingUpdate") or {}
+    least = wanted - _portion(rolling.get("maxUnavailable", 1), wanted, up=True)
+    updated = _number(body, "status", "updatedNumberScheduled")
+    return _is_observed(body) and updated == wanted and _number(body, "status", "numberReady") >= least
+
+
+def _stateful_set(body: Body) -> bool:
+    if dig(body, "spec", "updateStrategy", "type") not in (None, "RollingUpdate"):
+        return _is_observed(body)
+    replicas = _number(body, "spec", "replicas", default=1)
+    partition = _number(body, "spec", "updateStrategy", "rollingUpdate", "partition")
+    same = dig(body, "status", "currentRevision") == dig(body, "status", "updateRevision")
+    return (
+        _is_observed(body)
+        and _number(body, "status", "updatedReplicas") >= replicas - partition
+        and _number(body, "status", "readyReplicas") == replicas
+        and (partition > 0 or same)
+    )
+
+
+def _service(body: Body) -> bool:
+    if dig(body, "spec", "type") == "ExternalName":
+        return True
+    if dig(body, "spec", "type") != "LoadBalancer" or listed(body, "spec", "externalIPs"):
+        return bool(dig(body, "spec", "clusterIP"))
+    return bool(listed(body, "status", "loadBalancer", "ingress"))
+
+
+def _claim(body: Body) -> bool:
+    return bool(dig(body, "status", "phase") == "Bound")
+
+
+def _definition(body: Body) -> bool:
+    return _condition(body, "Established") == "True" or _condition(body, "NamesAccepted") == "False"
+
+
+def _is_observed(body: Body) -> bool:
+    return bool(dig(body, "status", "observedGeneration") == metadata(body).get("generation"))
+
+
+_BY_KIND: dict[tuple[str, str], Callable[[Body], bool]] = {
+    ("", "Pod"): _pod,
+    ("", "Service"): _service,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "ReplicationController"): _is_observed,
+    ("apps", "Deployment"): _deployment,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("apps", "ReplicaSet"): _is_observed,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+}
+
+
+def _condition(body: Body, type_: str) -> str:
+    found = (c.get("status") for c in listed(body, "status", "conditions") if c.get("type") == type_)
+    return str(next(found, ""))
+
+
+def _number(body: Body, *path: str, default: int = 0) -> int:
+    found = dig(body, *path)
+    return found if isinstance(found, int) else default
+
+
+def _portion(value: Any, whole: int, *, up: bool) -> int:
+    """A number, or a percentage of `whole`."""
+    if isinstance(value, str) and value.endswith("%"):
+        percent = int(value[:-1]) * whole
+        return -(-percent // 100) if up else percent // 100
+    return int(value)

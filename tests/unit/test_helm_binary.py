@@ -1,0 +1,164 @@
+"""A helm of the user's: what it is given, how its words are read, how it is ended. Those here only say they are one."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from chartfolder import CHART, config_map, write
+
+from seatrial.cli import main
+from seatrial.errors import CannotContinue
+from seatrial.helmbinary import Process, find
+
+KUBECONFIG = "apiVersion: v1\nkind: Config\n"
+
+
+def program(folder: Path, name: str = "helm", *, version: str = "v3.99.0", acts: str = "exit 0") -> str:
+    """A shell script that says its version when it is asked, and otherwise does as it is told here."""
+    path = folder / name
+    path.write_text(f'#!/bin/sh\nif [ "$1" = version ]; then echo "{version}"; exit 0; fi\n{acts}\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_program_that_says_a_version_of_helm_is_one(tmp_path: Path) -> None:
+    found = find(program(tmp_path, version="v4.1.0-rc.1"))
+    assert (found.version, found.major) == ("4.1.0-rc.1", 4)
+
+
+def test_a_name_is_looked_up_as_a_shell_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = program(tmp_path, "helm-of-mine")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find("helm-of-mine").path == path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mode", "says"),
+    [
+        ("missing", None, 0, "does not exist"),
+        ("readme", "not a program", 0o644, "is not executable"),
+        ("broken", "no interpreter and no binary", 0o755, "cannot be run: Exec format error"),
+        ("silent", "#!/bin/sh\nexit 0\n", 0o755, "is no helm: asked for its version it says nothing"),
+        (
+            "other",
+            "#!/bin/sh\necho 'other: unknown command version' >&2\nexit 1\n",
+            0o755,
+            "is no helm: asked for its version it says 'other: unknown command version'",
+        ),
+        ("helm2", "#!/bin/sh\necho v2.17.0\n", 0o755, "is Helm 2.17.0; Helm 3 and later can be rehearsed"),
+    ],
+)
+def test_what_is_no_helm_is_said_to_be_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str | None, mode: int, says: str
+) -> None:
+    path = tmp_path / name
+    if text is not None:
+        path.write_text(text)
+        path.chmod(mode)
+    write(tmp_path / "chart", {"Chart.yaml": CHART, "templates/cm.yaml": config_map("cm")})
+    assert main(["check", str(tmp_path / "chart"), "--helm-binary", str(path)]) == 2
+    assert capsys.readouterr() == ("", f"seatrial: --helm-binary {path}: {says}\n")
+
+
+def test_a_folder_is_no_helm(tmp_path: Path) -> None:
+    with pytest.raises(CannotContinue, match="is a folder"):
+        find(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (
+            ["--engine", "helm@3"],
+            "--engine helm@3: what is built in is Helm 4.2.3; name another one with --helm-binary PATH",
+        ),
+        (["--engine", "helm@4", "--helm-binary", "HELM"], "--engine helm@4: --helm-binary HELM is Helm 3.99.0"),
+        (
+            ["--engine", "kubectl", "--helm-binary", "HELM"],
+            "--helm-binary goes with the engine helm, and this is played with kubectl",
+        ),
+    ],
+)
+def test_the_engine_and_the_binary_have_to_go_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], says: str
+) -> None:
+    path = program(tmp_path)
+    write(tmp_path / "chart", {"Chart.yaml": CHART, "templates/cm.yaml": config_map("cm")})
+    given = [path if flag == "HELM" else flag for flag in flags]
+    assert main(["check", str(tmp_path / "chart"), *given]) == 2
+    assert capsys.readouterr() == ("", f"seatrial: {says.replace('HELM', path)}\n")
+
+
+def test_it_is_given_a_chart_values_and_a_cluster_and_nothing_of_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/home/someone/.kube/config")
+    monkeypatch.setenv("HELM_KUBECONTEXT", "production")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    copies = f'cp chart.tgz values.json {seen}; cp "$KUBECONFIG" {seen}/kubeconfig; env > {seen}/env; pwd > {seen}/pwd'
+    binary = find(program(tmp_path, acts=f'{copies}; ls -A "$HOME" > {seen}/home; echo "$@" > {seen}/arguments'))
+    process = Process(binary, ["install", "demo", "chart.tgz"], KUBECONFIG, chart=b"chart", values={"color": "red"})
+    assert process.wait(30)
+    process.close()
+    folder = (seen / "pwd").read_text().strip()
+    assert (seen / "arguments").read_text() == "install demo chart.tgz\n"
+    assert (seen / "chart.tgz").read_bytes() == b"chart"
+    assert (seen / "values.json").read_text() == '{"color": "red"}'
+    assert (seen / "kubeconfig").read_text() == KUBECONFIG
+    assert (seen / "home").read_text() == ""
+    given = dict(line.split("=", 1) for line in (seen / "env").read_text().splitlines())
+    ours = {name: value for name, value in given.items() if value.startswith(folder)}
+    assert sorted(ours) == [
+        "HELM_CACHE_HOME",
+        "HELM_CONFIG_HOME",
+        "HELM_DATA_HOME",
+        "HELM_PLUGINS",
+        "HOME",
+        "KUBECACHEDIR",
+        "KUBECONFIG",
+        "PWD",
+        "TMPDIR",
+    ]
+    assert {"HELM_KUBECONTEXT", "HTTPS_PROXY"} & set(given) == set()
+    assert not Path(folder).exists()
+
+
+def test_its_last_words_are_the_error_and_the_others_are_warnings(tmp_path: Path) -> None:
+    twice = "echo 'WARNING: old' >&2; echo 'WARNING: old' >&2"
+    says = f"{twice}; printf 'Error: INSTALLATION FAILED: no\\nmore\\n' >&2; exit 1"
+    process = Process(find(program(tmp_path, acts=says)), ["install"], KUBECONFIG)
+    process.wait(30)
+    process.close()
+    assert (process.failed, process.error) == (True, "INSTALLATION FAILED: no\nmore")
+    assert process.warnings == ("WARNING: old",)
+
+
+def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    acts = f"trap '' TERM; sleep 1000 & echo $! > {child}.new; mv {child}.new {child}; wait"
+    process = Process(find(program(tmp_path, acts=acts)), ["install"], KUBECONFIG)
+    while not child.exists():
+        time.sleep(0.01)
+    process.stop()
+    assert not process.wait(0.2)
+    process.close()
+    assert _has_ended(int(child.read_text()))
+
+
+def _has_ended(pid: int) -> bool:
+    """Within a second or so; nobody may have taken note of its end yet."""
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+            told = Path(f"/proc/{pid}/stat").read_text()
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        if told.rpartition(") ")[2].startswith("Z"):
+            return True
+        time.sleep(0.01)
+    return False
