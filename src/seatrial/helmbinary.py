@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from functools import lru_cache
@@ -27,6 +28,9 @@ OLDEST = 3
 VERSION = re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+\.\d+[\w.+-]*)")
 ANSWER_SECONDS = 20
 """How long it may take to say its version."""
+ANSWER_BYTES = 4096
+ASKS = ("version", "--template", "{{.Version}}")
+ASKS_HELM_2 = ("version", "--client", "--template", "{{.Client.SemVer}}")
 FLAG = "--helm-binary"
 ERROR = "Error: "
 NOT_ITS_FLAG = ("unknown flag: ", "unknown shorthand flag: ", "flag needs an argument: ", "invalid argument ")
@@ -52,11 +56,10 @@ def find(path: str) -> Binary:
         where = Path(path)
         wrong = "is a folder" if where.is_dir() else "is not executable" if where.exists() else "does not exist"
         raise CannotContinue(f"{FLAG} {path}: {wrong}")
-    with tempfile.TemporaryDirectory(prefix="seatrial-") as home:
-        said = _version_of(found, path, home)
-    version = VERSION.fullmatch(said.strip())
+    said = _answer(found, path, ASKS)
+    version = VERSION.fullmatch(said) or VERSION.fullmatch(_answer(found, path, ASKS_HELM_2))
     if version is None:
-        words = f"says {_first_line(said)!r}" if said.strip() else "says nothing"
+        words = f"says {said.splitlines()[0]!r}" if said else "says nothing"
         raise CannotContinue(f"{FLAG} {path}: is no helm: asked for its version it {words}")
     if int(version["major"]) < OLDEST:
         raise CannotContinue(f"{FLAG} {path}: is Helm {version['version']}; Helm {OLDEST} and later can be rehearsed")
@@ -102,12 +105,12 @@ class Process:
 
     def stop(self) -> None:
         """Ask it to end, as Ctrl-C does: Helm then records the release as failed."""
-        self._signal(signal.SIGTERM)
+        _end(self._process, signal.SIGTERM)
 
     def close(self) -> None:
         """End it if it has not ended, and leave nothing behind."""
         if not self.wait(0):
-            self._signal(signal.SIGKILL)
+            _end(self._process)
         self._process.wait()
         self._said = Path(self._folder, SAID).read_text(errors="replace")
         self._left.close()
@@ -137,33 +140,43 @@ class Process:
         if values:
             Path(self._folder, VALUES).write_text(json.dumps(values))
 
-    def _signal(self, number: int) -> None:
-        with suppress(ProcessLookupError):  # It may just have ended by itself.
-            os.killpg(self._process.pid, number)
-
 
 def knows_not(error: str) -> bool:
     """Whether Helm does not understand what it was asked, so that nothing was rehearsed."""
     return error.startswith(NOT_ITS_FLAG)
 
 
-def _version_of(found: str, path: str, home: str) -> str:
-    Path(home, HOME).mkdir()
-    command = [found, "version", "--template", "{{.Version}}"]
-    try:
-        asked = subprocess.run(
-            command,
-            env=_environment(home),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=ANSWER_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise CannotContinue(f"{FLAG} {path}: is no helm: it does not say its version") from None
-    except OSError as wrong:
-        raise CannotContinue(f"{FLAG} {path}: cannot be run: {wrong.strerror}") from None
-    return (asked.stdout or asked.stderr).decode(errors="replace")
+def _answer(found: str, path: str, question: Iterable[str]) -> str:
+    """The beginning of what it says; whatever it has started to say that ends with it."""
+    with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
+        Path(folder, HOME).mkdir()
+        try:
+            asked = subprocess.Popen(
+                [found, *question],
+                env=_environment(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as wrong:
+            raise CannotContinue(f"{FLAG} {path}: cannot be run: {wrong.strerror}") from None
+        late = threading.Timer(ANSWER_SECONDS, _end, [asked])
+        late.start()
+        with asked:
+            assert asked.stdout
+            said = asked.stdout.read(ANSWER_BYTES)
+            _end(asked)
+        if not late.is_alive():
+            raise CannotContinue(f"{FLAG} {path}: is no helm: it does not say its version")
+        late.cancel()
+    return said.decode(errors="replace").strip()
+
+
+def _end(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
+    """End it with all that it has started."""
+    with suppress(ProcessLookupError):  # It may just have ended by itself.
+        os.killpg(process.pid, number)
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -180,7 +193,3 @@ def _environment(folder: str) -> dict[str, str]:
         "PATH": os.defpath,
         "TMPDIR": home,
     }
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")

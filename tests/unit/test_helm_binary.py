@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from chartfolder import CHART, config_map, write
 
+from seatrial import helmbinary
 from seatrial.cli import main
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import Process, find
@@ -48,7 +49,13 @@ def test_a_name_is_looked_up_as_a_shell_would(tmp_path: Path, monkeypatch: pytes
             0o755,
             "is no helm: asked for its version it says 'other: unknown command version'",
         ),
-        ("helm2", "#!/bin/sh\necho v2.17.0\n", 0o755, "is Helm 2.17.0; Helm 3 and later can be rehearsed"),
+        (
+            "helm2",
+            '#!/bin/sh\n[ "$2" = --client ] && echo v2.17.0 || echo "Error: could not find tiller" >&2\n',
+            0o755,
+            "is Helm 2.17.0; Helm 3 and later can be rehearsed",
+        ),
+        ("yes", "#!/bin/sh\nexec yes no\n", 0o755, "is no helm: asked for its version it says 'no'"),
     ],
 )
 def test_what_is_no_helm_is_said_to_be_none(
@@ -61,6 +68,18 @@ def test_what_is_no_helm_is_said_to_be_none(
     write(tmp_path / "chart", {"Chart.yaml": CHART, "templates/cm.yaml": config_map("cm")})
     assert main(["check", str(tmp_path / "chart"), "--helm-binary", str(path)]) == 2
     assert capsys.readouterr() == ("", f"seatrial: --helm-binary {path}: {says}\n")
+
+
+def test_one_that_does_not_say_its_version_is_ended_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(helmbinary, "ANSWER_SECONDS", 0.5)
+    path, child = tmp_path / "sleeper", tmp_path / "child"
+    path.write_text(f"#!/bin/sh\nsleep 1000 & echo $! > {child}; wait\n")
+    path.chmod(0o755)
+    with pytest.raises(CannotContinue, match="is no helm: it does not say its version"):
+        find(str(path))
+    assert _has_ended(int(child.read_text()))
 
 
 def test_a_folder_is_no_helm(tmp_path: Path) -> None:
