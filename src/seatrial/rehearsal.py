@@ -141,7 +141,7 @@ def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str)
         deleted=tuple(sorted(gone)),
         recreated=tuple(sorted(ref for ref, uid in after.items() if before.get(ref, uid) != uid)),
         missing=tuple(sorted(_missing(plan, index, ended, after))),
-        orphans=tuple(sorted(_orphans(cluster, step, after))),
+        orphans=tuple(sorted(_orphans(cluster, plan, played, after))),
         flags=step.flags,
         warnings=ended.warnings,
         waits_for=ended.stuck.waits_for if ended.stuck else (),
@@ -329,11 +329,14 @@ def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Ite
     return (ref for ref in helm.expected(release, action) if ref not in after)
 
 
-def _orphans(cluster: Cluster, step: Step, after: dict[Ref, str]) -> Iterable[Ref]:
-    """What Helm made and leaves behind when the release goes."""
-    if step.action != "uninstall":
+def _orphans(cluster: Cluster, plan: Plan, played: Played, after: dict[Ref, str]) -> Iterable[Ref]:
+    """What Helm made for a release and leaves behind when it goes."""
+    if played.step.action != "uninstall":
         return ()
-    made = {event.object for event in cluster.timeline() if event.effect == "created" and event.actor == "helm"}
+    release = played.release_name, played.namespace
+    own = {i for i, other in enumerate(plan.steps) if (other.release_name, other.namespace) == release}
+    by_helm = (event for event in cluster.timeline() if event.effect == "created" and event.actor == "helm")
+    made = {event.object for event in by_helm if event.step < 0 or event.step in own}
     return (ref for ref in after if ref in made)
 
 

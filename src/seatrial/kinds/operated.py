@@ -27,6 +27,7 @@ from seatrial.kinds import (
     sealed_secret,
 )
 from seatrial.kinds.kubelet import ANY_KEY
+from seatrial.kinds.objectmeta import namespace_of
 from seatrial.kinds.operating import hold, secret
 from seatrial.kinds.operators import (
     Number,
@@ -39,7 +40,7 @@ from seatrial.kinds.operators import (
     table,
 )
 from seatrial.kinds.patterns import Named, matches, parse
-from seatrial.resource import Body, Ref, dig
+from seatrial.resource import Body, Ref, dig, name_of
 
 OWN_FILES = (argocd, builds, cert_manager, external_secrets, kserve, openshift, prometheus, sealed_secret)
 DESCRIBED_IN = ("kube-system", "seatrial-operator-")
@@ -99,6 +100,14 @@ def described_kinds(body: Body) -> Iterator[Kind]:
     for name in told.kinds:
         kind, _, group = name.partition(".")
         yield _kind(Told(told.name, group, kind, release, told.finalizer, told.makes))
+
+
+def described_deployments(body: Body) -> Iterator[tuple[Ref, str]]:
+    """What has to run of an operator that a trial describes, and the operator's name; nothing of any other object."""
+    if is_description(Ref("ConfigMap", namespace_of(body), name_of(body))):
+        told = msgspec.json.decode(str(dig(body, "data", "operator")), type=Described)
+        namespace, _, name = told.deployment.rpartition("/")
+        yield Ref("Deployment", namespace or "default", name, "apps"), told.name
 
 
 def _of_table(operator: Operator, kind: OperatorKind) -> Told:
