@@ -42,7 +42,7 @@ from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.resource import Body, Ref, listed
 from seatrial.rules.aftermath import helm_says
 from seatrial.rules.deeds import live_before
-from seatrial.rules.hookruns import acted_on, done_by_helm, event_of
+from seatrial.rules.hookruns import acted_on, event_of, left_over
 from seatrial.rules.hookwords import HELM_SAYS
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
@@ -63,16 +63,6 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if collision is not None and hook.ref not in seen and event_of(rehearsal, step, hook) not in DELETES:
                 seen.add(hook.ref)
                 yield _finding(rehearsal, step, hook, collision)
-
-
-def left_over(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
-    """Helm's write of a hook, where that met the object of an earlier run."""
-    if not hooks.runs_at(hook.body, rehearsal.steps[step].action):
-        return None
-    deed = next(done_by_helm(rehearsal, step, hook.ref), None)
-    if deed is None or deed.verb == "delete" or deed.effect == "created":
-        return None
-    return deed if live_before(rehearsal, step, hook.ref) is not None else None
 
 
 def _finding(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> Finding:

@@ -12,7 +12,7 @@ from seatrial.case import Case, Release, Resource
 from seatrial.graph import needs_of
 from seatrial.kinds import Need
 from seatrial.resource import Body, Ref
-from seatrial.rules.deeds import live_after
+from seatrial.rules.deeds import live_after, live_before
 from seatrial.timeline import Event, Rehearsal
 
 Why = Literal["dropped", "plain", "later", "same-weight", "deleted", "never", "earlier", "nobody"]
@@ -64,6 +64,16 @@ def event_of(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
     own = [event for event in hooks.EVENTS_OF.get(action, ()) if event in hooks.events_of(hook.body)]
     made = sum(e.verb != "delete" for e in done_by_helm(rehearsal, step, hook.ref))
     return own[min(made, len(own)) - 1] if own else ""
+
+
+def left_over(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
+    """Helm's write of a hook, where that met the object of an earlier run."""
+    if not hooks.runs_at(hook.body, rehearsal.steps[step].action):
+        return None
+    deed = next(done_by_helm(rehearsal, step, hook.ref), None)
+    if deed is None or deed.verb == "delete" or deed.effect == "created":
+        return None
+    return deed if live_before(rehearsal, step, hook.ref) is not None else None
 
 
 def _lacks_of(rehearsal: Rehearsal, step: int, release: Release, hook: Resource) -> Iterator[Lack]:

@@ -78,6 +78,19 @@ def hook_needs(lack: Lack) -> str:
     return f"the {lack.event} hook {lack.hook.ref} {how(lack.need)} {key}{lack.need.object}"
 
 
+def absent(lack: Lack) -> str:
+    """Why an uninstall has not what its hook needs, as the end of a sentence."""
+    match lack.why:
+        case "plain":
+            return "which is gone with the release" if lack.event == "post-delete" else "which was never made"
+        case "later":
+            return "which is a hook that Helm runs later"
+        case "deleted":
+            return "which Helm deleted when it had succeeded"
+        case _:
+            return "which is a hook that no uninstall runs"
+
+
 def evidence_of(rehearsal: Rehearsal, lack: Lack) -> list[Event]:
     """How Helm made the hook, and what was said of what it lacks."""
     made = [e for e in done_by_helm(rehearsal, lack.step, lack.hook.ref) if e.verb != "delete"]

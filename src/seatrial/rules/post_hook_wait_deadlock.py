@@ -1,0 +1,164 @@
+"""Pods need what a post-install hook does, and Helm waits for the pods before it runs the hook.
+
+## What happens
+With `--wait` Helm waits for the workloads between the main phase and the post-install (post-upgrade) hooks. What a pod
+needs to start or to be ready - a Secret that such a hook brings, a migration that it runs - can then never come. Helm
+waits until `--timeout`; the hook is not even created, which is why nobody suspects it.
+
+Without `--wait` the same chart installs: the pods stay unready for a while, the hook runs, they recover. Pipelines
+(`--wait`, `--atomic`, `--rollback-on-failure`), Flux and Terraform wait by default.
+
+That a pod crashes until a migration has run cannot be seen from manifests. What is told without doubt is what a pod
+names and only a post hook brings. What *may* be is an init container that waits for the hook's Job by its name.
+
+## Example
+```yaml
+apiVersion: v1
+kind: Secret
+metadata:
+  name: app-cert              # mounted by the Deployment of the same chart
+  annotations:
+    helm.sh/hook: post-install
+```
+
+## Instead
+Make it a plain object. For a migration: a plain Job with a name of its own for each revision, and init containers that
+wait for it; or a pre-upgrade hook where the database is outside the release. A volume that may come later can be
+`optional: true`.
+
+## Fix safety
+A hook that becomes plain is a hook-to-release flip where the release is installed already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource
+from seatrial.findings import Finding, Rule, found
+from seatrial.graph import needs_of
+from seatrial.kinds import Need
+from seatrial.kinds.commands import needed
+from seatrial.kinds.pod_template import containers_of
+from seatrial.resource import Body, Ref, dig, listed
+from seatrial.rules.aftermath import aftermath
+from seatrial.rules.hookruns import done_by_helm
+from seatrial.rules.hookwords import ends, how, said_of, says
+from seatrial.rules.words import in_kubectl
+from seatrial.timeline import Rehearsal, StepResult
+
+WAITS = ("--wait", "--atomic", "--rollback-on-failure")
+WAITERS = ("job", "job-wr", "job-we")
+"""What the images of k8s-wait-for take before the name of a Job."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        release = case.releases[step]
+        if release is None or not _waits(ended):
+            continue
+        for workload in release.resources:
+            if workload.ref in ended.waits_for:
+                yield from _of_needs(rehearsal, case, release, step, workload)
+            elif not hooks.is_hook(workload.body):
+                yield from _of_init_containers(rehearsal, release, step, workload)
+
+
+def _waits(ended: StepResult) -> bool:
+    return any(flag.partition("=")[0] in WAITS for flag in ended.flags)
+
+
+def _of_needs(rehearsal: Rehearsal, case: Case, release: Release, step: int, workload: Resource) -> Iterator[Finding]:
+    """What a workload that is waited for names, and only a post hook brings."""
+    ended = rehearsal.steps[step]
+    for need in needs_of(workload):
+        brought = release.find(need.object) if need.object in ended.lacking and not need.optional else None
+        event = _post_event(brought.body, ended.action) if brought else ""
+        if brought is not None and event:
+            yield _deadlock(rehearsal, case, step, workload, need, brought, event)
+
+
+def _post_event(body: Body, action: str) -> str:
+    """The post event at which an act runs a hook; empty where it also runs it before, or not at all."""
+    before, *after = hooks.EVENTS_OF.get(action, ("",))
+    events = hooks.events_of(body)
+    return next((event for event in after if event in events and before not in events), "")
+
+
+def _deadlock(
+    rehearsal: Rehearsal, case: Case, step: int, workload: Resource, need: Need, brought: Resource, event: str
+) -> Finding:
+    ref, said = need.object, said_of(rehearsal, step, need.object)
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[workload.ref, ref],
+        damage="failed-deploy",
+        message=f"{ends(rehearsal, step)}: {workload.ref} {how(need)} {ref}, a {event} hook that Helm runs only after "
+        f"{workload.ref.name} is ready",
+        details=(
+            f"With --wait Helm waits for all workloads between the main phase and the {event} hooks: each of the two "
+            "waits for the other.",
+            says(rehearsal, step, ref),
+            _helm_says(workload),
+            aftermath(rehearsal, case, step),
+            f"Without --wait it installs: the pods stay unready until the {event} hook has run. Flux, Terraform and "
+            "--atomic wait.",
+        ),
+        places=[brought.place("metadata", "annotations", hooks.HOOK), workload.place(*need.field)],
+        evidence=filter(None, [said]),
+        confirm=f"kubectl get {in_kubectl(ref)}  # while Helm waits: it does not exist",
+    )
+
+
+def _helm_says(workload: Resource) -> str:
+    wanted = dig(workload.body, "spec", "replicas") or 1
+    counts = f", message: Available: 0/{wanted}" if workload.ref.kind == "Deployment" else " ..."
+    words = f"resource {workload.ref} not ready. status: InProgress{counts} context deadline exceeded"
+    return f'When --timeout is over Helm says: "{words}"; Helm 3: "context deadline exceeded".'
+
+
+def _of_init_containers(rehearsal: Rehearsal, release: Release, step: int, workload: Resource) -> Iterator[Finding]:
+    """An init container that waits for a Job which only a post hook brings."""
+    spec = dig(workload.body, "spec", "template", "spec")
+    made = any(e.effect in ("created", "changed") for e in done_by_helm(rehearsal, step, workload.ref))
+    for name, at in _awaited_jobs(spec, workload.ref.namespace) if isinstance(spec, dict) and made else ():
+        job = release.find(Ref("Job", workload.ref.namespace, name, "batch"))
+        event = _post_event(job.body, rehearsal.steps[step].action) if job else ""
+        if job is not None and event:
+            yield found(
+                RULE,
+                rehearsal,
+                step,
+                objects=[workload.ref, job.ref],
+                damage="failed-deploy",
+                certainty="may",
+                message=f"helm {rehearsal.steps[step].action} --wait hangs if an init container of {workload.ref} "
+                f"waits for {job.ref}, a {event} hook that Helm runs only after the pods are ready",
+                details=(
+                    "The init container names that Job. Whether it waits for it is up to its program, which is not "
+                    "run here.",
+                    "Without --wait it installs, the pods being unready until the Job has run.",
+                ),
+                places=[job.place("metadata", "annotations", hooks.HOOK), workload.place(*at)],
+                confirm=f"kubectl get {in_kubectl(job.ref)}  # while Helm waits: it does not exist",
+            )
+
+
+def _awaited_jobs(spec: Body, namespace: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    """(name of a Job, where) for each that the init containers of a pod ask for."""
+    at = ("spec", "template", "spec")
+    for need in needed(spec, namespace):
+        if need.access.resource == "jobs" and need.access.name and need.field[0] == "initContainers":
+            yield need.access.name, (*at, *need.field)
+    for place, container in containers_of(spec):
+        words = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
+        for before, word in pairwise(words):
+            if before in WAITERS and place[0] == "initContainers":
+                yield word, (*at, *place)
+
+
+RULE = Rule("ST219", "post-hook-wait-deadlock", check)
