@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, rehearsals, scale
+from bench import api, charts, rehearsals, scale
 
-SECTIONS = {"Rehearsals": rehearsals.figures, "Requests": api.figures, "Scale": scale.figures}
+SECTIONS = {
+    "Rehearsals": rehearsals.figures,
+    "Charts": charts.figures,
+    "Requests": api.figures,
+    "Scale": scale.figures,
+}
 
 
 def main() -> None:

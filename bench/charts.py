@@ -1,0 +1,100 @@
+"""How long `seatrial check` takes on charts the size that people have, and how much memory: fifty objects, a thousand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import Figure, seconds
+
+OF_ONE_APP = """\
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: "{{ $app }}"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ $app }}"}
+data: {colour: blue}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: "{{ $app }}"}
+stringData: {password: "{{ $.Values.password }}"}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: "{{ $app }}"}
+spec:
+  selector: {app: "{{ $app }}"}
+  ports: [{name: http, port: 80, targetPort: http}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: "{{ $app }}"}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: "{{ $app }}"}}
+  template:
+    metadata: {labels: {app: "{{ $app }}"}}
+    spec:
+      serviceAccountName: "{{ $app }}"
+      containers:
+        - name: app
+          image: registry.example/app:1
+          ports: [{name: http, containerPort: 8080}]
+          envFrom: [{configMapRef: {name: "{{ $app }}"}}, {secretRef: {name: "{{ $app }}"}}]
+"""
+OBJECTS_OF_ONE_APP = 5
+
+
+def figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        chart, umbrella = Path(folder, "fifty"), Path(folder, "thousand")
+        _write_chart(chart, apps=10)
+        _write_umbrella(umbrella, children=20, apps=10)
+        small, small_size = _checked(chart)
+        large, large_size = _checked(umbrella)
+    yield Figure("check of a chart of 50 objects, with start-up", f"{small:.2f} s", f"{small_size:.0f} MB")
+    yield Figure(
+        "check of an umbrella of 1,000 objects",
+        f"{large:.2f} s",
+        f"{large_size:.0f} MB, {large / small:.1f} x the time",
+    )
+
+
+def _write_chart(folder: Path, apps: int) -> None:
+    (folder / "templates").mkdir(parents=True)
+    (folder / "Chart.yaml").write_text(f"apiVersion: v2\nname: {folder.name}\nversion: 1.0.0\n")
+    (folder / "values.yaml").write_text("password: open sesame\n")
+    for number in range(apps):
+        name = f'{{{{- $app := printf "%s-{number}" .Chart.Name }}}}\n'
+        (folder / "templates" / f"app-{number}.yaml").write_text(name + OF_ONE_APP)
+
+
+def _write_umbrella(folder: Path, children: int, apps: int) -> None:
+    folder.mkdir()
+    (folder / "Chart.yaml").write_text(f"apiVersion: v2\nname: {folder.name}\nversion: 1.0.0\n")
+    for number in range(children):
+        _write_chart(folder / "charts" / f"part-{number}", apps)
+
+
+def _checked(chart: Path) -> tuple[float, float]:
+    """Seconds and megabytes of the command in a process of its own, as people run it."""
+    command = [str(Path(sys.executable).with_name("seatrial")), "check", str(chart), "--quiet"]
+    megabytes = 0.0
+
+    def run() -> None:
+        nonlocal megabytes
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (0, 1):
+            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+        megabytes = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+    return seconds(run), megabytes
