@@ -1,12 +1,12 @@
-"""The claims of a StatefulSet stay when the release goes, and the next install meets their old data.
+"""The claims of a StatefulSet stay when the release goes, and the password of what is on them does not.
 
 ## What happens
 Claims that a StatefulSet makes from `volumeClaimTemplates` belong to nobody: not to the release, and without
 `persistentVolumeClaimRetentionPolicy` not to the StatefulSet. `helm uninstall` leaves them, and their volumes are still
-paid for. This is the safe default, and mostly what one wants. It becomes an outage when the release is installed again:
-the pods take the old claims by their names, with all that is on them, while Secrets are made anew. A database that was
-set up with the first password does not know the second one (`password authentication failed for user`). A password that
-is read back with `lookup` does not help, since the Secret is gone by then.
+paid for. This is the safe default and mostly what one wants, so it is not reported by itself. It becomes an outage when
+the release is installed again: the pods take the old claims by their names, with all that is on them, while Secrets are
+made anew. A database that was set up with the first password does not know the second one (`password authentication
+failed for user`). A password that is read back with `lookup` does not help, since the Secret is gone by then.
 
 ## Example
 ```yaml
@@ -59,8 +59,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if owner.ref.kind != "StatefulSet" or live_after(rehearsal, step, owner.ref) is not None:
                 continue
             left = [ref for ref in claims_of(rehearsal, step, owner) if _stays(live_after(rehearsal, step, ref))]
-            if release and left:
-                yield _finding(rehearsal, step, owner, left, _met(rehearsal, release, step, owner))
+            if release and left and (met := _met(rehearsal, release, step, owner)):
+                yield _finding(rehearsal, step, owner, left, met)
 
 
 def _stays(body: Body | None) -> bool:
@@ -96,21 +96,21 @@ def _made_up(release: Release, ref: Ref) -> dict[str, str]:
     return secret_data(written.body if written else None)
 
 
-def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], met: Meeting | None) -> Finding:
-    many, played = len(left) > 1, met is not None and met.step is not None
-    outcome = f", and the password that it was set up with goes with {met.secret}" if met else ""
+def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], met: Meeting) -> Finding:
+    many = len(left) > 1
     return found(
         RULE,
         rehearsal,
-        met.step if met and met.step is not None else step,
+        step if met.step is None else met.step,
         objects=[owner.ref],
-        damage="outage" if met else "nuisance",
-        certainty="may" if met and not played else "will",
-        message=f"helm uninstall leaves the claim{'s' if many else ''} of {owner.ref}{outcome}",
+        damage="outage",
+        certainty="may" if met.step is None else "will",
+        message=f"helm uninstall leaves the claim{'s' if many else ''} of {owner.ref}, and the password that "
+        f"{'they were' if many else 'it was'} set up with goes with {met.secret}",
         details=(
             f"Left: {', '.join(map(str, left))}. A StatefulSet takes claims by their names: the next install of this "
             f"release uses {'them' if many else 'it'} with all that is on {'them' if many else 'it'}.",
-            _met_sentence(met) if met else "",
+            _met_sentence(met),
         ),
         places=[owner.place("spec", "volumeClaimTemplates")],
         evidence=_made(rehearsal, left),
@@ -120,7 +120,7 @@ def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], 
 
 def _met_sentence(met: Meeting) -> str:
     keys = ", ".join(f"'{key}'" for key in met.keys)
-    makes = "made" if met.step is not None else "makes"
+    makes = "makes" if met.step is None else "made"
     return (
         f"The next install {makes} up another {keys} for {met.secret}, which the data does not know; PostgreSQL then "
         'says "password authentication failed for user". To read it back with lookup does not help: there is none to '
