@@ -1,4 +1,4 @@
-"""How long `seatrial check` takes on charts the size that people have, and how much memory: fifty objects, a thousand."""
+"""How long `seatrial check` takes on charts of the size that people have, and how much memory it needs."""
 
 from __future__ import annotations
 
