@@ -1,0 +1,168 @@
+"""Secrets that an operator makes of another object, and who waits for one that cannot come. Two rules share this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial import hooks
+from seatrial.case import Case, Resource
+from seatrial.findings import Finding, Rule, found
+from seatrial.graph import needs_of, products_of
+from seatrial.kinds import Need
+from seatrial.kinds.operators import brought, role_for, workload_of
+from seatrial.resource import Ref
+from seatrial.rules.aftermath import aftermath
+from seatrial.rules.deeds import live_after
+from seatrial.rules.hookruns import Lack, acted_on, done_by_helm, event_of
+from seatrial.rules.hookwords import ends, ends_sentence, how, said_of
+from seatrial.rules.words import in_kubectl
+from seatrial.timeline import Rehearsal
+
+Why = Literal["producer", "operator", "trouble"]
+
+
+class Awaited(Struct, frozen=True):
+    """A Secret that an object needs which Helm waits for, and that nobody makes while it waits."""
+
+    step: int
+    user: Resource
+    need: Need
+    producer: Resource
+    why: Why
+    """What is missing: what the Secret is made of, whoever makes it, or something that those two lack."""
+    operator: Resource | None = None
+
+
+def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
+    for step, ended in enumerate(rehearsal.steps):
+        release = acted_on(case, step)
+        if ended.outcome != "hung" or release is None:
+            continue
+        for user in (r for r in release.resources if r.ref in ended.waits_for):
+            for need in needs_of(user):
+                producer = _producer(case, need.object)
+                lacking = need.object in ended.lacking and not need.optional and not need.guess
+                if lacking and producer is not None and release.find(need.object) is None:
+                    yield _explained(rehearsal, case, step, user, need, producer)
+
+
+def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead: str) -> Finding:
+    """The finding of a rule about one that waits."""
+    event = event_of(rehearsal, one.step, one.user)
+    hook = f"the {event} hook " if event else ""
+    said = said_of(rehearsal, one.step, one.need.object)
+    made = next((e for e in done_by_helm(rehearsal, one.step, one.user.ref) if e.verb != "delete"), None)
+    return found(
+        rule,
+        rehearsal,
+        one.step,
+        objects=[one.user.ref, one.need.object],
+        damage="failed-deploy",
+        message=f"{ends(rehearsal, one.step)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, which "
+        f"{_maker(one)} makes out of {one.producer.ref}, {_when(one)}",
+        details=(
+            _order(rehearsal, one, event),
+            _sees(rehearsal, one, event),
+            aftermath(rehearsal, case, one.step),
+            _elsewhere(one, event),
+            instead,
+        ),
+        places=[
+            one.user.place(*one.need.field),
+            one.producer.place("metadata", "name"),
+            *([one.operator.place("kind")] if one.operator else []),
+        ],
+        evidence=[e for e in (made, said) if e is not None],
+        confirm=f"kubectl get {in_kubectl(one.producer.ref)}  # while Helm waits: is it there, and is it ready?",
+    )
+
+
+def _producer(case: Case, ref: Ref) -> Resource | None:
+    """What leads to an object, in any release of the trial."""
+    return next((resource for resource in case.all_resources() if ref in products_of(resource)), None)
+
+
+def _explained(rehearsal: Rehearsal, case: Case, step: int, user: Resource, need: Need, producer: Resource) -> Awaited:
+    if live_after(rehearsal, step, producer.ref) is None:
+        return Awaited(step, user, need, producer, "producer")
+    operator = _operator(case, producer)
+    if operator is not None and live_after(rehearsal, step, operator.ref) is None:
+        return Awaited(step, user, need, producer, "operator", operator)
+    return Awaited(step, user, need, producer, "trouble")
+
+
+def _operator(case: Case, producer: Resource) -> Resource | None:
+    """The workload that acts on what a Secret is made of, where a release of the trial brings it."""
+    name = _maker_of(producer)
+    for resource in case.all_resources():
+        owner = workload_of(resource.body)
+        if owner is not None and (owner[0].name, owner[1].role) == (name, role_for(owner[0], producer.ref.group)):
+            return resource
+    return None
+
+
+def _maker_of(producer: Resource) -> str:
+    found = brought().get((producer.ref.group, producer.ref.kind))
+    return found[0].name if found else ""
+
+
+def _maker(one: Awaited) -> str:
+    return _maker_of(one.producer) or "its operator"
+
+
+def _when(one: Awaited) -> str:
+    match one.why:
+        case "producer" if hooks.is_hook(one.producer.body):
+            return "a hook that runs only later"
+        case "producer":
+            return "which Helm makes only after its hooks" if hooks.is_hook(one.user.body) else "which is not there"
+        case "operator":
+            assert one.operator is not None
+            return f"once {one.operator.ref} runs, which is not there yet"
+        case "trouble":
+            return "which is there and does not become ready"
+
+
+def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
+    late = one.operator or one.producer
+    if one.why == "trouble":
+        return _troubles(rehearsal, one)
+    events = ", ".join(hooks.events_of(late.body))
+    if not event:
+        return (
+            f"Helm waits for {one.user.ref}, and runs the {events} hook {late.ref} only after that." if events else ""
+        )
+    if not events:
+        return (
+            f"{late.ref} is a plain object. Helm makes those when all {event} hooks have ended, and waits for this one "
+            "to end first."
+        )
+    weights = hooks.weight_of(one.user.body), hooks.weight_of(late.body)
+    return f"{one.user.ref} has weight {weights[0]}; {late.ref} is a hook of {events} with weight {weights[1]}."
+
+
+def _troubles(rehearsal: Rehearsal, one: Awaited) -> str:
+    said = [e for e in rehearsal.of_step(one.step) if e.effect == "said" and e.object == one.producer.ref]
+    return f'{one.producer.ref} says: "{said[-1].message}".' if said else ""
+
+
+def _sees(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
+    ended = rehearsal.steps[one.step]
+    if event:
+        lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
+        return ends_sentence(rehearsal, lack)
+    said = said_of(rehearsal, one.step, one.need.object)
+    pod = f'Meanwhile {said.object} says: "{said.message}". ' if said else ""
+    return f'{pod}When --timeout is over (5m0s unless said otherwise) Helm says: "context deadline exceeded".'
+
+
+def _elsewhere(one: Awaited, event: str) -> str:
+    """Why nobody noticed so far."""
+    if event == "pre-install" and hooks.runs_at(one.user.body, "upgrade"):
+        return "On a cluster that has the release already the Secret is there, and upgrades work: that hides it."
+    if not event:
+        return "Without --wait it installs: Kubernetes tries again until the Secret is there."
+    return ""
