@@ -50,6 +50,11 @@ MADE_UP: dict[tuple[str, str], Body] = {
 ALWAYS_THERE = ("default", "kube-node-lease", "kube-public", "kube-system")
 ANYWHERE = "kube-system"
 """Where operators are taken to run: a namespace that no release makes."""
+COME_ALONG = {
+    ("build.openshift.io", "BuildConfig"): ("build.openshift.io", "Build"),
+    ("image.openshift.io", "ImageStream"): ("image.openshift.io", "ImageStreamTag"),
+}
+"""Kinds that are made out of others: who has the one has the other."""
 NOBODY: Mapping[tuple[str, str], Kind] = MappingProxyType({})
 BUILT_IN = {
     Ref("PriorityClass", "", "system-cluster-critical", "scheduling.k8s.io"),
@@ -71,6 +76,7 @@ def definitions(
         if resource.ref.group not in KUBERNETES_GROUPS:
             found.setdefault((resource.ref.group, resource.ref.kind), []).append(resource)
     users = {_key(edge.need.object): edge.user for edge in edges(resources) if _key(edge.need.object) in brought()}
+    users |= {COME_ALONG[key]: used[0] for key, used in found.items() if key in COME_ALONG}
     by_kind = {_defined(crd.body): crd for crd in known}
     return [
         _definition(key, found.get(key, []), by_kind.get(key), users.get(key))
@@ -197,8 +203,8 @@ def _definition_of(group: str, kind: str, versions: list[str], *, namespaced: bo
 def _acting(key: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """The operator that acts on a kind, and in which role; nothing where nobody is known to."""
     behaves = key in kinds.known() and kinds.known()[key].behave is not kinds.stays
-    if key in brought() and behaves:
-        operator = brought()[key][0]
+    operator = brought()[key][0] if key in brought() else None
+    if operator is not None and behaves and not operator.platform:
         yield operator.name, role_for(operator, key[0])
         if key[1] == "Certificate" and operator.name == cert_manager.OPERATOR:
             yield operator.name, "injector"

@@ -10,7 +10,7 @@ from seatrial.rules.hookruns import Lack, done_by_helm
 from seatrial.rules.words import HOW
 from seatrial.timeline import Event, Rehearsal
 
-HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for"}
+HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for", "image": "runs"}
 TIMEOUT_SECONDS = 300
 """Helm's own --timeout, where the user says none."""
 HELM_SAYS = {

@@ -1,4 +1,4 @@
-"""Secrets that an operator makes of another object, and who waits for one that cannot come. Two rules share this."""
+"""What operators make out of other objects, and who waits for it while it cannot come. Three rules share this."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from seatrial.resource import Ref
 from seatrial.rules.aftermath import aftermath
 from seatrial.rules.deeds import live_after
 from seatrial.rules.hookruns import Lack, acted_on, done_by_helm, event_of
-from seatrial.rules.hookwords import ends, ends_sentence, how, said_of
+from seatrial.rules.hookwords import HELM_SAYS, ends, ends_sentence, how, said_of
 from seatrial.rules.words import in_kubectl
-from seatrial.timeline import Rehearsal
+from seatrial.timeline import Event, Rehearsal
 
+IMAGE = "ImageStreamTag"
 Why = Literal["producer", "operator", "trouble"]
 
 
 class Awaited(Struct, frozen=True):
-    """A Secret that an object needs which Helm waits for, and that nobody makes while it waits."""
+    """What an object needs which Helm waits for, and what nobody makes while it waits."""
 
     step: int
     user: Resource
     need: Need
     producer: Resource
     why: Why
-    """What is missing: what the Secret is made of, whoever makes it, or something that those two lack."""
+    """What is missing: what it is made out of, whoever makes it, or something that those two lack."""
     operator: Resource | None = None
 
 
@@ -53,7 +54,7 @@ def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead:
     """The finding of a rule about one that waits."""
     event = event_of(rehearsal, one.step, one.user)
     hook = f"the {event} hook " if event else ""
-    said = said_of(rehearsal, one.step, one.need.object)
+    said = _said(rehearsal, one)
     made = next((e for e in done_by_helm(rehearsal, one.step, one.user.ref) if e.verb != "delete"), None)
     return found(
         rule,
@@ -61,8 +62,8 @@ def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead:
         one.step,
         objects=[one.user.ref, one.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, one.step)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, which "
-        f"{_maker(one)} makes out of {one.producer.ref}, {_when(one)}",
+        message=f"{ends(rehearsal, one.step)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
+        f"{_made(one)}, {_when(one)}",
         details=(
             _order(rehearsal, one, event),
             _sees(rehearsal, one, event),
@@ -109,8 +110,10 @@ def _maker_of(producer: Resource) -> str:
     return found[0].name if found else ""
 
 
-def _maker(one: Awaited) -> str:
-    return _maker_of(one.producer) or "its operator"
+def _made(one: Awaited) -> str:
+    if one.need.object.kind == IMAGE:
+        return f"built by {one.producer.ref}"
+    return f"made by {_maker_of(one.producer) or 'its operator'} out of {one.producer.ref}"
 
 
 def _when(one: Awaited) -> str:
@@ -123,7 +126,7 @@ def _when(one: Awaited) -> str:
             assert one.operator is not None
             return f"once {one.operator.ref} runs, which is not there yet"
         case "trouble":
-            return "which is there and does not become ready"
+            return "which is there and makes nothing"
 
 
 def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
@@ -150,19 +153,28 @@ def _troubles(rehearsal: Rehearsal, one: Awaited) -> str:
 
 
 def _sees(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
-    ended = rehearsal.steps[one.step]
-    if event:
+    ended, said = rehearsal.steps[one.step], _said(rehearsal, one)
+    if event and one.need.object.kind != IMAGE:
         lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
         return ends_sentence(rehearsal, lack)
-    said = said_of(rehearsal, one.step, one.need.object)
     pod = f'Meanwhile {said.object} says: "{said.message}". ' if said else ""
-    return f'{pod}When --timeout is over (5m0s unless said otherwise) Helm says: "context deadline exceeded".'
+    before = HELM_SAYS.get(event, "")
+    return (
+        f'{pod}When --timeout is over (5m0s unless said otherwise) Helm says: "{before}... context deadline exceeded".'
+    )
+
+
+def _said(rehearsal: Rehearsal, one: Awaited) -> Event | None:
+    """What a pod says of what it lacks; of an image, what the container runtime says."""
+    image, _, _ = one.need.object.name.partition(":")
+    named = Ref(one.need.object.kind, one.need.object.namespace, image)
+    return said_of(rehearsal, one.step, named if one.need.object.kind == IMAGE else one.need.object)
 
 
 def _elsewhere(one: Awaited, event: str) -> str:
     """Why nobody noticed so far."""
     if event == "pre-install" and hooks.runs_at(one.user.body, "upgrade"):
-        return "On a cluster that has the release already the Secret is there, and upgrades work: that hides it."
-    if not event:
-        return "Without --wait it installs: Kubernetes tries again until the Secret is there."
+        return "On a cluster that has the release already it is there, and upgrades work: that hides it."
+    if not event and one.why != "trouble":
+        return "Without --wait it installs: Kubernetes tries again until it is there."
     return ""

@@ -45,7 +45,7 @@ from seatrial.kinds import Need
 from seatrial.resource import Ref
 from seatrial.rules.deeds import restarted
 from seatrial.rules.hookwords import how
-from seatrial.rules.produced import awaited, told_of
+from seatrial.rules.produced import IMAGE, awaited, told_of
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
@@ -59,7 +59,7 @@ INSTEAD = (
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in awaited(rehearsal, case):
-        if one.producer.ref.kind != CERTIFICATE:
+        if one.need.object.kind != IMAGE and one.producer.ref.kind != CERTIFICATE:
             yield told_of(RULE, rehearsal, case, one, INSTEAD)
     for step, ended in enumerate(rehearsal.steps):
         if ended.action == "upgrade" and ended.outcome == "ok":
