@@ -93,6 +93,11 @@ def _joined(one: Fields, other: Fields) -> Fields:
     return MEMBER if len(result) == 1 and ITSELF in result else result
 
 
+def is_tree(fields: Any) -> bool:
+    """Whether what a client sent is a set of fields: mappings all the way down."""
+    return isinstance(fields, dict) and all(is_tree(node) for node in fields.values())
+
+
 def without(fields: Fields, gone: Fields) -> Fields:
     """A set less another; what was below a field that is gone is gone with it. The same object if nothing is."""
     result = fields

@@ -1,4 +1,4 @@
-"""The embedded API on loopback HTTP. The only part of the cluster that touches a socket or the wall clock."""
+"""The embedded API on loopback HTTP: one server for each cluster. With its connections it alone touches sockets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-import httptools
 import msgspec
 
-from seatrial.cluster import rbac, routes, watch
-from seatrial.cluster.answers import Answer, answer
+from seatrial.cluster import watch
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.options import Query
-from seatrial.cluster.refusal import Refused
-from seatrial.cluster.request import Request
-from seatrial.cluster.watch import Watch
+from seatrial.cluster.connection import Connection, asked_about
 from seatrial.resource import Body, Ref
 
 LOOPBACK = "127.0.0.1"
@@ -32,10 +27,6 @@ TURNS = 8
 DOUBT_SECONDS = 3.0
 POLL_SECONDS = 1.0
 """Whoever asks the same again after so long, while nothing has changed, waits for it to change."""
-HEADERS_MAX = 64 * 1024
-REASONS = {200: b"OK", 201: b"Created"}
-STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-LAST_CHUNK = b"0\r\n\r\n"
 
 
 class Server:
@@ -123,7 +114,7 @@ class Server:
             found = {ref for opened in self.cluster.watches.waiting() for ref in watch.targets(opened, store)}
             polled = self._polled if self._asked_at == store.version else ()
             # Nobody waits for long by asking for what is not there: to be gone is what such a one waits for.
-            found |= {ref for url in polled for ref in _asked_about(self.cluster, url) if store.get(ref) is not None}
+            found |= {ref for url in polled for ref in asked_about(self.cluster, url) if store.get(ref) is not None}
         return sorted(found)
 
     def refuse_waits(self) -> None:
@@ -164,228 +155,8 @@ class Server:
             await asyncio.sleep(0)
 
 
-class Connection(asyncio.Protocol):
-    """One connection of one client: requests in, replies or a stream of watch events out."""
-
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.transport: asyncio.Transport | None = None
-        self.opened: Watch | None = None
-        self.timer: asyncio.TimerHandle | None = None
-        self._parser = httptools.HttpRequestParser(self)
-        self._begin()
-
-    def _begin(self) -> None:
-        self._url = b""
-        self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
-        self._size = self._header_size = 0
-
-    # asyncio calls these.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        self.server.connections.add(self)
-        # A reply that waits for the client's delayed acknowledgement would take 40 ms.
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._refuse(Refused(400, "BadRequest", "Upgrade request required or not understood"))
-        except httptools.HttpParserError as wrong:
-            self._refuse(Refused(400, "BadRequest", f"the request is no HTTP that is understood here: {wrong}"))
-        except _TooLarge as refused:
-            self._refuse(refused.refused)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.server.connections.discard(self)
-        self._close_watch()
-
-    # httptools calls these.
-
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-        self._limit_headers(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._limit_headers(len(name) + len(value))
-        name = name.lower()
-        # Of the headers that are read here, a client repeats only the groups it wants to be in.
-        repeated = self._headers.get(name) if name == b"impersonate-group" else None
-        self._headers[name] = value if repeated is None else repeated + b"\n" + value
-
-    def on_headers_complete(self) -> None:
-        if self._headers.get(b"expect", b"").lower() == b"100-continue" and self.transport:
-            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    def on_body(self, body: bytes) -> None:
-        self._size += len(body)
-        if self._size > routes.BODY_MAX:
-            raise _TooLarge(routes.too_large_body())
-        self._body.append(body)
-
-    def on_message_complete(self) -> None:
-        method = self._parser.get_method().decode()
-        url, headers, body = self._url.decode("latin-1"), self._headers, b"".join(self._body)
-        keep = self._parser.should_keep_alive()
-        self._begin()
-        if self.opened is None:
-            self._respond(method, url, headers, body, keep=keep)
-
-    # What we do.
-
-    def cut(self) -> None:
-        if self.transport is not None:
-            self.transport.abort()
-
-    def _limit_headers(self, size: int) -> None:
-        self._header_size += size
-        if self._header_size > HEADERS_MAX:
-            raise _TooLarge(Refused(431, "BadRequest", "Request header fields too large"))
-
-    def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
-        path, _, query_text = url.partition("?")
-        agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
-        actor = self.server.actor or agent or "someone"
-        polls = self.server.heard(url, asks=method == "GET")
-        content_type = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip()
-        accept = headers.get(b"accept", b"").decode("latin-1")
-        cluster = self.server.cluster
-        try:
-            query = Query(self.server.renamed(query_text))
-            user = rbac.user_of(cluster, headers)
-            if method == "GET" and query.flag("watch"):
-                if self.server.refusing:
-                    raise Refused(403, "Forbidden", "forbidden: the rehearsal has ended this wait")
-                request = routes.to_request(method, path, query, content_type, body, actor)
-                if request.verb == "watch":
-                    self._stream(msgspec.structs.replace(request, user=user), query)
-                    return
-            if polls:
-                cluster.awaits(actor, _asked_about(cluster, url))
-            reply = answer(cluster, method, path, query, content_type, accept, body, actor, agent, user)
-        except Refused as refused:
-            reply = Answer(refused.code, msgspec.json.encode(refused.status()))
-        self._send(reply, keep=keep, head=method == "HEAD")
-        self.server.stir()
-
-    def _send(self, reply: Answer, *, keep: bool, head: bool = False) -> None:
-        if self.transport is None:
-            return
-        reason = REASONS.get(reply.code, b"Refused")
-        lines = [
-            b"HTTP/1.1 %d %s" % (reply.code, reason),
-            b"Content-Type: " + reply.content_type.encode(),
-            b"Content-Length: %d" % len(reply.body),
-        ]
-        lines += [b'Warning: 299 - "%s"' % _quoted(text) for text in reply.warnings]
-        if not keep:
-            lines.append(b"Connection: close")
-        self._write(b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head else reply.body))
-        if not keep:
-            self.transport.close()
-
-    def _write(self, data: bytes) -> None:
-        if self.transport is not None:
-            self.transport.write(data)
-
-    def _refuse(self, refused: Refused) -> None:
-        self._send(Answer(refused.code, msgspec.json.encode(refused.status())), keep=False)
-
-    def _stream(self, request: Request, query: Query) -> None:
-        """Answer a watch: what is there, then whatever comes, until the client leaves or its time is up."""
-        cluster = self.server.cluster
-        initial = query.flag("sendInitialEvents") if query.has("sendInitialEvents") else None
-        bookmarks = query.flag("allowWatchBookmarks")
-        try:
-            opened = cluster.watch(request, initial_events=initial, bookmarks=bookmarks)
-        except Refused as refused:
-            if refused.code != 410:
-                raise
-            # The API server finds out when the watch is open already, and says so as an event.
-            self._write(STREAM + _chunk({"type": "ERROR", "object": refused.status()}) + LAST_CHUNK)
-            return
-        self.opened = opened
-        self._write(STREAM)
-        loop = asyncio.get_running_loop()
-        opened.wake = lambda: _soon(loop, self._flush)
-        if request.timeout_seconds > 0:
-            self.timer = loop.call_later(request.timeout_seconds, self._end_watch)
-        self._flush()
-        cluster.awaits(request.actor, self._unhappy(opened))
-        self._flush()
-
-    def _unhappy(self, opened: Watch) -> list[Ref]:
-        """What is watched and is not yet as the client wants it. What is there already is not waited for."""
-        store, content = self.server.cluster.store, self.server.content
-        found = ((ref, store.get(ref)) for ref in watch.targets(opened, store))
-        return [ref for ref, body in found if body is None or not content(body)]
-
-    def _flush(self) -> None:
-        if self.opened is None or self.transport is None or not self.opened.events:
-            return
-        chunks = []
-        while self.opened.events:
-            chunks.append(_chunk(self.opened.events.popleft()))
-        self.server.stir()
-        self._write(b"".join(chunks))
-
-    def _end_watch(self) -> None:
-        self._flush()
-        self._close_watch()
-        self._write(LAST_CHUNK)
-
-    def _close_watch(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
-        if self.opened is not None:
-            with self.server.cluster.lock:
-                self.server.cluster.watches.close(self.opened)
-            self.opened = None
-
-
-class _TooLarge(Exception):
-    """Carries a refusal out of the parser's callbacks."""
-
-    def __init__(self, refused: Refused) -> None:
-        super().__init__(refused.message)
-        self.refused = refused
-
-
 def _never(body: Body) -> bool:
     return False
-
-
-def _asked_about(cluster: Cluster, url: str) -> list[Ref]:
-    """The objects that a GET is about."""
-    path, _, query = url.partition("?")
-    try:
-        request = routes.to_request("GET", path, Query(query), "", b"", "")
-    except Refused:
-        return []  # What the API is made of, and no object.
-    kind = cluster.discovery.find(request.group, request.version, request.plural)
-    if kind is None:
-        return []
-    if request.name:
-        return [Ref(kind.kind, request.namespace if kind.namespaced else "", request.name, kind.group)]
-    return list(watch.targets(Watch(kind, request), cluster.store))
-
-
-def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
-    loop.call_soon_threadsafe(work)
-
-
-def _chunk(event: Body) -> bytes:
-    line = watch.encoded(event)
-    return b"%x\r\n%s\r\n" % (len(line), line)
-
-
-def _quoted(text: str) -> bytes:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").encode()
 
 
 _loop: asyncio.AbstractEventLoop | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from seatrial.cluster import lastapplied
-from seatrial.cluster.fieldset import ITSELF, MEMBER, Fields, fields_of, shared_paths, union, without
+from seatrial.cluster.fieldset import ITSELF, MEMBER, Fields, fields_of, is_tree, shared_paths, union, without
 from seatrial.cluster.gotext import quoted
 from seatrial.cluster.merging import changes, merged, pruned
 from seatrial.cluster.nulls import without_nulls
@@ -143,6 +143,7 @@ def _valid(entries: Any) -> list[Entry]:
         and entry.get("operation") in ("Apply", "Update")
         and entry.get("apiVersion")
         and entry.get("fieldsType") == "FieldsV1"
+        and isinstance(entry.get("fieldsV1"), dict)
         for entry in entries
     )
     return [entry if "manager" in entry else {"manager": "", **entry} for entry in entries] if readable else []
@@ -239,7 +240,9 @@ def _entries_of_update(old: Body | None, new: Body, subresource: str, custom: bo
         if given == [{}] or (given == [] and not custom):
             return []
         if entries := _valid(given):
-            return entries
+            before = metadata(old or {}).get("managedFields")
+            if given == before or all(is_tree(entry["fieldsV1"]) for entry in entries):
+                return entries
     return _valid(metadata(old or {}).get("managedFields"))
 
 

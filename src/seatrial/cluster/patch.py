@@ -10,7 +10,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from seatrial.cluster.gotext import cannot_decode
+from seatrial.cluster.nesting import refuse_deep
 from seatrial.cluster.refusal import Refused, bad_request, too_large
 from seatrial.cluster.strategic import strategic_patch
 from seatrial.resource import Body
@@ -18,6 +21,8 @@ from seatrial.resource import Body
 __all__ = ["json_patch", "merge_patch", "strategic_patch"]
 
 OPERATIONS_MAX = 10_000
+COPIED_BYTES_MAX = 3 * 1024 * 1024
+"""By all copies of a patch together, of which each may double what is there."""
 INDEX = re.compile(r"[+-]?[0-9]+")
 
 
@@ -28,15 +33,21 @@ def json_patch(live: Body, operations: Any) -> Body:
     if len(operations) > OPERATIONS_MAX:
         raise too_large(f"The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {len(operations)}")
     body: Any = live
+    copied_bytes = 0
     for operation in operations:
         if not isinstance(operation, dict):
             raise bad_request("error decoding patch: " + cannot_decode(operation, "handlers.jsonPatchOp"))
-        act = ACTS.get(operation.get("op"))
+        act = ACTS.get(str(operation.get("op")))
         if act is None:
+            raise _does_not_apply()
+        if act is _copy:
+            copied_bytes += len(msgspec.json.encode(_found(body, _path(operation, "from"))))
+        if copied_bytes > COPIED_BYTES_MAX:
             raise _does_not_apply()
         body = act(body, operation)
     if not isinstance(body, dict):
         raise _does_not_apply()
+    refuse_deep(body)
     return body
 
 

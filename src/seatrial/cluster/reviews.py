@@ -12,17 +12,20 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
+from seatrial.cluster import validate
 from seatrial.cluster.refusal import bad_request, invalid, not_found
 from seatrial.cluster.request import Reply, Request
 from seatrial.kinds.authorizer import ACCOUNT, Access, User, decide, grants, service_account
-from seatrial.resource import Body, Ref, dig, listed, uid_of
+from seatrial.resource import Body, Ref, dig, listed, metadata, uid_of
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
 AUDIENCE = "https://kubernetes.default.svc.cluster.local"
 TOKEN_SECONDS = 3600
+TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX = 600, 2**32
 SIGNATURE = "c2VhdHJpYWw"
 """Nobody checks it: a token is believed if it names an account that is there."""
 
@@ -34,7 +37,7 @@ def answer(cluster: Cluster, request: Request) -> Reply | None:
     if (request.group, request.plural, request.subresource) == ("", "serviceaccounts", "token"):
         return Reply(201, _token_request(cluster, request))
     asked = QUESTIONS.get((request.group, request.plural))
-    return None if asked is None else Reply(201, asked(cluster, request, _body(request)))
+    return None if asked is None else Reply(201, asked(cluster, request, _body(cluster, request)))
 
 
 def user_of(cluster: Cluster, token: str) -> User | None:
@@ -114,11 +117,16 @@ QUESTIONS: dict[tuple[str, str], Callable[[Cluster, Request, Body], Body]] = {
 }
 
 
-def _body(request: Request) -> Body:
+def _body(cluster: Cluster, request: Request) -> Body:
     body = request.body
     if not isinstance(body, dict):
         raise bad_request(f"couldn't get version/kind; json parse error: the body is no object: {type(body).__name__}")
-    return {**body, "metadata": body.get("metadata") or {}}
+    kind = cluster.discovery.find(request.group, request.version, request.plural)
+    assert kind is not None  # Or nobody would have come here.
+    if request.subresource:
+        kind = structs.replace(kind, group="authentication.k8s.io", version="v1", kind="TokenRequest")
+    read = validate.decoded(kind, {**body, "kind": kind.kind, "apiVersion": kind.api_version}, cluster.kube_version)
+    return {**read.body, "metadata": metadata(read.body)}
 
 
 def _refuse_unclear(spec: Body, *more: str) -> None:
@@ -161,13 +169,14 @@ def _user_info(user: User) -> Body:
 
 def _token_request(cluster: Cluster, request: Request) -> Body:
     """A token for an account, good for as long as is asked for."""
-    body = _body(request)
+    body = _body(cluster, request)
     ref = Ref("ServiceAccount", request.namespace, request.name)
     account = cluster.store.get(ref)
     if account is None:
         raise not_found("serviceaccounts", "", request.name)
     spec: Body = {"audiences": [AUDIENCE], "expirationSeconds": TOKEN_SECONDS, "boundObjectRef": None}
     spec.update((key, value) for key, value in (body.get("spec") or {}).items() if value)
+    _refuse_lifetime(spec["expirationSeconds"])
     now = cluster.store.now()
     until = datetime.fromisoformat(now) + timedelta(seconds=int(spec["expirationSeconds"]))
     meta = {"name": ref.name, "namespace": ref.namespace, "uid": uid_of(account), "creationTimestamp": now}
@@ -180,6 +189,16 @@ def _token_request(cluster: Cluster, request: Request) -> Body:
         "spec": spec,
         "status": status,
     }
+
+
+def _refuse_lifetime(seconds: int) -> None:
+    for is_wrong, words in (
+        (seconds < TOKEN_SECONDS_MIN, "may not specify a duration less than 10 minutes"),
+        (seconds > TOKEN_SECONDS_MAX, "may not specify a duration larger than 2^32 seconds"),
+    ):
+        if is_wrong:
+            cause = f"spec.expirationSeconds: Invalid value: {seconds}: {words}"
+            raise invalid("TokenRequest", "authentication.k8s.io", "", [cause])
 
 
 def _token(account: Body, ref: Ref, audiences: Any, until: int) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from seatrial import yamlnode
 from seatrial.cluster import options, protobuf
 from seatrial.cluster.gotext import quoted
+from seatrial.cluster.nesting import NESTING_MAX, refuse_deep, too_deep
 from seatrial.cluster.options import Query
 from seatrial.cluster.refusal import Refused, bad_request, method_not_allowed, unknown_resource, unsupported_media
 from seatrial.cluster.request import PatchType, Request, Verb
@@ -20,7 +21,6 @@ from seatrial.resource import Body
 
 BODY_MAX = 3 * 1024 * 1024
 """The API server's own limit on a request's body."""
-NESTING_MAX = 200
 
 PATCHES: dict[str, PatchType] = {
     "application/json-patch+json": "json",
@@ -171,14 +171,18 @@ def _duplicates(verb: Verb, content_type: str, data: bytes, body: Any) -> tuple[
 
 
 def _json(data: bytes) -> Any:
-    _refuse_deep(data)
     try:
-        return msgspec.json.decode(data)
+        body = msgspec.json.decode(data)
+    except RecursionError as wrong:
+        raise too_deep() from wrong
     except msgspec.DecodeError as wrong:
         raise bad_request(f"couldn't get version/kind; json parse error: {wrong}") from wrong
     except UnicodeDecodeError:
         # Go reads what is no UTF-8 as the character that stands for what cannot be read.
         return _json(data.decode(errors="replace").encode())
+    if data.count(b"[") + data.count(b"{") > NESTING_MAX:
+        refuse_deep(body)
+    return body
 
 
 def _yaml(data: bytes) -> Any:
@@ -188,26 +192,12 @@ def _yaml(data: bytes) -> Any:
             return _json(data)
         except Refused:
             pass
-    _refuse_deep(data)
     try:
-        return yamlnode.value_of(data.decode())
+        body = yamlnode.value_of(data.decode())
     except (yamlnode.Refused, UnicodeDecodeError) as wrong:
         raise bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {wrong}") from wrong
-
-
-def _refuse_deep(data: bytes) -> None:
-    """A body of brackets alone would exhaust the stack of any parser."""
-    if data.count(b"[") + data.count(b"{") < NESTING_MAX:
-        return
-    depth = deepest = 0
-    for byte in data:
-        if byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
-    if deepest > NESTING_MAX:
-        raise bad_request("couldn't get version/kind; json parse error: exceeded max depth")
+    refuse_deep(body)
+    return body
 
 
 def too_large_body() -> Refused:

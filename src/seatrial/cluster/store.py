@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -131,7 +132,8 @@ class Store:
         """What changed after `version`, or None where the log no longer reaches back so far."""
         if self.log and version < self.log[0].version - 1:
             return None
-        return (change for change in self.log if change.version > version)
+        # Every version is one change, so that those wanted are counted from the end.
+        return reversed(list(islice(reversed(self.log), max(0, self.version - version))))
 
     def _index(self, ref: Ref, body: Body) -> None:
         meta = body["metadata"]

@@ -78,7 +78,7 @@ def _retained(live: Body, patch: Body) -> Body:
         return dict(live)
     keys = patch[RETAIN_KEYS]
     given = {key for key, value in patch.items() if value is not None and not key.startswith("$")}
-    if not isinstance(keys, list) or not given <= set(keys):
+    if not isinstance(keys, list) or any(key not in keys for key in given):
         raise bad_request("invalid patch format of retainKeys")
     return {key: value for key, value in live.items() if key in keys}
 
@@ -212,7 +212,9 @@ def _in_order(items: list[Any], order: list[Any], live: list[Any], key: str) -> 
 
 
 def _key_of(item: Any, key: str) -> Any:
-    return item.get(key) if key else item
+    """What an item is known by. What is no key for Go is none here, but must be looked up all the same."""
+    found = item.get(key) if key else item
+    return plain(found) if isinstance(found, dict | list) else found
 
 
 def _identity(item: Any, key: str) -> Any:
