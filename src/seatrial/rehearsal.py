@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from seatrial import helmsdk, hooks
 from seatrial.case import Case
-from seatrial.cluster import stuck
+from seatrial.cluster import controllers, stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import PatchType, Request, Verb
@@ -41,6 +41,11 @@ MADE_BY_THE_CLUSTER = frozenset(
 )
 CALM_SECONDS = 0.25
 """How long a client must be silent before its waiting is looked at."""
+SILENT_TURNS = 25
+"""How often a client must have been found silent before it waits for a kind that it asked for and that is not served.
+
+Turns are counted and not time: on a busy machine a client that has something to do gets its turns as well.
+"""
 TRIES_MAX = 3
 SILENCE_SECONDS = 15.0
 DOUBT_SECONDS = 10.0
@@ -143,11 +148,18 @@ def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str)
         missing=tuple(sorted(_missing(plan, index, ended, after))),
         orphans=tuple(sorted(_orphans(cluster, plan, played, after))),
         flags=step.flags,
-        warnings=ended.warnings,
+        warnings=(*ended.warnings, *_unrest(cluster)),
         waits_for=ended.stuck.waits_for if ended.stuck else (),
         lacking=ended.stuck.lacking if ended.stuck else (),
         again=again,
     )
+
+
+def _unrest(cluster: Cluster) -> tuple[str, ...]:
+    """What is said of a step after which controllers would still have something to do."""
+    if not cluster.controllers.gave_up:
+        return ()
+    return (f"the cluster did not come to rest: its controllers were stopped after {controllers.MOVES_MAX:,} moves",)
 
 
 def _again(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Outcome | None:
@@ -239,6 +251,8 @@ class _Embedded:
     def __init__(self, cluster: Cluster, server: Server) -> None:
         self._cluster = cluster
         self._server = server
+        self._silent = (0, 0)
+        """How many requests there were when the client was last looked at, and how often there were no more."""
 
     def kubeconfig(self, namespace: str = "default") -> str:
         return self._server.kubeconfig(namespace)
@@ -247,11 +261,16 @@ class _Embedded:
         self._server.content = content
 
     def stuck(self) -> Stuck | None:
+        requests, turns = self._silent
+        self._silent = (self._server.requests, turns + 1 if requests == self._server.requests else 0)
         quiet = self._server.quiet_seconds()
         if quiet < CALM_SECONDS:
             return None
-        waited, content = self._server.waited_for(), self._server.content
-        refs = stuck.stuck_on(self._cluster, waited, content, certain=quiet > DOUBT_SECONDS)
+        certain = quiet > DOUBT_SECONDS
+        waited = self._server.waited_for()
+        if not waited and (certain or (turns > SILENT_TURNS and self._server.asked_what_is_served())):
+            waited = stuck.unserved(self._cluster)
+        refs = stuck.stuck_on(self._cluster, waited, self._server.content, certain=certain)
         if not refs:
             return None
         return Stuck(stuck.why(self._cluster, refs), tuple(refs), stuck.lacking(self._cluster, refs))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from seatrial import helmsdk
 from seatrial.case import Case
-from seatrial.rehearsal import Plan, Played, rehearse
+from seatrial.cluster import controllers
+from seatrial.rehearsal import DOUBT_SECONDS, Plan, Played, rehearse
 from seatrial.timeline import Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
 
@@ -31,18 +33,40 @@ kind: Job
 metadata: {name: migrate, annotations: {helm.sh/hook: post-install}}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: "app:1"}]}}}
 """
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue}\nspec: {size: SIZE}\n"
 SCHEDULES: tuple[Schedule, ...] = ("eager", "lazy")
 
 
-def played(folder: Path, schedule: Schedule, *flags: str, **templates: str) -> Rehearsal:
-    (folder / "templates").mkdir()
+def installs(folder: Path, *flags: str, **templates: str) -> Played:
+    return acts("install", folder, *flags, **templates)
+
+
+def acts(action: str, folder: Path, *flags: str, **templates: str) -> Played:
+    """A step with a chart of its own, after which the cluster does not settle."""
+    (folder / "templates").mkdir(parents=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: demo\nversion: 0.1.0\n")
     for name, text in templates.items():
         (folder / "templates" / f"{name}.yaml").write_text(text)
-    step = Played(
-        Step("install", flags=flags, settle=False), "demo", "default", chart=lambda: helmsdk.Chart.load(folder)
-    )
-    return rehearse(Plan((step,), Case("", (None,))), "helm", schedule)
+    step = Step(action, flags=flags, settle=False)
+    return Played(step, "demo", "default", chart=lambda: helmsdk.Chart.load(folder))
+
+
+def played(schedule: Schedule, *steps: Played) -> Rehearsal:
+    return rehearse(Plan(steps, Case("", (None,) * len(steps))), "helm", schedule)
 
 
 def only(rehearsal: Rehearsal) -> StepResult:
@@ -57,7 +81,7 @@ def test_a_wait_that_cannot_end_is_a_hang_whatever_the_timeout(
     tmp_path: Path, schedule: Schedule, flag: str, timeout: str
 ) -> None:
     web = DEPLOYMENT.replace("CONFIG", "missing")
-    step = only(played(tmp_path, schedule, flag, f"--timeout={timeout}", web=web))
+    step = only(played(schedule, installs(tmp_path, flag, f"--timeout={timeout}", web=web)))
     assert step.outcome == "hung"
     assert [str(ref) for ref in step.waits_for] == ["Deployment/default/web"]
     assert "ConfigMap/default/missing" in [str(ref) for ref in step.lacking]
@@ -69,20 +93,43 @@ def test_a_wait_that_cannot_end_is_a_hang_whatever_the_timeout(
 @pytest.mark.parametrize("flag", ["--wait", "--wait=legacy"])
 def test_a_wait_that_can_end_does(tmp_path: Path, schedule: Schedule, flag: str) -> None:
     web = DEPLOYMENT.replace("CONFIG", "there")
-    assert only(played(tmp_path, schedule, flag, web=web, config=CONFIG)).outcome == "ok"
+    assert only(played(schedule, installs(tmp_path, flag, web=web, config=CONFIG))).outcome == "ok"
 
 
 def test_lazy_moves_for_what_is_waited_for_and_nothing_else(tmp_path: Path) -> None:
     """Helm waits for its hook, a Job; nobody waits for the Deployment, which therefore makes no ReplicaSet."""
     web = DEPLOYMENT.replace("CONFIG", "there")
-    rehearsal = played(tmp_path, "lazy", web=web, config=CONFIG, hook=JOB_HOOK)
+    rehearsal = played("lazy", installs(tmp_path, web=web, config=CONFIG, hook=JOB_HOOK))
     assert only(rehearsal).outcome == "ok"
     made = {event.object.kind for event in rehearsal.timeline if event.step == 0 and event.effect == "created"}
     assert {"Deployment", "Job", "Pod"} <= made
     assert "ReplicaSet" not in made
 
 
+def test_a_wait_for_a_kind_that_is_no_longer_served_is_a_hang_like_any_other(tmp_path: Path) -> None:
+    """The upgrade removes the definition, and its objects with it, before it waits for one of them."""
+    first = installs(tmp_path / "1", definition=DEFINITION)
+    second = acts("upgrade", tmp_path / "2", definition=DEFINITION, widget=WIDGET.replace("SIZE", "1"))
+    third = acts("upgrade", tmp_path / "3", "--wait", widget=WIDGET.replace("SIZE", "2"))
+    began = time.monotonic()
+    rehearsal = played("eager", first, second, third)
+    assert rehearsal.steps[2].outcome == "hung"
+    assert rehearsal.steps[2].error.startswith("waits for Widget/default/blue, whose kind is no longer served")
+    assert time.monotonic() - began < DOUBT_SECONDS
+
+
+def test_a_cluster_that_does_not_come_to_rest_is_stopped_and_the_step_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few moves are allowed here, so that a cluster at work is as one that works for ever."""
+    assert only(played("eager", installs(tmp_path / "1", web=DEPLOYMENT))).warnings == ()
+    monkeypatch.setattr(controllers, "MOVES_MAX", 5)
+    step = only(played("eager", installs(tmp_path / "2", web=DEPLOYMENT)))
+    words = "the cluster did not come to rest: its controllers were stopped after 5 moves"
+    assert step.warnings == (words,)
+
+
 def test_eager_moves_everything_at_once(tmp_path: Path) -> None:
     web = DEPLOYMENT.replace("CONFIG", "there")
-    rehearsal = played(tmp_path, "eager", web=web, config=CONFIG, hook=JOB_HOOK)
+    rehearsal = played("eager", installs(tmp_path, web=web, config=CONFIG, hook=JOB_HOOK))
     assert "ReplicaSet" in {event.object.kind for event in rehearsal.timeline if event.effect == "created"}

@@ -50,7 +50,7 @@ def do(cluster: Cluster, act: Act) -> None:
     match verb:
         case "create":
             given_labels, held, owner = more
-            meta = {"name": name, "labels": given_labels, "finalizers": held}
+            meta: Body = {"name": name, "labels": given_labels, "finalizers": held}
             meta["ownerReferences"] = owner_of(cluster, home, owner)
             cluster.request(configs(home, verb="create", body={"kind": "ConfigMap", "metadata": meta}))
         case "relabel":
@@ -62,8 +62,8 @@ def do(cluster: Cluster, act: Act) -> None:
         case "delete":
             cluster.request(configs(home, name, verb="delete", propagation=more))
         case "open":
-            body = {"kind": "Namespace", "metadata": {"name": home}}
-            cluster.request(Request("create", "", "v1", "namespaces", body=body, actor="tester"))
+            space = {"kind": "Namespace", "metadata": {"name": home}}
+            cluster.request(Request("create", "", "v1", "namespaces", body=space, actor="tester"))
         case "close":
             cluster.request(Request("delete", "", "v1", "namespaces", name=home, actor="tester"))
 

@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
                     self._stream(msgspec.structs.replace(request, user=user), query)
                     return
             if polls:
-                cluster.awaits(actor, asked_about(cluster, url))
+                self.server.move_for(url, actor)
             reply = answer(cluster, method, path, query, content_type, accept, body, actor, agent, user)
         except Refused as refused:
             reply = Answer(refused.code, msgspec.json.encode(refused.status()))

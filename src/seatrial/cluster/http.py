@@ -25,6 +25,7 @@ IDLE_SHARE = 0.05
 TURNS = 8
 """Of the event loop, until every connection that was let in is known and cut."""
 DOUBT_SECONDS = 3.0
+DISCOVERY = ("/api", "/apis")
 POLL_SECONDS = 1.0
 """Whoever asks the same again after so long, while nothing has changed, waits for it to change."""
 
@@ -117,6 +118,10 @@ class Server:
             found |= {ref for url in polled for ref in asked_about(self.cluster, url) if store.get(ref) is not None}
         return sorted(found)
 
+    def asked_what_is_served(self) -> bool:
+        """Whether which kinds there are is the last that anyone asked, and nothing has changed since."""
+        return self._last_asked in ((url, self.cluster.store.version) for url in DISCOVERY)
+
     def refuse_waits(self) -> None:
         """End every wait: cut what is watched, and refuse to have it watched again."""
         self.refusing = True
@@ -127,15 +132,24 @@ class Server:
         self.requests += 1
         self.stir()
         version = self.cluster.store.version
-        if self._asked_at != version:
-            self._asked, self._asked_at, self._polled = {}, version, set()
         same = asks and self._last_asked == (url, version)
         self._last_asked = (url, version)
-        now = time.monotonic()
-        if not asks or now - self._asked.setdefault(url, now) < POLL_SECONDS:
+        if not asks or time.monotonic() - self._first_asked(url) < POLL_SECONDS:
             return same
         self._polled.add(url)
         return True
+
+    def move_for(self, url: str, actor: str) -> None:
+        """Let the lazy cluster move for what is polled. The answer tells of the cluster as it is then."""
+        self.cluster.awaits(actor, asked_about(self.cluster, url))
+        self._first_asked(url)
+
+    def _first_asked(self, url: str) -> float:
+        """When this was first asked since the cluster last changed."""
+        version = self.cluster.store.version
+        if self._asked_at != version:
+            self._asked, self._asked_at, self._polled = {}, version, set()
+        return self._asked.setdefault(url, time.monotonic())
 
     async def _listen(self) -> asyncio.Server:
         loop = asyncio.get_running_loop()

@@ -16,14 +16,22 @@ REASONS_MAX = 3
 def stuck_on(cluster: Cluster, targets: Iterable[Ref], content: Callable[[Body], bool], *, certain: bool) -> list[Ref]:
     """What is waited for in vain; empty where the wait may still end. `content` is when the client stops waiting.
 
-    `certain`: the client has been silent so long that it waits even if it should be content. Where it watches nothing
-    either, it waits for a kind that is no longer served.
+    `certain`: the client has been silent so long that it waits even if it should be content.
     """
     with cluster.lock:
-        waited = sorted(targets) or (_unserved(cluster) if certain else [])
+        waited = sorted(targets)
         cluster.awaits("", _unhappy(cluster, waited, content))
         unhappy = _unhappy(cluster, waited, content)
-        return unhappy or (waited if certain else [])
+        return _without_owned(cluster, unhappy or (waited if certain else []))
+
+
+def unserved(cluster: Cluster) -> list[Ref]:
+    """What clients wrote in this step and what went with the definition of its kind: nobody can watch that."""
+    with cluster.lock:
+        step = cluster.recorder.step
+        wrote = (e for e in cluster.timeline() if e.step == step and e.cause is None and e.after is not None)
+        refs = sorted({event.object for event in wrote})
+        return [ref for ref in refs if cluster.discovery.of_kind(ref.group, ref.kind) is None]
 
 
 def why(cluster: Cluster, refs: Iterable[Ref]) -> str:
@@ -38,17 +46,14 @@ def lacking(cluster: Cluster, refs: Iterable[Ref]) -> tuple[Ref, ...]:
         return tuple(sorted({other for ref in refs for other in cluster.controllers.lacks(ref) if other != ref}))
 
 
-def _unserved(cluster: Cluster) -> list[Ref]:
-    """What clients wrote in this step and what went with the definition of its kind: nobody can watch that."""
-    wrote = (
-        e for e in cluster.timeline() if e.step == cluster.recorder.step and e.cause is None and e.after is not None
-    )
-    refs = sorted({event.object for event in wrote})
-    return [ref for ref in refs if cluster.discovery.of_kind(ref.group, ref.kind) is None]
-
-
 def _unhappy(cluster: Cluster, refs: Iterable[Ref], content: Callable[[Body], bool]) -> list[Ref]:
     return [ref for ref in refs if (body := cluster.store.get(ref)) is None or not content(body)]
+
+
+def _without_owned(cluster: Cluster, refs: list[Ref]) -> list[Ref]:
+    """Those that no other of them owns: who waits for a Deployment may look at its ReplicaSets as well."""
+    owned = {other for ref in refs for other in cluster.controllers.family(ref) - {ref}}
+    return [ref for ref in refs if ref not in owned]
 
 
 def _sentence(cluster: Cluster, ref: Ref) -> str:
