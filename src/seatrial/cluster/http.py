@@ -113,7 +113,8 @@ class Server:
         with self.cluster.lock:
             store = self.cluster.store
             found = {ref for opened in self.cluster.watches.waiting() for ref in watch.targets(opened, store)}
-            polled = self._polled if self._asked_at == store.version else ()
+            # A copy: clients are heard on another thread.
+            polled = tuple(self._polled) if self._asked_at == store.version else ()
             # Nobody waits for long by asking for what is not there: to be gone is what such a one waits for.
             found |= {ref for url in polled for ref in asked_about(self.cluster, url) if store.get(ref) is not None}
         return sorted(found)
