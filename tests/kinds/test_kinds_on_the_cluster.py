@@ -201,7 +201,7 @@ def test_who_waits_for_an_object_whose_definition_is_gone_waits_for_ever() -> No
     create(cluster, WIDGETS)
     create(cluster, yaml.safe_dump({**HELD, "metadata": {"name": "one"}}))
     cluster.request(Request("delete", *GOING, name="widgets.example.com"))
-    refs = stuck.stuck_on(cluster, [], lambda body: True, certain=True)
+    refs = stuck.stuck_on(cluster, stuck.unserved(cluster), lambda body: True, certain=False)
     assert stuck.why(cluster, refs) == "waits for Widget/default/one, whose kind is no longer served"
 
 
