@@ -10,11 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial import outside, sources
+from seatrial.applications import TAKEN_AS, argocd_settings
 from seatrial.assumed import api_versions, assumed_objects, described_in, without_brought
 from seatrial.case import Case, Release, Resource
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
-from seatrial.engines import helmprocess
+from seatrial.engines import argocd, helmprocess
+from seatrial.engines.argocd import versions
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.history import History, left_behind
 from seatrial.matrix import Cell, cells, differences, transitions
@@ -38,7 +40,7 @@ WAIT = "--wait"
 """The case of those who wait: CI pipelines, Flux, `--atomic`."""
 WAITING_STEPS = 2
 CONSUMERS_MAX = 30
-PLAYABLE = ("helm", "kubectl")
+PLAYABLE = ("helm", "kubectl", "argocd")
 
 
 class CheckOptions(Struct, frozen=True):
@@ -104,19 +106,19 @@ def newest_releases(options: CheckOptions) -> list[Release]:
 
 def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
     """The default trial of a chart or of manifests."""
-    engines = options.engines or ("helm" if kind == "chart" else "kubectl",)
-    name = engines[0].partition("@")[0]
-    opened = Opened("", path)
-    history = _history(path, opened, options) if name == "helm" else None
-    steps = default_steps(path, options.old, engine=name)
-    if history is not None:
-        steps = steps_after(path, history.current.number)
-    trial = Trial(engines=engines, steps=steps)
-    yield from _of_trial(trial, opened, options, history)
-    if options.matrix:
-        if name != "helm":
-            raise CannotContinue(f"--matrix gives values to a chart, and {path} is played with {name}")
-        yield from _of_matrix(path, trial, opened, options, history)
+    for engine in options.engines or ("helm" if kind == "chart" else "kubectl",):
+        name = engine.partition("@")[0]
+        opened = Opened("", path)
+        history = _history(path, opened, options) if name == "helm" else None
+        steps = default_steps(path, options.old, engine=name)
+        if history is not None:
+            steps = steps_after(path, history.current.number)
+        trial = Trial(engines=(engine,), steps=steps)
+        yield from _of_trial(trial, opened, replace(options, engines=()), history)
+        if options.matrix:
+            if name != "helm":
+                raise CannotContinue(f"--matrix gives values to a chart, and {path} is played with {name}")
+            yield from _of_matrix(path, trial, opened, options, history)
 
 
 def _of_matrix(
@@ -218,19 +220,28 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
         helmprocess.chosen(engine, options.helm_binary)
         for case, variant in _cases(trial, opened, options, own=not opened.base):
             setting = _setting(variant, case, opened, options, history)
+            if name == argocd.NAME:
+                setting = replace(setting, argocd=argocd_settings(versions.parse(engine.partition("@")[2])))
             yield _planned(variant, name, setting, options)
 
 
 def _cases(trial: Trial, opened: Opened, options: CheckOptions, *, own: bool) -> Iterator[tuple[str, Trial]]:
     """The plain one; each ci/*-values.yaml of the newest chart; and, where we chose the steps, those that wait."""
     yield "", trial
-    newest = next((step for step in reversed(trial.steps) if step.action in RENDERED), None)
+    newest = next((step for step in reversed(trial.steps) if _is_rendered(step, opened)), None)
     if newest is None:
         return
     if options.values == ValueFlags() and not newest.values and not newest.set:
         yield from ((name, trial) for name in sorted(opened.chart(newest.source).cases))
-    if own:
+    if own and newest.action in RENDERED:
         yield WAIT, replace(trial, steps=tuple(_waiting(step) for step in trial.steps[:WAITING_STEPS]))
+
+
+def _is_rendered(step: Step, opened: Opened) -> bool:
+    if step.action == "sync":
+        path = opened.path(step.source)
+        return git.is_ref(path) or sources.kind_of(path) == "chart"
+    return step.action in RENDERED
 
 
 def _waiting(step: Step) -> Step:
@@ -271,6 +282,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         kube_version=setting.kube_version,
         assumed=(*_not_brought(trial, given, setting), *(body for body, _ in taken)),
         deployed=tuple(left_behind(history)) if history else (),
+        argocd=setting.argocd,
         server_side=history is None or history.server_side,
         helm=helmprocess.chosen(engine, options.helm_binary),
     )
@@ -280,7 +292,8 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         *outside.default_storage(given),
     )
     gated = tuple(_gated(played, setting)) if engine == "helm" else ()
-    return Planned(engine, plan, prerequisites, setting.opened.missing, gated)
+    notes = (f"{argocd.NAME}: {TAKEN_AS}",) if engine == argocd.NAME else ()
+    return Planned(engine, plan, prerequisites, setting.opened.missing, gated, notes)
 
 
 def _gated(played: Iterable[tuple[Played, Release | None]], setting: Setting) -> Iterator[Difference]:

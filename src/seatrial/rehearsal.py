@@ -14,27 +14,21 @@ from seatrial.case import Case
 from seatrial.cluster import controllers, stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
-from seatrial.cluster.request import PatchType, Request, Verb
-from seatrial.engines import Ended, Stalled, Stuck, helm, helmprocess, kubectl
-from seatrial.engines.script import Answer, Command, play
+from seatrial.cluster.request import Request
+from seatrial.engines import Ended, Stalled, Stuck, argocd, helm, helmprocess, kubectl
+from seatrial.engines.argocd import versions
+from seatrial.engines.script import Script, play
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import Binary
+from seatrial.inprocess import REQUESTS, InProcess
 from seatrial.resource import Body, Ref, group_of, labels_of, metadata, name_of, uid_of, version_of
 from seatrial.timeline import Event, Outcome, Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
 
 SOMEONE = "someone"
-REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
-    "get": ("get", None),
-    "list": ("list", None),
-    "create": ("create", None),
-    "update": ("update", None),
-    "delete": ("delete", None),
-    "apply": ("patch", "apply"),
-    "strategic": ("patch", "strategic"),
-    "merge": ("patch", "merge"),
-}
-"""How a script's commands are put to the API."""
+FIRST_SYNC_SECONDS = 1_750_000_000
+SYNC_SECONDS = 3_600
+"""When syncs are taken to begin, and how far apart; hooks that have no name of their own are named by it."""
 RELEASE_RECORD = "helm.sh/release.v1"
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
@@ -65,6 +59,8 @@ class Played(Struct, frozen=True):
     """What `apply` applies and `delete` deletes."""
     archive: bytes = b""
     """The chart as a helm binary takes it."""
+    app: argocd.App | None = None
+    """What Argo CD syncs or deletes."""
 
 
 class Plan(Struct, frozen=True):
@@ -77,6 +73,8 @@ class Plan(Struct, frozen=True):
     """Objects that are in the cluster before the first step."""
     deployed: tuple[Body, ...] = ()
     """What Helm has put there before, in its order; not on a cluster that is rebuilt."""
+    argocd: argocd.Settings | None = None
+    """How Argo CD is set up, where it is the engine."""
     server_side: bool = True
     """Whether Helm had the server merge what it has put there."""
     helm: Binary | None = None
@@ -108,8 +106,14 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehear
             results.append(_play(cluster, plan, index, played, engine))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
+    return Rehearsal(_versioned(plan, engine), schedule, tuple(results), tuple(timeline), tuple(sorted(not_modelled)))
+
+
+def _versioned(plan: Plan, engine: str) -> str:
+    if plan.argocd is not None:
+        return f"{engine}@{versions.shown(plan.argocd.version)}"
     version = (plan.helm.version if plan.helm else helm.VERSION) if engine == helm.NAME else kubectl.VERSION
-    return Rehearsal(f"{engine}@{version}", schedule, tuple(results), tuple(timeline), tuple(sorted(not_modelled)))
+    return f"{engine}@{version}"
 
 
 def _clusters(steps: tuple[Played, ...]) -> Iterator[tuple[int, list[Played]]]:
@@ -151,6 +155,7 @@ def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str)
         warnings=(*ended.warnings, *_unrest(cluster)),
         waits_for=ended.stuck.waits_for if ended.stuck else (),
         lacking=ended.stuck.lacking if ended.stuck else (),
+        operations=ended.operations,
         again=again,
     )
 
@@ -184,6 +189,8 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
 
 def _act(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Ended:
     step = played.step
+    if played.app is not None and plan.argocd is not None:
+        return play(_of_argocd(played, played.app, plan.argocd, cluster.recorder.step), InProcess(cluster, engine))
     if engine == helm.NAME and plan.helm and step.action in hooks.EVENTS_OF:
         with Server(cluster, actor=engine) as server:
             return helmprocess.act(
@@ -208,41 +215,13 @@ def _act(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Ended:
             )
     script = kubectl.apply if step.action == "apply" else kubectl.delete
     actor = kubectl.NAME if engine == kubectl.NAME else SOMEONE
-    return play(script(played.objects, played.namespace), _InProcess(cluster, actor))
+    return play(script(played.objects, played.namespace), InProcess(cluster, actor))
 
 
-class _InProcess:
-    """The embedded cluster as `engines.script.Client`: no socket between."""
-
-    def __init__(self, cluster: Cluster, actor: str) -> None:
-        self._cluster = cluster
-        self._actor = actor
-
-    def do(self, command: Command) -> Answer:
-        kind = self._cluster.discovery.of_kind(
-            group_of(command.api_version), command.kind, version_of(command.api_version)
-        )
-        if kind is None:
-            return Answer(404, served=False)
-        verb, patch_type = REQUESTS[command.verb]
-        request = Request(
-            verb=verb,
-            group=kind.group,
-            version=kind.version,
-            plural=kind.plural,
-            namespace=command.namespace if kind.namespaced else "",
-            name="" if verb == "create" else command.name,
-            body=command.body,
-            patch_type=patch_type,
-            field_manager=command.field_manager,
-            force=command.force,
-            dry_run=command.dry_run,
-            propagation=command.propagation,
-            actor=self._actor,
-        )
-        reply = self._cluster.request(request)
-        refused = reply.code >= 400
-        return Answer(reply.code, {} if refused else reply.body, reply.body["message"] if refused else "")
+def _of_argocd(played: Played, app: argocd.App, settings: argocd.Settings, index: int) -> Script:
+    if played.step.action == "delete":
+        return argocd.delete(app, settings)
+    return argocd.sync(app, settings, argocd.requested(app, started=FIRST_SYNC_SECONDS + index * SYNC_SECONDS))
 
 
 class _Embedded:
@@ -345,17 +324,21 @@ def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Ite
     action, release = plan.steps[index].step.action, plan.case.releases[index]
     if ended.outcome != "ok" or release is None:
         return ()
+    if plan.argocd is not None:
+        tasks = (task for operation in ended.operations for task in operation.tasks if not task.hook)
+        return (task.object for task in tasks if task.status == "Synced" and task.object not in after)
     return (ref for ref in helm.expected(release, action) if ref not in after)
 
 
 def _orphans(cluster: Cluster, plan: Plan, played: Played, after: dict[Ref, str]) -> Iterable[Ref]:
-    """What Helm made for a release and leaves behind when it goes."""
-    if played.step.action != "uninstall":
+    """What the engine made for a release and leaves behind when it goes."""
+    engine = argocd.NAME if played.app is not None else helm.NAME
+    if played.step.action != ("delete" if engine == argocd.NAME else "uninstall"):
         return ()
     release = played.release_name, played.namespace
     own = {i for i, other in enumerate(plan.steps) if (other.release_name, other.namespace) == release}
-    by_helm = (event for event in cluster.timeline() if event.effect == "created" and event.actor == "helm")
-    made = {event.object for event in by_helm if event.step < 0 or event.step in own}
+    by_engine = (event for event in cluster.timeline() if event.effect == "created" and event.actor == engine)
+    made = {event.object for event in by_engine if event.step < 0 or event.step in own}
     return (ref for ref in after if ref in made)
 
 

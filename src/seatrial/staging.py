@@ -13,15 +13,17 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.applications import app_of, as_argocd_renders
 from seatrial.case import Release
 from seatrial.cluster.discovery import Discovery
+from seatrial.engines import argocd
 from seatrial.errors import CannotContinue
 from seatrial.history import History
-from seatrial.kinds.catalogue import CATALOGUE
+from seatrial.kinds.catalogue import CATALOGUE, Entry
 from seatrial.past import Past
 from seatrial.rehearsal import Played
 from seatrial.resource import Body
-from seatrial.sources import git
+from seatrial.sources import git, kind_of
 from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own_values
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.rendering import render
@@ -90,6 +92,8 @@ class Setting(Struct, frozen=True):
     assumed: tuple[Body, ...] = ()
     """Objects that the user says are in the cluster."""
     history: History | None = None
+    argocd: argocd.Settings | None = None
+    """How Argo CD is set up, where it is the engine."""
 
 
 def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Release | None]]:
@@ -100,6 +104,8 @@ def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Re
             past = Past(None)
         if step.action in RENDERED:
             yield _rendered(step, setting, past)
+        elif setting.argocd is not None and (step.action == "sync" or _is_application(step, setting)):
+            yield _synced(step, setting)
         elif step.action in ("apply", "delete"):
             yield _others(step, setting)
         else:
@@ -118,13 +124,11 @@ def _flat(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release]:
-    opened, flags = setting.opened, setting.values
+    opened = setting.opened
     chart = opened.chart(step.source)
     namespace = step.namespace or setting.namespace
     name = step.release or setting.release or chart.name
-    files = (*map(opened.path, step.values), *flags.files)
-    given = merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
-    given = merged(opened.case_values(setting.case), given)
+    given = _given(step, setting)
     if not given and setting.history:
         given = setting.history.current.release.values  # Helm keeps them, and who installs again gives them again.
     values, defaults = past.values(name, namespace, given, step)
@@ -139,6 +143,41 @@ def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release
     )
     past.deploy(release, own_values(chart) if defaults is None else defaults)
     return Played(step, name, namespace, chart.load, given, archive=chart.archive), release
+
+
+def _given(step: Step, setting: Setting) -> Body:
+    """The values of a step: its case's, those beside it, and the user's."""
+    opened, flags = setting.opened, setting.values
+    files = (*map(opened.path, step.values), *flags.files)
+    given = merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
+    return merged(opened.case_values(setting.case), given)
+
+
+def _is_application(step: Step, setting: Setting) -> bool:
+    """Whether `delete` speaks of the Application, and not of an object in the cluster."""
+    return step.action == "delete" and bool(step.source) and _kind_named(step.source) is None
+
+
+def _synced(step: Step, setting: Setting) -> tuple[Played, Release]:
+    """A chart or manifests as the source of one Application, rendered as Argo CD does: always for an install."""
+    opened, namespace = setting.opened, step.namespace or setting.namespace
+    path = opened.path(step.source)
+    if git.is_ref(path) or kind_of(path) == "chart":
+        chart = opened.chart(step.source)
+        name = step.release or setting.release or chart.name
+        rendered = opened.render(
+            chart,
+            _given(step, setting),
+            release=name,
+            namespace=namespace,
+            kube_version=f"v{setting.kube_version}.0",
+            api_versions=setting.api_versions,
+        )
+        release = as_argocd_renders(rendered)
+    else:
+        name = step.release or setting.release or PurePath(path).stem or "app"
+        release = read_manifests(path, namespace=namespace, release=name)
+    return Played(step, name, namespace, app=app_of(release)), release
 
 
 def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:
@@ -162,13 +201,12 @@ def _without_chart(step: Step, setting: Setting, past: Past) -> tuple[Played, Re
 def _deleted(step: Step, setting: Setting) -> Iterator[Body]:
     """What `delete` names: an object `Kind/namespace/name`, or a file of objects."""
     parts = step.source.split("/")
-    kinds = [entry for entry in CATALOGUE.values() if entry.kind == parts[0]]
-    if not kinds:
+    entry = _kind_named(step.source)
+    if entry is None:
         path = setting.opened.path(step.source)
         release = read_manifests(path, namespace=step.namespace or setting.namespace)
         yield from (resource.body for resource in release.resources)
         return
-    entry = kinds[0]
     if len(parts) != (3 if entry.namespaced else 2):
         shape = "Kind/namespace/name" if entry.namespaced else "Kind/name"
         raise CannotContinue(f"delete {step.source}: a {entry.kind} is named {shape}")
@@ -177,3 +215,8 @@ def _deleted(step: Step, setting: Setting) -> Iterator[Body]:
         raise CannotContinue(f"delete {step.source}: Kubernetes {setting.kube_version} serves no {entry.kind}")
     meta = {"name": parts[-1], "namespace": parts[1]} if entry.namespaced else {"name": parts[-1]}
     yield {"apiVersion": kind.api_version, "kind": entry.kind, "metadata": meta}
+
+
+def _kind_named(source: str) -> Entry | None:
+    """The kind of the object that is named so, if one is."""
+    return next((entry for entry in CATALOGUE.values() if entry.kind == source.split("/")[0]), None)

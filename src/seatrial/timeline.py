@@ -36,6 +36,55 @@ class Event(Struct, frozen=True):
     after: Body | None = None
 
 
+OperationPhase = Literal["Running", "Succeeded", "Failed", "Error"]
+
+
+class SyncTask(Struct, frozen=True):
+    """One object in one phase of an Argo CD sync, and how far it came."""
+
+    object: Ref
+    phase: str
+    """PreSync, Sync, PostSync, SyncFail."""
+    wave: int
+    """The one it ran in, or would have: not always the one that is written on it."""
+    hook: bool = False
+    prune: bool = False
+    status: str = ""
+    """Synced, SyncFailed, Pruned, PruneSkipped; empty where it was never reached."""
+    state: str = ""
+    """Running, Succeeded, Failed, Error; empty while it is pending."""
+    message: str = ""
+    waited: bool = False
+    """Whether anything was waited for after its wave: what the last wave holds is not."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.phase, self.wave
+
+
+class Operation(Struct, frozen=True):
+    """One sync operation of Argo CD, as its Application would show it in `status.operationState`."""
+
+    app: str
+    phase: OperationPhase
+    """`Running` is one that never ends."""
+    message: str
+    """Argo CD's own words, exactly."""
+    tasks: tuple[SyncTask, ...] = ()
+    """In the order in which they run."""
+    waits_for: tuple[Ref, ...] = ()
+    conditions: tuple[str, ...] = ()
+    """What the Application shows beside: `ExcludedResourceWarning: ...`."""
+    attempts: int = 1
+    hooks_deleted: tuple[Ref, ...] = ()
+    automated: bool = False
+
+    def never_ran(self) -> tuple[tuple[str, int], ...]:
+        """The phases and waves that were not reached; hooks for failures are not missed."""
+        places = (task.place for task in self.tasks if not task.status and task.phase != "SyncFail")
+        return tuple(dict.fromkeys(places))
+
+
 class StepResult(Struct, frozen=True):
     """How one step of a trial ended, and what it did to the objects that people wrote."""
 
@@ -60,6 +109,8 @@ class StepResult(Struct, frozen=True):
     """For a hang: the objects that the engine would wait for until its timeout."""
     lacking: tuple[Ref, ...] = ()
     """For a hang: what those objects, and what they own, looked for and did not find."""
+    operations: tuple[Operation, ...] = ()
+    """Of Argo CD: one for each Application that was synced, in the order in which they ended."""
     again: Outcome | None = None
     """How it ended when it was tried again as it is, which only a race lets end otherwise."""
 

@@ -111,8 +111,8 @@ def default_steps(source: str, old: str, *, engine: str) -> tuple[Step, ...]:
     first, again, last = _FIRST_AGAIN_LAST.get(engine, ("sync", "sync", "delete"))
     leave = Step(last, "" if engine == "helm" else source)
     if not old:
-        # Who applies manifests seldom deletes by them; Helm's uninstall has hooks, orphans and kept objects.
-        return (Step(first, source), Step(again, source), *((leave,) if engine == "helm" else ()))
+        # Who applies manifests seldom deletes by them; Helm and Argo CD have hooks, orphans and kept objects there.
+        return (Step(first, source), Step(again, source), *((leave,) if engine in ("helm", "argocd") else ()))
     back = Step("rollback", revision=1) if engine == "helm" else Step(again, old)
     return (Step(first, old), Step(again, source), Step(again, source), back, leave, Step(first, source))
 

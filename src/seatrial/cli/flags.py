@@ -44,7 +44,7 @@ class Release:
     """The previous revision: a chart, git:REF[:FOLDER], or a deployed release (its Secrets, helm get all, rendered
     YAML; FILE@REVISION). Install OLD, upgrade to the input and again, roll back, uninstall, install."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
-    """Who deploys: helm, kubectl; may be repeated. Without it, what the input implies."""
+    """Who deploys: helm, kubectl, argocd; may be repeated. Without it, what the input implies."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
     """A helm (3 or later) to rehearse with, in the place of the Helm 4 that is built in."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""

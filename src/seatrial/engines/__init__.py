@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from seatrial.resource import Body, Ref
-from seatrial.timeline import Outcome
+from seatrial.timeline import Operation, Outcome
 
 
 class Api(Protocol):
@@ -56,3 +56,5 @@ class Ended(Struct, frozen=True):
     error: str = ""
     warnings: tuple[str, ...] = ()
     stuck: Stuck | None = None
+    operations: tuple[Operation, ...] = ()
+    """What an engine that keeps state of its own says of each thing it was at."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from seatrial.engines import Ended
-from seatrial.engines.script import Answer, Command, Script, Verb
+from seatrial.engines.script import Answer, Command, Part, Script, Verb
 from seatrial.resource import Body, annotations_of, group_of, metadata, name_of
 
 NAME = "kubectl"
@@ -24,17 +24,21 @@ def apply(objects: Iterable[Body], namespace: str) -> Script:
     """Apply objects in the order they were written; what fails does not stop the rest."""
     errors = []
     for body in objects:
-        live = yield _about(body, namespace, "get")
-        if live.served and live.code == 404:
-            answer = yield _about(body, namespace, "create", _remembering(body))
-        elif live.code == 200:
-            verb: Verb = "strategic" if is_builtin(body) else "merge"
-            answer = yield _about(body, namespace, verb, _patch(live.body, _remembering(body)))
-        else:
-            answer = live
+        _, answer = yield from applied(body, namespace)
         if answer.message or not answer.served:
             errors.append(_complaint(body, namespace, answer))
     return Ended("failed", "\n".join(errors)) if errors else Ended("ok")
+
+
+def applied(body: Body, namespace: str, manager: str = MANAGER) -> Part[tuple[Verb, Answer]]:
+    """Apply one object: make it where it is not there, and else patch it; which of the two, and what came of it."""
+    live = yield _about(body, namespace, "get")
+    if live.served and live.code == 404:
+        return "create", (yield _about(body, namespace, "create", _remembering(body), manager))
+    if live.code != 200:
+        return "get", live
+    verb: Verb = "strategic" if is_builtin(body) else "merge"
+    return verb, (yield _about(body, namespace, verb, _patch(live.body, _remembering(body)), manager))
 
 
 def delete(objects: Iterable[Body], namespace: str) -> Script:
@@ -53,9 +57,9 @@ def is_builtin(body: Body) -> bool:
     return "." not in group or group.endswith(".k8s.io")
 
 
-def _about(body: Body, namespace: str, verb: Verb, sent: Body | None = None) -> Command:
+def _about(body: Body, namespace: str, verb: Verb, sent: Body | None = None, manager: str = MANAGER) -> Command:
     own = str(metadata(body).get("namespace") or namespace)
-    return Command(verb, str(body.get("apiVersion", "")), str(body.get("kind", "")), own, name_of(body), sent, MANAGER)
+    return Command(verb, str(body.get("apiVersion", "")), str(body.get("kind", "")), own, name_of(body), sent, manager)
 
 
 def _remembering(body: Body) -> Body:

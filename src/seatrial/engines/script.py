@@ -1,20 +1,24 @@
-"""Engines as scripts: a generator says commands and is sent answers. One driver plays them on any cluster."""
+"""Engines as scripts: a generator says what it does and is sent answers. One driver plays them on any cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from seatrial.engines import Ended
-from seatrial.resource import Body
+from seatrial.engines import Ended, Stuck
+from seatrial.resource import Body, Ref
+from seatrial.timeline import Effect
 
-Verb = Literal["get", "list", "create", "apply", "strategic", "merge", "update", "delete"]
+Verb = Literal["get", "list", "create", "apply", "strategic", "merge", "update", "delete", "discover"]
 
 
 class Command(Struct, frozen=True):
-    """One request, as a client that knows kinds rather than paths would say it."""
+    """One request, as a client that knows kinds rather than paths would say it.
+
+    `discover` asks whether a kind is served. Its answer holds whether it is `namespaced`, and its `versions`.
+    """
 
     verb: Verb
     api_version: str
@@ -28,6 +32,28 @@ class Command(Struct, frozen=True):
     propagation: str = ""
 
 
+class Survey(Struct, frozen=True):
+    """Look at everything there is, as who watches all kinds does; the answer holds `items`."""
+
+
+class Pause(Struct, frozen=True):
+    """Leave a moment to others; the answer's code is 200 where they use it, and 204 where nobody is so fast."""
+
+
+class Wait(Struct, frozen=True):
+    """Wait for these objects until anything changes; the answer is `stuck` where nothing ever will."""
+
+    refs: tuple[Ref, ...]
+
+
+class Say(Struct, frozen=True):
+    """Put something on record that no request shows."""
+
+    object: Ref
+    words: str
+    effect: Effect = "said"
+
+
 class Answer(Struct, frozen=True):
     """What came back; `message` is the API server's refusal, empty where it was done."""
 
@@ -36,24 +62,29 @@ class Answer(Struct, frozen=True):
     message: str = ""
     served: bool = True
     """Whether the API has such a kind at all."""
+    stuck: Stuck | None = None
 
 
-Script = Generator[Command, Answer, Ended]
+T = TypeVar("T")
+Line = Command | Survey | Pause | Wait | Say
+Part = Generator[Line, Answer, T]
+"""A piece of a script, and what it finds out."""
+Script = Part[Ended]
 
 
 class Client(Protocol):
     """Whoever carries commands to a cluster: the embedded one, or a live one."""
 
-    def do(self, command: Command) -> Answer: ...
+    def do(self, line: Line) -> Answer: ...
 
 
 def play(script: Script, client: Client) -> Ended:
-    """Carry a script's commands to a cluster until it ends."""
+    """Carry a script's lines to a cluster until it ends."""
     answer: Answer | None = None
     try:
         while True:
-            command = next(script) if answer is None else script.send(answer)
-            answer = client.do(command)
+            line = next(script) if answer is None else script.send(answer)
+            answer = client.do(line)
     except StopIteration as ended:
         result: Ended = ended.value
         return result

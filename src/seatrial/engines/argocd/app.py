@@ -1,0 +1,92 @@
+"""What Argo CD is asked to sync, and how it is set up. Data only; nobody here reads files or speaks to a cluster."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from seatrial.readiness.argocd import Scripts
+from seatrial.resource import Body, Ref
+
+GROUP = "argoproj.io"
+API_VERSION = f"{GROUP}/v1alpha1"
+HOME = "argocd"
+"""The namespace that Argo CD itself is usually installed into."""
+CASCADE = "resources-finalizer.argocd.argoproj.io"
+AUTOMATED_RETRIES = 5
+"""Of an automated sync that says nothing else: `autoSync` in controller/appcontroller.go."""
+
+
+class Target(Struct, frozen=True):
+    """An object that the source of an Application says should be there."""
+
+    ref: Ref
+    body: Body
+
+
+class App(Struct, frozen=True):
+    """One Application, with its source rendered."""
+
+    name: str
+    destination: str
+    """The namespace of objects that name none."""
+    targets: tuple[Target, ...] = ()
+    namespace: str = HOME
+    options: tuple[str, ...] = ()
+    """`spec.syncPolicy.syncOptions`."""
+    automated: bool = False
+    prune: bool = False
+    self_heal: bool = False
+    allow_empty: bool = False
+    retries: int | None = None
+    revision: str = ""
+    finalizers: tuple[str, ...] = (CASCADE,)
+    namespace_metadata: Body | None = None
+    """`managedNamespaceMetadata`."""
+    ignore_differences: tuple[Body, ...] = ()
+    error: str = ""
+    """Why its source could not be rendered, in Argo CD's words."""
+
+    @property
+    def ref(self) -> Ref:
+        return Ref("Application", self.namespace, self.name, GROUP)
+
+    @property
+    def instance(self) -> str:
+        """The name by which its objects are tracked."""
+        return self.name if self.namespace == HOME else f"{self.namespace}_{self.name}"
+
+
+class Filter(Struct, frozen=True):
+    """An entry of `resource.exclusions` or `resource.inclusions`; what is empty is any."""
+
+    groups: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+
+class Settings(Struct, frozen=True):
+    """`argocd-cm`, or what an operator makes of its `ArgoCD` resource."""
+
+    version: tuple[int, int]
+    scripts: Scripts = {}
+    exclusions: tuple[Filter, ...] = ()
+    inclusions: tuple[Filter, ...] = ()
+    tracking: str = ""
+    """annotation, label or annotation+label; empty is the version's own."""
+    label: str = "app.kubernetes.io/instance"
+    ignore_differences: tuple[Body, ...] = ()
+
+
+class Asked(Struct, frozen=True):
+    """What one sync operation is asked to do, beside what its Application says."""
+
+    prune: bool = False
+    selected: tuple[Ref, ...] = ()
+    """Only these; hooks are skipped then."""
+    skips_hooks: bool = False
+    force: bool = False
+    dry_run: bool = False
+    options: tuple[str, ...] = ()
+    retries: int = 0
+    automated: bool = False
+    started: int = 0
+    """When, in seconds; part of the names of hooks that have none of their own."""

@@ -1,0 +1,391 @@
+"""One sync operation of Argo CD, step by step as its controller takes them: each applies at most one wave, then looks.
+
+Upstream: `Sync`, `runTasks` and `executeSyncFailPhase` in gitops-engine/pkg/sync/sync_context.go, Argo CD 3.5, with the
+switches of `versions`. The results of tasks are all that is kept from one step to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Literal
+
+from msgspec.structs import replace
+
+from seatrial.argocdhooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
+from seatrial.engines import Stuck
+from seatrial.engines.argocd import applying, messages, overdue, validity, versions
+from seatrial.engines.argocd.app import App, Asked, Settings, Target
+from seatrial.engines.argocd.comparing import is_modified, respecting
+from seatrial.engines.argocd.results import PENDING, Result, judged
+from seatrial.engines.argocd.tasks import Task, build, is_multi_step, live_ref, with_namespace
+from seatrial.engines.argocd.tracking import managed, wanted
+from seatrial.engines.script import Command, Part, Pause, Say, Survey, Wait
+from seatrial.readiness.argocd import health
+from seatrial.resource import Body, Ref, metadata
+from seatrial.timeline import Operation, OperationPhase, SyncTask
+
+STEPS_MAX = 2_000
+COMPLETED = ("Succeeded", "Failed", "Error")
+
+Ran = Literal["successful", "pending", "failed"]
+
+
+class Sync:
+    """One attempt at a sync operation, while it runs."""
+
+    def __init__(self, app: App, settings: Settings, asked: Asked) -> None:
+        self.app, self.settings = app, settings
+        self.asked = replace(asked, options=(*app.options, *asked.options))
+        self.phase: OperationPhase = "Running"
+        self.message = ""
+        self.stuck: Stuck | None = None
+        targets, self.conditions = wanted(app, settings)
+        self._targets = [with_namespace(target, app) for target in targets]
+        self._results: dict[tuple[Ref, str], Result] = {}
+        self._live: dict[Ref, Body | None] = {}
+        self._home: Body | None = None
+        self._unmodified: set[Ref] = set()
+        self._late: set[Ref] = set()
+        self._waited: set[tuple[str, int]] = set()
+        self._waits_for: list[Task] = []
+        self._deleted: list[Ref] = []
+        self._tasks: list[Task] = []
+        self._seen: dict[tuple[Ref, str], Task] = {}
+
+    def run(self) -> Part[Operation]:
+        """Step until the operation has ended, or never will."""
+        if self.app.error:
+            self._ends("Error", self.app.error)
+            return self.operation()
+        yield from self._look_around()
+        before: object = None
+        for _ in range(STEPS_MAX):
+            yield from self._step()
+            if self.phase != "Running":
+                break
+            answer = yield Wait(tuple(task.ref for task in self._waits_for))
+            yield from self._look_again()
+            now = self._memory()
+            if answer.stuck and now == before and not (yield from self._time_passes()):
+                self.stuck = answer.stuck
+                break
+            before = now
+        yield Say(self.app.ref, self.message, "waiting" if self.phase == "Running" else "said")
+        return self.operation()
+
+    def operation(self) -> Operation:
+        """How it stands, for the record."""
+        return Operation(
+            app=self.app.name,
+            phase=self.phase,
+            message=self.message,
+            tasks=tuple(self._told(task) for task in self._seen.values()),
+            waits_for=tuple(task.ref for task in self._waits_for) if self.phase == "Running" else (),
+            conditions=tuple(self.conditions),
+            hooks_deleted=tuple(self._deleted),
+            automated=self.asked.automated,
+        )
+
+    def _told(self, task: Task) -> SyncTask:
+        result = self._state(task)
+        waited = task.place in self._waited
+        return SyncTask(
+            task.ref,
+            task.phase,
+            task.wave,
+            task.is_hook,
+            task.is_prune,
+            result.status,
+            result.state,
+            result.message,
+            waited,
+        )
+
+    def _state(self, task: Task) -> Result:
+        return self._results.get(task.key, PENDING)
+
+    def _set(self, task: Task, status: str, state: str, message: str = "") -> None:
+        self._results[task.key] = Result(status, state, message or self._state(task).message)
+
+    def _ends(self, phase: OperationPhase, message: str) -> None:
+        self.phase, self.message = phase, message
+
+    def _runs(self, tasks: Iterable[Task], *, deletion: bool = False) -> None:
+        """The operation goes on, waiting for these."""
+        self._waits_for = list(tasks)
+        if self._waits_for:
+            self.message = messages.waiting(self._waits_for, self.settings.version, deletion=deletion)
+            self._waited.update(task.place for task in self._waits_for)
+
+    def _look_around(self) -> Part[None]:
+        """What is tracked to the application, and what has the name of something it wants."""
+        found = yield Survey()
+        everything: dict[Ref, Body] = {live_ref(body): body for body in found.body["items"]}
+        self._live = {live_ref(body): body for body in managed(everything.values(), self.app, self.settings)}
+        self._home = everything.get(Ref("Namespace", "", self.app.destination))
+        hooks = build(self.app, self.settings, self.asked, self._targets, {}, self._home)
+        for ref in (*(target.ref for target in self._targets), *(task.ref for task in hooks)):
+            if ref in everything:
+                self._live[ref] = everything[ref]
+        if "RespectIgnoreDifferences=true" in self.asked.options:
+            self._targets = [respecting(t, self._live.get(t.ref), self.app, self.settings) for t in self._targets]
+        if "ApplyOutOfSyncOnly=true" in self.asked.options:
+            self._unmodified = {target.ref for target in self._targets if self._is_unmodified(target)}
+        self._build()
+
+    def _is_unmodified(self, target: Target) -> bool:
+        live = self._live.get(target.ref)
+        return live is not None and not is_modified(target, live, self.app, self.settings)
+
+    def _build(self) -> None:
+        """The tasks as they are now. What was pruned and is gone has none any more, and stays on record."""
+        skipped = {task.key for task in self._tasks if task.skip_dry_run}
+        built = build(self.app, self.settings, self.asked, self._targets, self._live, self._home)
+        self._tasks = [replace(task, skip_dry_run=True) if task.key in skipped else task for task in built]
+        known = {task.key: task for task in self._tasks}
+        ran = {key: task for key, task in self._seen.items() if self._results.get(key, PENDING).status}
+        self._seen = {**{key: task for key, task in ran.items() if key not in known}, **known, **ran}
+
+    def _look_again(self, also: Iterable[Task] = ()) -> Part[None]:
+        """What may have changed: what runs, what was pruned, what is waited for, and `also`."""
+        running = [t for t in self._tasks if self._state(t).state == "Running" or self._state(t).status == "Pruned"]
+        for task in {task.ref: task for task in (*running, *self._waits_for, *also)}.values():
+            answer = yield _get(task)
+            body = answer.body if answer.code == 200 else None
+            self._live[task.ref] = overdue.late(body) if body is not None and task.ref in self._late else body
+        self._build()
+        waited = {task.key for task in self._waits_for}
+        self._waits_for = [task for task in self._tasks if task.key in waited]
+
+    def _memory(self) -> object:
+        """All that the next step depends on."""
+        seen = {task.ref: metadata(task.live).get("resourceVersion") for task in self._waits_for if task.live}
+        return dict(self._results), seen
+
+    def _time_passes(self) -> Part[bool]:
+        """Nothing moves any more: whether a deadline is met that changes what is waited for."""
+        late = [
+            (task, seconds)
+            for task in self._waits_for
+            if task.live is not None
+            and task.ref not in self._late
+            and (seconds := overdue.deadline_seconds(task.live)) is not None
+        ]
+        for task, seconds in late:
+            self._late.add(task.ref)
+            yield Say(task.ref, f"nothing happens for {seconds} seconds: its deadline has passed")
+        yield from self._look_again()
+        return bool(late)
+
+    def _step(self) -> Part[None]:
+        """One pass of the controller."""
+        if not (yield from self._are_valid()):
+            reasons = (self._state(task).message for task in self._tasks if self._state(task).status == "SyncFailed")
+            self._ends("Failed", messages.invalid(reasons, self.settings.version))
+            return
+        if not self._results and not (yield from self._passes_dry_run()):
+            return
+        for task in self._tasks:
+            if self._state(task).state == "Running" and task.live is not None:
+                verdict = health(task.live, self.settings.scripts, self.settings.version)
+                self._results[task.key] = judged(task, self._state(task), verdict)
+        many = is_multi_step(self._tasks)
+        running = [t for t in self._tasks if self._state(t).state == "Running" and (many or t.is_hook)]
+        if running:
+            yield from self._note_missing(running)
+            self._runs(running)
+            return
+        leaving = [t for t in self._tasks if self._state(t).status == "Pruned" and _is_leaving(t.live)]
+        if leaving and versions.has(self.settings.version, "prunes in reversed waves and waits for what it pruned"):
+            self._runs(leaving, deletion=True)
+            return
+        yield from self._let_go([t for t in self._tasks if t.is_hook and self._state(t).state in COMPLETED])
+        fails = [task for task in self._tasks if task.phase == "SyncFail"]
+        tasks = [task for task in self._tasks if task.phase != "SyncFail"]
+        if any(self._state(task).state in ("Failed", "Error") for task in tasks):
+            yield from self._delete_hooks(FAILED)
+            yield from self._fail(fails, self._refused(tasks), messages.UNSUCCESSFUL)
+            return
+        pending = [task for task in self._out_of_sync(tasks) if not self._state(task).state]
+        if not pending:
+            yield from self._delete_hooks(SUCCEEDED)
+            self._ends("Succeeded", messages.NO_MORE)
+            return
+        yield from self._wave(pending, fails)
+
+    def _wave(self, pending: list[Task], fails: list[Task]) -> Part[None]:
+        """Run the first phase and wave of what is pending."""
+        place = pending[0].place
+        batch = [task for task in pending if task.place == place]
+        rest = [task for task in pending if task.place != place]
+        yield from self._look_again(batch)
+        batch = [replace(task, live=self._live.get(task.ref)) for task in batch]
+        yield Say(self.app.ref, f"runs {place[0]} wave {place[1]}")
+        ran = yield from self._run_tasks(batch)
+        if ran != "failed" and rest:
+            yield Pause()  # ARGOCD_SYNC_WAVE_DELAY, 2 seconds, after every wave but the last
+        match ran:
+            case "failed":
+                yield from self._wave_failed(batch, fails)
+            case "pending":
+                unconfirmed = [task for task in batch if self._needs_confirmation(task)]
+                self._runs(
+                    [t for t in batch if self._goes_first(t) or (t.is_prune and not self._state(t).state)],
+                    deletion=True,
+                )
+                if unconfirmed:
+                    self.message = messages.confirmation(unconfirmed, self.settings.version)
+            case "successful" if not rest and not any(task.is_hook for task in batch):
+                # Whatever becomes of it: nobody looks at the last wave.
+                yield from self._delete_hooks(SUCCEEDED)
+                self._ends("Succeeded", messages.ALL_RUN)
+            case "successful":
+                self._runs(batch)
+
+    def _wave_failed(self, batch: list[Task], fails: list[Task]) -> Part[None]:
+        running = [task for task in batch if self._state(task).state == "Running"]
+        refused = self._refused(batch)
+        if not running or not versions.has(self.settings.version, "waits for siblings of a failed apply"):
+            if (yield from self._fail(fails, refused, messages.APPLY_FAILED)):
+                yield from self._delete_hooks(FAILED)
+            return
+        if fails and not (yield from self._fail(fails, refused, messages.APPLY_FAILED)):
+            running += fails
+        self.phase = "Running"
+        self._runs(running)
+
+    def _fail(self, fails: list[Task], refused: list[Task], message: str) -> Part[bool]:
+        """Fail, or first run the hooks for that and wait for them; whether it is over."""
+        words = messages.because(message, (self._state(task).message for task in refused))
+        if all(self._state(task).state in COMPLETED for task in fails):
+            failed = self._refused(fails)
+            if failed:
+                told = messages.because(messages.FAIL_HOOKS_FAILED, (self._state(t).message for t in failed))
+                words = f"{words}\n{told}"
+            self._ends("Failed", words)
+            return True
+        pending = [task for task in fails if not self._state(task).state]
+        yield from self._look_again(pending)
+        yield Say(self.app.ref, "runs SyncFail")
+        yield from self._run_tasks([replace(task, live=self._live.get(task.ref)) for task in pending])
+        self._runs(pending)
+        return False
+
+    def _refused(self, tasks: Iterable[Task]) -> list[Task]:
+        return [task for task in tasks if self._state(task).status == "SyncFailed"]
+
+    def _are_valid(self) -> Part[bool]:
+        checked = yield from validity.checked(self._tasks, self._targets, self.asked, self.settings)
+        self._tasks = [one.task for one in checked]
+        for one in checked:
+            if one.refusal:
+                self._set(one.task, "SyncFailed", "", one.refusal)
+        return not any(one.refusal for one in checked)
+
+    def _passes_dry_run(self) -> Part[bool]:
+        """The dry run of all phases and waves at once, after the namespace was made: kubectl's client sees little."""
+        tasks = self._tasks
+        if versions.has(self.settings.version, "namespace before the dry run"):
+            home = Ref("Namespace", "", self.app.destination)
+            first = next((t for t in tasks if t.ref == home and t.live is None and not t.is_prune), None)
+            if first is not None and (yield from self._run_tasks([first])) == "failed":
+                yield from self._fail([], [first], messages.NAMESPACE_FAILED)
+                return False
+            tasks = [task for task in tasks if task is not first]
+        for task in self._out_of_sync(tasks):
+            if not task.is_prune and not task.skip_dry_run and (done := applying.dry_run(task)).refused:
+                self._set(task, "SyncFailed", "Failed", done.message)
+        if self._refused(tasks):
+            self._ends("Failed", messages.DRY_RUN_FAILED)
+            return False
+        return True
+
+    def _out_of_sync(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """`ApplyOutOfSyncOnly`: but for plain objects that are as they should be."""
+        return (t for t in tasks if t.is_hook or t.is_prune or t.ref not in self._unmodified)
+
+    def _note_missing(self, running: list[Task]) -> Part[None]:
+        if not versions.has(self.settings.version, "missing objects are errors"):
+            return
+        for task in running:
+            if task.live is None and (yield _get(task)).code == 404:
+                self._set(task, "SyncFailed", "Error", f"Resource {task} is missing, it might have been deleted")
+
+    def _goes_first(self, task: Task) -> bool:
+        """Whether a hook's old self is deleted before it is made."""
+        return task.live is not None and not self._state(task).state and task.goes(BEFORE_CREATION)
+
+    def _needs_confirmation(self, task: Task) -> bool:
+        asked_for = task.is_prune and versions.has(self.settings.version, "Prune=confirm")
+        return asked_for and applying.prune_option(task, self.asked, self.settings) == "confirm"
+
+    def _run_tasks(self, tasks: list[Task]) -> Part[Ran]:
+        """Prune, delete the old selves of hooks, then create; each only when nothing before it failed or waits."""
+        if versions.has(self.settings.version, "strips stale hook finalizers"):
+            yield from self._let_go([t for t in tasks if t.is_hook and not self._state(t).state])
+        if any(self._needs_confirmation(task) for task in tasks):
+            return "pending"
+        if not (yield from self._prune([task for task in tasks if task.is_prune])):
+            return "failed"
+        old = [task for task in tasks if self._goes_first(task)]
+        for task in old:
+            answer = yield applying.delete(task, self.asked)
+            if answer.message and answer.code != 404:
+                self._set(task, self._state(task).status, "Error", f"failed to delete resource: {answer.message}")
+                return "failed"
+            self._deleted.append(task.ref)
+        if old:
+            return "pending"
+        return (yield from self._create([task for task in tasks if not task.is_prune]))
+
+    def _prune(self, tasks: list[Task]) -> Part[bool]:
+        well = True
+        for task in tasks:
+            done = yield from applying.prune(task, self.asked, self.settings)
+            if done is None:
+                why = "ignored (no prune)" if self.asked.prune else "ignored (requires pruning)"
+                self._set(task, "PruneSkipped", "Succeeded", why)
+            elif done.refused:
+                self._set(task, "SyncFailed", "Failed", done.message)
+                well = False
+            else:
+                self._set(task, "Pruned", "Succeeded", done.message)
+        return well
+
+    def _create(self, tasks: list[Task]) -> Part[Ran]:
+        """In order, one run of equal kinds after the other; what fails does not stop the rest of the wave."""
+        ran: Ran = "successful"
+        for _, run in groupby(tasks, lambda task: task.ref.kind):
+            for task in run:
+                done = yield from applying.apply(task, self.asked, self.settings)
+                if done.refused:
+                    ran = "failed"
+                    self._set(task, "SyncFailed", "Failed", done.message)
+                else:
+                    self._set(task, "Synced", "Running", done.message)
+        return ran
+
+    def _let_go(self, hooks: Iterable[Task]) -> Part[None]:
+        """Take Argo CD's finalizer off hooks."""
+        for task in hooks:
+            finalizers = metadata(task.live).get("finalizers") or () if task.live is not None else ()
+            if FINALIZER in finalizers:
+                left = [word for word in finalizers if word != FINALIZER]
+                yield replace(_get(task), verb="merge", body={"metadata": {"finalizers": left or None}})
+
+    def _delete_hooks(self, policy: str) -> Part[None]:
+        """At the end of the whole operation, whatever became of the hook itself."""
+        going = [t for t in self._tasks if t.goes(policy) and t.live is not None]
+        for task in going:
+            if self._state(task).state != "Running":
+                yield applying.delete(task, self.asked)
+                self._deleted.append(task.ref)
+
+
+def _get(task: Task) -> Command:
+    return Command("get", str(task.body["apiVersion"]), task.ref.kind, task.ref.namespace, task.ref.name)
+
+
+def _is_leaving(live: Body | None) -> bool:
+    return live is not None and bool(metadata(live).get("deletionTimestamp"))

@@ -1,0 +1,40 @@
+"""What is known of one task of a sync, and what the health of its object makes of that."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.engines.argocd.tasks import Task
+from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING, SUSPENDED, UNKNOWN, Health
+
+OF_A_HOOK = {UNKNOWN: "Failed", DEGRADED: "Failed", PROGRESSING: "Running", SUSPENDED: "Running"}
+"""What a hook's health makes of its task; anything else is success. `getOperationPhase` in sync_context.go."""
+OF_A_RESOURCE = {HEALTHY: "Succeeded", DEGRADED: "Failed"}
+"""The same for plain objects; anything else leaves it running."""
+
+
+class Result(Struct, frozen=True):
+    """As `timeline.SyncTask` has it; this is all that an operation keeps from one step to the next."""
+
+    status: str = ""
+    state: str = ""
+    message: str = ""
+
+
+PENDING = Result()
+
+
+def judged(task: Task, result: Result, verdict: Health | None) -> Result:
+    """The result of a running task, now that its object is seen to be in this health."""
+    if verdict is None:
+        return replace(
+            result, state="Succeeded", message=f"{task.ref.name} created" if task.is_hook else result.message
+        )
+    if task.is_hook and verdict.broken:
+        return replace(result, state="Error", message=f"failed to get resource health: {verdict.message}")
+    states = OF_A_HOOK if task.is_hook else OF_A_RESOURCE
+    state = states.get(verdict.status, "Succeeded" if task.is_hook else "")
+    if verdict.broken or not state:
+        return result
+    return replace(result, state=state, message=verdict.message or result.message)

@@ -1,0 +1,132 @@
+"""Whose object is it: how Argo CD marks what it applies, finds it again, and which kinds it does not look at.
+
+Upstream: `util/argo/resource_tracking.go`, `util/settings/resources_filter.go`, `NormalizeTargetObjects` and
+`isSelfReferencedObj` in controller/state.go, `GetManagedLiveObjs` in gitops-engine/pkg/cache/cluster.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from seatrial.argocdhooks import TRACKING_ID
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import App, Filter, Settings, Target
+from seatrial.resource import Body, Ref, annotations_of, group_of, labels_of, metadata, name_of
+
+CRD = "CustomResourceDefinition"
+ALWAYS_EXCLUDED = (
+    Filter(groups=("events.k8s.io", "metrics.k8s.io")),
+    Filter(groups=("",), kinds=("Event",)),
+    Filter(groups=("coordination.k8s.io",), kinds=("Lease",)),
+)
+_REVIEWS = (
+    *("SelfSubjectReview", "TokenReview", "LocalSubjectAccessReview", "SelfSubjectAccessReview"),
+    *("SelfSubjectRulesReview", "SubjectAccessReview"),
+)
+_REPORTS = (
+    *("PolicyReport", "ClusterPolicyReport", "EphemeralReport", "ClusterEphemeralReport", "AdmissionReport"),
+    *("ClusterAdmissionReport", "BackgroundScanReport", "ClusterBackgroundScanReport", "UpdateRequest"),
+)
+SHIPPED_EXCLUSIONS = (
+    Filter(groups=("", "discovery.k8s.io"), kinds=("Endpoints", "EndpointSlice")),
+    Filter(groups=("coordination.k8s.io",), kinds=("Lease",)),
+    Filter(groups=("authentication.k8s.io", "authorization.k8s.io"), kinds=_REVIEWS),
+    Filter(groups=("certificates.k8s.io",), kinds=("CertificateSigningRequest",)),
+    Filter(groups=("cert-manager.io",), kinds=("CertificateRequest",)),
+    Filter(groups=("cilium.io",), kinds=("CiliumIdentity", "CiliumEndpoint", "CiliumEndpointSlice")),
+    Filter(groups=("kyverno.io", "reports.kyverno.io", "wgpolicyk8s.io"), kinds=_REPORTS),
+)
+"""`resource.exclusions` of the argocd-cm that Argo CD 3.0 and later come with: manifests/base/config/argocd-cm.yaml."""
+
+
+def is_excluded(group: str, kind: str, settings: Settings) -> bool:
+    """Whether Argo CD neither watches nor applies a kind. Exclusions beat inclusions."""
+    if any(_matches(f, group, kind) for f in (*ALWAYS_EXCLUDED, *settings.exclusions)):
+        return True
+    return bool(settings.inclusions) and not any(_matches(f, group, kind) for f in settings.inclusions)
+
+
+def wanted(app: App, settings: Settings) -> tuple[list[Target], list[str]]:
+    """The targets that are left of what was rendered, marked; and the conditions that tell of the others."""
+    last: dict[Ref, Target] = {}
+    counts: dict[Ref, int] = {}
+    conditions = []
+    for target in app.targets:
+        key = target.ref if target.ref.name else Ref(*_unnamed(target))
+        last.pop(key, None)
+        last[key] = target
+        counts[key] = counts.get(key, 0) + 1
+    for ref, count in counts.items():
+        if count > 1:
+            named = "/".join((ref.group, ref.kind, ref.namespace, ref.name))
+            said = f"Resource {named} appeared {count} times among application resources."
+            conditions.append(f"RepeatedResourceWarning: {said}")
+    kept = []
+    for target in last.values():
+        if is_excluded(target.ref.group, target.ref.kind, settings):
+            named = f"{target.ref.group}/{target.ref.kind} {target.ref.name}"
+            conditions.append(f"ExcludedResourceWarning: Resource {named} is excluded in the settings")
+        else:
+            kept.append(Target(target.ref, marked(target, app, settings)))
+    return kept, conditions
+
+
+def marked(target: Target, app: App, settings: Settings) -> Body:
+    """An object with the marks by which it is found again. Definitions get none: Argo CD never deletes them."""
+    if target.ref.kind == CRD:
+        return target.body
+    meta = dict(metadata(target.body))
+    method = tracking(settings)
+    if "annotation" in method:
+        meta["annotations"] = {**annotations_of(target.body), TRACKING_ID: tracking_id(target, app)}
+    if "label" in method:
+        meta["labels"] = {**labels_of(target.body), settings.label: app.instance}
+    return {**target.body, "metadata": meta}
+
+
+def tracking(settings: Settings) -> str:
+    usual = "annotation" if versions.has(settings.version, "annotation tracking") else "label"
+    return settings.tracking or usual
+
+
+def tracking_id(target: Target, app: App) -> str:
+    ref = target.ref
+    return f"{app.instance}:{ref.group}/{ref.kind}:{ref.namespace or app.destination}/{ref.name}"
+
+
+def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Body]:
+    """The live objects that are tracked to an Application and that nobody else owns."""
+    method = tracking(settings)
+    for body in bodies:
+        if metadata(body).get("ownerReferences") or body.get("kind") in (CRD, "Endpoints"):
+            continue
+        if method == "label":
+            own = labels_of(body).get(settings.label)
+        else:
+            own = annotations_of(body).get(TRACKING_ID, "").partition(":")[0]
+        if own == app.instance and not is_excluded(group_of(str(body["apiVersion"])), str(body["kind"]), settings):
+            yield body
+
+
+def speaks_of_itself(body: Body, settings: Settings) -> bool:
+    """Whether the mark on an object is its own; one that was copied from another with its annotations is left alone."""
+    said = annotations_of(body).get(TRACKING_ID)
+    if tracking(settings) == "label" or said is None:
+        return True
+    _, kind, place = [*said.split(":", 2), "", ""][:3]
+    namespace, _, name = place.partition("/")
+    own = metadata(body).get("namespace") or namespace
+    group = group_of(str(body["apiVersion"]))
+    return (kind, namespace, name) == (f"{group}/{body['kind']}", own, name_of(body))
+
+
+def _matches(entry: Filter, group: str, kind: str) -> bool:
+    in_group = not entry.groups or any(fnmatchcase(group, pattern) for pattern in entry.groups)
+    return in_group and (not entry.kinds or kind in entry.kinds or "*" in entry.kinds)
+
+
+def _unnamed(target: Target) -> tuple[str, str, str, str]:
+    """Objects without a name are told apart by what their names will begin with."""
+    begins = str(metadata(target.body).get("generateName") or "")
+    return target.ref.kind, target.ref.namespace, f"{begins}*", target.ref.group

@@ -1,0 +1,54 @@
+"""Whether a sync may begin at all: every kind that it is about must be served, but for what it brings itself.
+
+Upstream: the second half of `getSyncTasks` in gitops-engine/pkg/sync/sync_context.go. This happens before the dry run
+and before the first wave, so waves cannot help a custom resource whose definition comes from elsewhere.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.argocdhooks import has_option
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import Asked, Settings, Target
+from seatrial.engines.argocd.tasks import Task, defined_kind
+from seatrial.engines.script import Answer, Command, Part
+
+SKIP = "SkipDryRunOnMissingResource=true"
+
+
+class Checked(Struct, frozen=True):
+    task: Task
+    refusal: str = ""
+
+
+def checked(tasks: list[Task], targets: list[Target], asked: Asked, settings: Settings) -> Part[list[Checked]]:
+    """Every task; of those whose kind is not served, whether that is forgiven."""
+    brought = {key for target in targets if (key := defined_kind(target.body))}
+    forgiving = SKIP in asked.options and versions.has(settings.version, "SkipDryRunOnMissingResource of the app")
+    answers: dict[tuple[str, str], Answer] = {}
+    found = []
+    for task in tasks:
+        kind = str(task.body["apiVersion"]), task.ref.kind
+        if kind not in answers:
+            answers[kind] = yield Command("discover", *kind)
+        answer = answers[kind]
+        if answer.code == 200:
+            found.append(Checked(task))
+        elif answer.code == 404 and (forgiving or has_option(task.target, SKIP) or _key(task) in brought):
+            found.append(Checked(replace(task, skip_dry_run=True)))
+        else:
+            found.append(Checked(task, _words(task, answer)))
+    return found
+
+
+def _key(task: Task) -> str:
+    return f"{task.ref.group}/{task.ref.kind}"
+
+
+def _words(task: Task, answer: Answer) -> str:
+    """What discovery says: that it does not know the group and version, or not this kind in it."""
+    if answer.message:
+        return f"failed to discover server resources for group version {task.body['apiVersion']}: {answer.message}"
+    return f'{task.ref.kind}{"." if task.ref.group else ""}{task.ref.group} "" not found'

@@ -1,0 +1,77 @@
+"""Which Argo CD does what: the versions that can be asked for, and since when each behaviour is there.
+
+Read from the tags v2.8 to v3.5 of argoproj/argo-cd, and gitops-engine where that was a module of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from seatrial.errors import CannotContinue
+
+NEWEST = (3, 5)
+KNOWN = tuple((2, minor) for minor in range(8, 15)) + tuple((3, minor) for minor in range(6))
+
+Behaviour = Literal[
+    "PostDelete hooks",
+    "prunes in reversed waves and waits for what it pruned",
+    "Force as annotation",
+    "Prune=confirm",
+    "annotation tracking",
+    "exclusions in argocd-cm",
+    "hook finalizer",
+    "SkipDryRunOnMissingResource of the app",
+    "namespace before the dry run",
+    "strips stale hook finalizers",
+    "PreDelete hooks",
+    "options of the live object",
+    "Prune option of the app",
+    "lists of delete hooks",
+    "missing objects are errors",
+    "waits for siblings of a failed apply",
+    "hooks first in messages",
+    "failed delete hooks are retried",
+    "reasons of invalid tasks",
+]
+
+SINCE: dict[Behaviour, tuple[int, int]] = {
+    "PostDelete hooks": (2, 10),
+    "prunes in reversed waves and waits for what it pruned": (2, 11),
+    "Force as annotation": (2, 12),
+    "Prune=confirm": (2, 14),
+    "annotation tracking": (3, 0),
+    "exclusions in argocd-cm": (3, 0),
+    "hook finalizer": (3, 0),
+    "SkipDryRunOnMissingResource of the app": (3, 1),
+    "namespace before the dry run": (3, 1),
+    "strips stale hook finalizers": (3, 2),
+    "PreDelete hooks": (3, 3),
+    "options of the live object": (3, 3),
+    "failed delete hooks are retried": (3, 3),
+    "Prune option of the app": (3, 4),
+    "lists of delete hooks": (3, 4),
+    "missing objects are errors": (3, 4),
+    "waits for siblings of a failed apply": (3, 4),
+    "hooks first in messages": (3, 4),
+    "reasons of invalid tasks": (3, 5),
+}
+
+
+def has(version: tuple[int, int], behaviour: Behaviour) -> bool:
+    return version >= SINCE[behaviour]
+
+
+def parse(asked: str) -> tuple[int, int]:
+    """The version behind `argocd@`; patch releases are not told apart."""
+    if not asked:
+        return NEWEST
+    parts = asked.removeprefix("v").split(".")
+    numbers = tuple(int(part) for part in parts[:2] if part.isdecimal())
+    if numbers not in KNOWN:
+        first, last = (".".join(map(str, version)) for version in (KNOWN[0], KNOWN[-1]))
+        raise CannotContinue(f"argocd@{asked}: Argo CD {first} to {last} are known")
+    return numbers[0], numbers[1]
+
+
+def shown(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"

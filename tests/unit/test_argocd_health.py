@@ -1,0 +1,153 @@
+"""What Argo CD says of an object's health, and what becomes of the scripts that users give it for that."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.readiness.argocd import health
+from seatrial.readiness.argocd.lua import ANY_OBJECT, INVALID, TOO_LARGE, TOO_LONG
+from seatrial.readiness.argocd.verdict import Health, Script
+from seatrial.resource import Body
+
+ADR_SCRIPT = """
+hs = {}
+if obj.status.phase == "Pending" then
+  hs.status = "Healthy"
+elseif obj.status.phase == "Bound" then
+  hs.status = "Healthy"
+else
+  hs.status = "Progressing"
+end
+return hs
+"""
+"""The one of a decision record about claims that wait for their first consumer."""
+CLAIM: Body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "models"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "status", "verdict"),
+    [
+        ("v1 PersistentVolumeClaim", {}, {"phase": "Pending"}, "Progressing"),
+        ("v1 PersistentVolumeClaim", {}, {"phase": "Lost"}, "Degraded"),
+        ("v1 Service", {"type": "LoadBalancer"}, {"loadBalancer": {}}, "Progressing"),
+        ("v1 Service", {"type": "ClusterIP"}, {}, "Healthy"),
+        ("networking.k8s.io/v1 Ingress", {}, {"loadBalancer": {}}, "Progressing"),
+        ("apps/v1 Deployment", {"paused": True}, {}, "Suspended"),
+        ("apps/v1 Deployment", {"replicas": 0}, {}, "Healthy"),
+        ("apps/v1 StatefulSet", {"replicas": 1}, {}, "Progressing"),
+        ("batch/v1 Job", {}, {}, "Progressing"),
+        ("batch/v1 Job", {}, {"conditions": [{"type": "Complete", "status": "True"}]}, "Healthy"),
+        ("batch/v1 Job", {}, {"conditions": [{"type": "Failed"}, {"type": "Complete"}]}, "Degraded"),
+        ("batch/v1 Job", {}, {"conditions": [{"type": "Suspended", "status": "False"}]}, "Healthy"),
+        ("v1 Pod", {"restartPolicy": "Never"}, {"phase": "Running"}, "Progressing"),
+        ("v1 Pod", {"restartPolicy": "Never"}, {"phase": "Failed"}, "Degraded"),
+        ("autoscaling/v2 HorizontalPodAutoscaler", {}, {}, "Progressing"),
+        (
+            "external-secrets.io/v1 ExternalSecret",
+            {},
+            {"conditions": [{"type": "Ready", "status": "False"}]},
+            "Degraded",
+        ),
+        ("external-secrets.io/v1 ExternalSecret", {}, {}, "Progressing"),
+        ("kafka.strimzi.io/v1beta2 KafkaTopic", {}, {}, "Healthy"),
+        ("ec2.aws.upbound.io/v1beta1 VPC", {}, {}, "Healthy"),
+        ("v1 ConfigMap", {}, {}, None),
+        ("v1 Namespace", {}, {}, None),
+        ("argoproj.io/v1alpha1 Application", {}, {"health": {"status": "Degraded"}}, None),
+        ("tekton.dev/v1 PipelineRun", {}, {"conditions": [{"type": "Succeeded", "status": "False"}]}, None),
+    ],
+)
+def test_kinds_have_these_verdicts(kind: str, spec: Body, status: Body, verdict: str | None) -> None:
+    api_version, name = kind.split()
+    body: Body = {"apiVersion": api_version, "kind": name, "metadata": {"name": "x"}, "spec": spec, "status": status}
+    found = health(body, {}, (3, 5))
+    assert (found.status if found else None) == verdict
+
+
+def test_an_unknown_version_of_a_known_kind_is_an_error() -> None:
+    body: Body = {"apiVersion": "apps/v1beta1", "kind": "Deployment", "metadata": {"name": "x"}}
+    assert health(body, {}, (3, 5)) == Health(
+        "Unknown", "unsupported Deployment GVK: apps/v1beta1, Kind=Deployment", True
+    )
+
+
+def test_what_is_being_deleted_is_progressing() -> None:
+    body: Body = {**CLAIM, "metadata": {"name": "x", "deletionTimestamp": "now"}, "status": {"phase": "Bound"}}
+    assert health(body, {}, (3, 5)) == Health("Progressing", "Pending deletion")
+
+
+def test_definitions_are_judged_since_3_0() -> None:
+    body: Body = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "x"},
+    }
+    body["status"] = {"conditions": [{"type": "Established", "status": "False", "reason": "Installing"}]}
+    assert health(body, {}, (2, 14)) is None
+    assert health(body, {}, (3, 0)) == Health("Progressing", "CRD is being installed")
+
+
+def test_a_script_of_the_users_beats_all_others() -> None:
+    pending: Body = {**CLAIM, "status": {"phase": "Pending"}}
+    assert _judged(ADR_SCRIPT, pending) == Health("Healthy")
+
+
+def test_a_script_that_expects_a_status_fails_where_there_is_none() -> None:
+    said = "<string>:3: attempt to index field 'status' (a nil value)"
+    assert _judged(ADR_SCRIPT, CLAIM) == Health("Unknown", said, broken=True)
+
+
+def test_a_script_that_knows_two_phases_takes_a_lost_claim_for_one_that_is_coming() -> None:
+    assert _judged(ADR_SCRIPT, {**CLAIM, "status": {"phase": "Lost"}}) == Health("Progressing")
+
+
+@pytest.mark.parametrize(
+    ("script", "verdict"),
+    [
+        ("while true do end", Health("Unknown", TOO_LONG, True)),
+        ("while true do pcall(function() while true do end end) end", Health("Unknown", TOO_LONG, True)),
+        ("local s = 'x' while true do s = s .. s end", Health("Unknown", TOO_LARGE, True)),
+        ("error('no')", Health("Unknown", "<string>:1: no", True)),
+        ("error({})", Health("Unknown", ANY_OBJECT, True)),
+        ("this is no Lua", Health("Unknown", "<string>:1: '=' expected near 'is'", True)),
+        ("return 5", Health("Unknown", "expect table output from Lua script, not number", True)),
+        ("return {status = 'Fine'}", Health("Unknown", INVALID)),
+        ("return nil", Health("")),
+        ("return {}", Health("")),
+        ("return {status = 'Degraded', message = 'no'}", Health("Degraded", "no")),
+    ],
+)
+def test_scripts_end_like_this(script: str, verdict: Health) -> None:
+    assert _judged(script, CLAIM) == verdict
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["os", "io", "debug", "package", "load", "loadstring", "dofile", "loadfile", "getfenv", "setfenv", "ffi", "jit"],
+)
+def test_scripts_do_not_reach_the_world(name: str) -> None:
+    found = _judged(f"return {{status = 'Healthy', message = tostring({name})}}", CLAIM, open_libs=True)
+    assert found == Health("Healthy", "nil")
+
+
+def test_scripts_load_nothing_but_a_clock_that_stands_still() -> None:
+    assert _judged("return {status = 'Healthy', message = tostring(require('os').time())}", CLAIM).message == "0"
+    assert _judged("require('ffi')", CLAIM) == Health("Unknown", "<string>:1: module ffi not found", True)
+
+
+def test_texts_have_methods_only_with_open_libraries() -> None:
+    script = "return {status = 'Healthy', message = ('x'):rep(3)}"
+    assert _judged(script, CLAIM, open_libs=True) == Health("Healthy", "xxx")
+    assert _judged(script, CLAIM).broken
+
+
+def test_neither_long_texts_nor_slow_patterns_stop_the_show() -> None:
+    assert _judged("local x = ('a'):rep(1e9)", CLAIM, open_libs=True).message == TOO_LARGE
+    slow = "string.find(('a'):rep(30000), 'a*a*a*a*b')"
+    assert _judged(slow, CLAIM, open_libs=True).message == "<string>:1: the pattern takes too long to match"
+
+
+def _judged(script: str, body: Body, *, open_libs: bool = False) -> Health:
+    found = health(body, {"PersistentVolumeClaim": Script(script, open_libs)}, (3, 5))
+    assert found is not None
+    return found
