@@ -56,7 +56,7 @@ def _done(rehearsal: Rehearsal, step: int) -> str:
             did.setdefault(DID[event.effect], {})[event.object] = None
     if not did:
         return ""
-    return f"By then Helm had {' and '.join(f'{verb} {named(refs)}' for verb, refs in did.items())}; that stays so."
+    return f"What else Helm did stays: {', '.join(f'{verb} {named(refs)}' for verb, refs in did.items())}."
 
 
 def _first_try(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
