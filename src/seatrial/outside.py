@@ -25,7 +25,8 @@ from seatrial.kinds.operators import (
     table,
     workload_of,
 )
-from seatrial.resource import Body, Ref, dig, group_of, listed, metadata, ref_of
+from seatrial.kinds.removed import REMOVED
+from seatrial.resource import Body, Ref, dig, group_of, listed, metadata, ref_of, version_of
 from seatrial.result import Prerequisite
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
@@ -73,7 +74,7 @@ def definitions(
     defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
-        if resource.ref.group not in KUBERNETES_GROUPS:
+        if _is_custom(resource):
             found.setdefault((resource.ref.group, resource.ref.kind), []).append(resource)
     users = {_key(edge.need.object): edge.user for edge in edges(resources) if _key(edge.need.object) in brought()}
     users |= {COME_ALONG[key]: used[0] for key, used in found.items() if key in COME_ALONG}
@@ -147,6 +148,12 @@ def default_storage(releases: Iterable[Release]) -> Iterator[Prerequisite]:
                     "StorageClass (the default one)", f"{resource.ref} claims storage and names no class"
                 )
                 return
+
+
+def _is_custom(resource: Resource) -> bool:
+    """Whether a definition could make the API server serve it: not what Kubernetes itself serves, or once did."""
+    group, version = resource.ref.group, version_of(str(resource.body.get("apiVersion", "")))
+    return group not in KUBERNETES_GROUPS and (group, version, resource.ref.kind) not in REMOVED
 
 
 def _comes_by_itself(ref: Ref) -> bool:

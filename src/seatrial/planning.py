@@ -40,6 +40,8 @@ WAIT = "--wait"
 """The case of those who wait: CI pipelines, Flux, `--atomic`."""
 WAITING_STEPS = 2
 CONSUMERS_MAX = 30
+RENDERINGS_MAX = 3
+"""A kind that is taken for granted may let a template write what it asks for, and that may need another."""
 PLAYABLE = ("helm", "kubectl", "argocd")
 
 
@@ -267,15 +269,20 @@ def _setting(trial: Trial, case: str, opened: Opened, options: CheckOptions, his
 
 
 def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions) -> Planned:
-    played = tuple(staged(trial.steps, setting))
     history = setting.history
     before = history.current.release if history else None
-    given = [release for release in (before, *(release for _, release in played)) if release is not None]
+    for _ in range(RENDERINGS_MAX):
+        played = tuple(staged(trial.steps, setting))
+        given = [release for release in (before, *(release for _, release in played)) if release is not None]
+        taken = _taken_for_granted(before, given, setting)
+        unknown = [name for name in api_versions(body for body, _ in taken) if name not in setting.api_versions]
+        if not unknown:
+            break
+        setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
     if not any(release.resources or release.crds for release in given):
         raise NothingToCheck(
             f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
         )
-    taken = _taken_for_granted(before, given, setting)
     plan = Plan(
         steps=tuple(step for step, _ in played),
         case=Case(setting.case, tuple(release for _, release in played), before),

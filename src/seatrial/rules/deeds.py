@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial import hooks
-from seatrial.case import Case, Resource, deployed_before
+from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.resource import Body, Ref, dig
 from seatrial.timeline import Event, Rehearsal
 
 REPLACES = ("upgrade", "rollback")
+DEPLOYS = ("install", "upgrade")
 GOING = ("deleted", "deleting")
 MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
 """What every namespace has without anybody's doing."""
@@ -29,6 +30,15 @@ def restarted(rehearsal: Rehearsal, step: int, workload: Ref) -> bool:
     """Whether a step changed the template of a workload's pods."""
     was, now = live_before(rehearsal, step, workload), live_after(rehearsal, step, workload)
     return was is not None and now is not None and dig(was, "spec", "template") != dig(now, "spec", "template")
+
+
+def newest(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
+    """The last step that deploys something new, and what it deploys."""
+    for step in reversed(range(len(rehearsal.steps))):
+        release = case.releases[step]
+        if release is not None and rehearsal.steps[step].action in DEPLOYS:
+            return step, release
+    return None
 
 
 def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial import hooks
+from seatrial.case import Case, Resource, deployed_before
 from seatrial.findings import Certainty, Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import aftermath
@@ -74,9 +75,9 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
             continue
         if MAY_NOT_CHANGE.search(event.message) and live_before(rehearsal, event.step, event.object):
             seen.add(event.object)
-            old, new = deployed_before(rehearsal, case, event.step), case.releases[event.step]
-            written = new.find(event.object) if new else None
-            yield Refusal(event.step, event, written, old.find(event.object) if old else None)
+            refusal = _refusal(rehearsal, case, event)
+            if not _is_told_elsewhere(refusal):
+                yield refusal
 
 
 def differences(refusal: Refusal, *under: Path) -> list[Difference]:
@@ -139,16 +140,6 @@ def version_labels(labels: Any) -> list[str]:
     return [name for name in VERSION_LABELS if VERSION.search(str(given.get(name, "")))]
 
 
-def newest(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
-    """The last step that deploys something new, and what it deploys."""
-    steps = [
-        (step, case.releases[step])
-        for step, ended in enumerate(rehearsal.steps)
-        if ended.action in ("install", "upgrade")
-    ]
-    return next(((step, release) for step, release in reversed(steps) if release is not None), None)
-
-
 def in_cluster(ref: Ref, path: str) -> str:
     """The command that shows what a field is."""
     return f"kubectl get {in_kubectl(ref)} -o jsonpath='{{{path}}}'"
@@ -157,6 +148,18 @@ def in_cluster(ref: Ref, path: str) -> str:
 def dotted(path: Path) -> str:
     """`spec.template.spec.containers[0].image`"""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def _refusal(rehearsal: Rehearsal, case: Case, event: Event) -> Refusal:
+    old, new = deployed_before(rehearsal, case, event.step), case.releases[event.step]
+    written = new.find(event.object) if new else None
+    return Refusal(event.step, event, written, old.find(event.object) if old else None)
+
+
+def _is_told_elsewhere(refusal: Refusal) -> bool:
+    """Hooks that are in the way are hook-resource-already-exists; what is forced, force-replace-side-effects."""
+    hook = refusal.written is not None and hooks.is_hook(refusal.written.body)
+    return hook or (refusal.event.verb == "update" and not differences(refusal))
 
 
 def _differences(was: Any, now: Any, at: Path) -> Iterator[Difference]:

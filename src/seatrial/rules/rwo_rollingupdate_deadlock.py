@@ -43,8 +43,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.kinds.rollout import rollout_of
 from seatrial.resource import Body, Place, Ref, dig, group_of, listed, metadata
 from seatrial.rules.aftermath import named
-from seatrial.rules.deeds import live_after, restarted
-from seatrial.rules.frozen import newest
+from seatrial.rules.deeds import live_after, newest, restarted
 from seatrial.rules.volumes import CLAIM
 from seatrial.timeline import Event, Rehearsal
 

@@ -46,12 +46,21 @@ def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, l
 def defined_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
     """The definition among these objects by which the API server would serve what is missing."""
     for resource in resources:
-        spec = resource.body.get("spec") or {}
-        if resource.ref.kind != DEFINITION or (dig(spec, "names", "kind"), spec.get("group")) != _key(missing):
-            continue
-        if version_of(missing.api_version) in served_versions(resource.body):
+        if defines(resource.body, missing) and version_of(missing.api_version) in served_versions(resource.body):
             return resource
     return None
+
+
+def defines(body: Body, missing: Unserved) -> bool:
+    """Whether an object is the definition of this kind, in whatever versions."""
+    spec = body.get("spec") or {}
+    return body.get("kind") == DEFINITION and (dig(spec, "names", "kind"), spec.get("group")) == _key(missing)
+
+
+def definition_in_cluster(rehearsal: Rehearsal, step: int, missing: Unserved) -> Body | None:
+    """The definition of this kind that was in the cluster when a step had ended."""
+    names = {e.object for e in rehearsal.timeline if e.step <= step and e.after and defines(e.after, missing)}
+    return next((live for ref in sorted(names) if (live := live_after(rehearsal, step, ref))), None)
 
 
 def is_served_at_last(rehearsal: Rehearsal, step: int, missing: Unserved, definition: Ref) -> bool:
@@ -78,13 +87,15 @@ def _unserved(ended: StepResult, release: Release) -> Iterator[Unserved]:
     for match in UNMAPPED.finditer(ended.error):
         found.setdefault((match["kind"], match["version"]), set()).add(_user(match, release, ended))
     for (kind, api_version), users in found.items():
-        yield Unserved(kind, api_version, tuple(sorted(users)), tuple(r for r in release.resources if r.ref in users))
+        written = (resource for resource in (*release.crds, *release.resources) if resource.ref in users)
+        yield Unserved(kind, api_version, tuple(sorted(users)), tuple(written))
 
 
 def _user(match: re.Match[str], release: Release, ended: StepResult) -> Ref:
     """The object that Helm names, or at least one of its kind."""
     group = group_of(match["version"])
-    of_kind = [r for r in release.resources if (r.ref.kind, r.ref.group) == (match["kind"], group)]
+    brought = (*release.crds, *release.resources)
+    of_kind = [r for r in brought if (r.ref.kind, r.ref.group) == (match["kind"], group)]
     namespaces = (match["namespace"] or ended.namespace, "")
     named = (r.ref for r in of_kind if r.ref.name == match["name"] and r.ref.namespace in namespaces)
     return next(named, Ref(match["kind"], namespaces[0], match["name"] or "", group))

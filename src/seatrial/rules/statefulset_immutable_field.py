@@ -35,7 +35,8 @@ from collections.abc import Iterator
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig, listed
-from seatrial.rules.frozen import Path, differences, in_cluster, newest, refusals, refused, version_labels
+from seatrial.rules.deeds import newest
+from seatrial.rules.frozen import Path, differences, in_cluster, refusals, refused, version_labels
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Rehearsal
 
