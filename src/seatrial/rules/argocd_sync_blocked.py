@@ -113,4 +113,4 @@ def _never_run(operation: Operation) -> str:
     return f"Never run: {', '.join(places)} ({count} object{'s' if count > 1 else ''})." if places else ""
 
 
-RULE = Rule("ST301", "argocd-sync-blocked", check)
+RULE = Rule("ST801", "argocd-sync-blocked", check)
