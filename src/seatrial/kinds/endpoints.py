@@ -27,7 +27,7 @@ def follow(service: Body, world: World) -> Acts:
     pods = [pod for pod in _behind(service, world) if dig(pod, "status", "podIP") and not is_finished(pod)]
     groups: dict[Ports, list[Body]] = {}
     for pod in pods:
-        groups.setdefault(tuple(_ports(service, pod)), []).append(pod)
+        groups.setdefault(tuple(ports_of(service, pod)), []).append(pod)
     yield from _slices(service, groups or {(): []}, world)
     yield from _endpoints(service, groups, world)
 
@@ -41,6 +41,15 @@ def has_ready(slices: list[Body], port_name: str = "") -> bool:
     )
 
 
+def ports_of(service: Body, pod: Body) -> Iterator[tuple[str, int, str]]:
+    """(name, number, protocol) of the ports at which a Service reaches a pod."""
+    for port in listed(service, "spec", "ports"):
+        protocol = str(port.get("protocol") or "TCP")
+        number = _target(port.get("targetPort") or port.get("port"), protocol, pod)
+        if number is not None:
+            yield str(port.get("name") or ""), number, protocol
+
+
 def behave_endpoints(body: Body, world: World) -> Acts:
     """Endpoints have no owner: the controller that made them takes them away with their Service."""
     made_here = labels_of(body).items() >= ENDPOINTS_LABELS.items()
@@ -50,14 +59,6 @@ def behave_endpoints(body: Body, world: World) -> Acts:
 
 def _behind(service: Body, world: World) -> list[Body]:
     return world.select("Pod", namespace_of(service), dig(service, "spec", "selector"))
-
-
-def _ports(service: Body, pod: Body) -> Iterator[tuple[str, int, str]]:
-    for port in listed(service, "spec", "ports"):
-        protocol = str(port.get("protocol") or "TCP")
-        number = _target(port.get("targetPort") or port.get("port"), protocol, pod)
-        if number is not None:
-            yield str(port.get("name") or ""), number, protocol
 
 
 def _target(wanted: Any, protocol: str, pod: Body) -> int | None:

@@ -39,13 +39,14 @@ from seatrial.rules.records import Record, last_record
 from seatrial.timeline import Rehearsal
 
 IN_PROGRESS = "another operation (install/upgrade/rollback) is in progress"
+WEBHOOK = "failed calling webhook"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for step in range(len(rehearsal.steps)):
         for at, record in _locks(rehearsal, step):
-            if record.ref not in seen:
+            if record.ref not in seen and not _was_refused(rehearsal, record):
                 seen.add(record.ref)
                 yield _finding(rehearsal, case, at, record)
 
@@ -67,6 +68,14 @@ def _locks(rehearsal: Rehearsal, step: int) -> Iterator[tuple[int, Record]]:
         and not refused_later
     ):
         yield step, record
+
+
+def _was_refused(rehearsal: Rehearsal, record: Record) -> bool:
+    """Whether a webhook kept Helm from writing down how it ended: the rules about webhooks tell that."""
+    return any(
+        event.object == record.ref and event.effect == "refused" and WEBHOOK in event.message
+        for event in rehearsal.of_step(record.written.step)
+    )
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, record: Record) -> Finding:
