@@ -45,7 +45,7 @@ from seatrial.kinds.conditions import is_true
 from seatrial.kinds.endpoints import ports_of
 from seatrial.kinds.pod_template import containers_of
 from seatrial.resource import Body, Ref, dig, listed
-from seatrial.rules.hookruns import acted_on, done_by_helm, event_of
+from seatrial.rules.hookruns import acted_on, done_by_helm, event_of, is_of
 from seatrial.rules.webhookcalls import backs, behind, state, workload_ref
 from seatrial.timeline import Event, Rehearsal
 
@@ -81,10 +81,8 @@ def _of_hook(rehearsal: Rehearsal, case: Case, step: int, hook: Resource) -> Ite
 
 
 def _is_ready_pod(event: Event, hook: Ref) -> bool:
-    if event.object.kind != "Pod" or event.after is None or not is_true(event.after, "Ready"):
-        return False
-    owners = listed(event.after, "metadata", "ownerReferences")
-    return event.object == hook or any((o.get("kind"), o.get("name")) == (hook.kind, hook.name) for o in owners)
+    pod = event.after
+    return event.object.kind == "Pod" and pod is not None and is_true(pod, "Ready") and is_of(event.object, pod, hook)
 
 
 def _is_asked(service: Body, pod: Body) -> bool:

@@ -11,7 +11,7 @@ from seatrial import hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.graph import needs_of
 from seatrial.kinds import Need
-from seatrial.resource import Body, Ref
+from seatrial.resource import Body, Ref, listed
 from seatrial.rules.deeds import live_after, live_before
 from seatrial.timeline import Event, Rehearsal
 
@@ -74,6 +74,20 @@ def left_over(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
     if deed is None or deed.verb == "delete" or deed.effect == "created":
         return None
     return deed if live_before(rehearsal, step, hook.ref) is not None else None
+
+
+def pod_of(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
+    """How the first pod of a hook came to be in a step: of a Job that Helm ran in it, or the hook itself."""
+    if not event_of(rehearsal, step, hook):
+        return None
+    pods = (e for e in rehearsal.of_step(step) if e.object.kind == "Pod" and e.effect == "created")
+    return next((e for e in pods if e.after is not None and is_of(e.object, e.after, hook.ref)), None)
+
+
+def is_of(pod: Ref, body: Body, hook: Ref) -> bool:
+    """Whether a pod is a hook's: made by its Job, or the hook itself."""
+    owners = listed(body, "metadata", "ownerReferences")
+    return pod == hook or any((owner.get("kind"), owner.get("name")) == (hook.kind, hook.name) for owner in owners)
 
 
 def _lacks_of(rehearsal: Rehearsal, step: int, release: Release, hook: Resource) -> Iterator[Lack]:

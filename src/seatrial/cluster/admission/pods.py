@@ -1,13 +1,13 @@
 """ServiceAccount, Priority and RuntimeClass: what a pod names must be there, and gives it fields of its own.
 
-From plugin/pkg/admission of Kubernetes 1.34. Neither tokens nor pull secrets are put into the pod.
+From plugin/pkg/admission of Kubernetes 1.34. Tokens are not put into the pod.
 """
 
 from __future__ import annotations
 
 from seatrial.cluster.admission.asked import Asked
 from seatrial.kinds import World
-from seatrial.resource import Body, Ref, dig, name_of
+from seatrial.resource import Body, Ref, dig, listed, name_of
 
 SCHEDULING = "scheduling.k8s.io"
 PREEMPTS = "PreemptLowerPriority"
@@ -22,12 +22,19 @@ KEPT = ("priority", "preemptionPolicy")
 
 
 def service_account(asked: Asked, world: World) -> Body:
-    if asked.operation == "CREATE":
-        account = str(dig(asked.body, "spec", "serviceAccountName") or "default")
-        if world.get(Ref("ServiceAccount", asked.namespace, account)) is None:
-            why = f'error looking up service account {asked.namespace}/{account}: serviceaccount "{account}" not found'
-            raise asked.refused_early(why)
-    return asked.body
+    """A pod that names no pull secrets gets those of its account."""
+    if asked.operation != "CREATE":
+        return asked.body
+    spec = asked.body.get("spec") or {}
+    account = str(spec.get("serviceAccountName") or "default")
+    found = world.get(Ref("ServiceAccount", asked.namespace, account))
+    if found is None:
+        why = f'error looking up service account {asked.namespace}/{account}: serviceaccount "{account}" not found'
+        raise asked.refused_early(why)
+    secrets = [{"name": secret.get("name")} for secret in listed(found, "imagePullSecrets")]
+    if not secrets or spec.get("imagePullSecrets"):
+        return asked.body
+    return {**asked.body, "spec": {**spec, "imagePullSecrets": secrets}}
 
 
 def priority(asked: Asked, world: World) -> Body:
