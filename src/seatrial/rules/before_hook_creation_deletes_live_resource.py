@@ -36,7 +36,7 @@ from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.deeds import cascade
+from seatrial.rules.deeds import as_plain, cascade
 from seatrial.rules.words import consumers_sentence, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
@@ -54,7 +54,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         for resource in new.resources:
             if resource.ref.kind in MEANT or resource.ref in seen or not _was_hook(old, resource):
                 continue
-            if not hooks.runs_at(resource.body, ended.action):
+            if not hooks.runs_at(resource.body, ended.action) or as_plain(new, resource.ref):
                 continue
             deletion = _deletion_of_live(rehearsal, step, resource.ref)
             if deletion is None:
@@ -66,7 +66,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _was_hook(old: Release, resource: Resource) -> bool:
-    """An object that was plain before is another story: release-to-hook-flip."""
+    """An object that was plain before is another story (release-to-hook-flip), and so is one that is both."""
     was = old.find(resource.ref)
     return hooks.is_hook(resource.body) and was is not None and hooks.is_hook(was.body)
 

@@ -49,10 +49,19 @@ def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event,
     for event in rehearsal.of_step(step):
         if event.actor != "helm" or event.effect not in GOING:
             continue
-        was, now = old.find(event.object), new.find(event.object)
-        flipped = now is not None and hooks.is_hook(now.body)
-        if was is not None and not hooks.is_hook(was.body) and not flipped:
+        was = old.find(event.object)
+        if was is not None and not hooks.is_hook(was.body) and as_hook(new, event.object) is None:
             yield event, was
+
+
+def as_hook(release: Release, ref: Ref) -> Resource | None:
+    """The hook of this name, where a release has one; it may have a plain object of the same name as well."""
+    return next((r for r in release.resources if r.ref == ref and hooks.is_hook(r.body)), None)
+
+
+def as_plain(release: Release, ref: Ref) -> Resource | None:
+    """The plain object of this name, where a release has one."""
+    return next((r for r in release.resources if r.ref == ref and not hooks.is_hook(r.body)), None)
 
 
 def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:

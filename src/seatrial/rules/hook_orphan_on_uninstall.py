@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
-from seatrial.kinds.catalogue import CATALOGUE
+from seatrial.kinds.catalogue import plural_of
 from seatrial.kinds.commands import needed
 from seatrial.resource import Ref, annotations_of, dig
 from seatrial.rules.aftermath import named
@@ -79,10 +79,9 @@ def _cleaners(rehearsal: Rehearsal, case: Case, step: int) -> list[Resource]:
 def _deletes(cleaner: Resource, ref: Ref) -> bool:
     """Whether a script of the cleaner asks for the deletion of this object, or of all of its kind."""
     path = ("spec",) if cleaner.ref.kind == "Pod" else ("spec", "template", "spec")
-    known = CATALOGUE.get((ref.group, ref.kind))
     return any(
         (need.access.verb, need.access.group) == ("delete", ref.group)
-        and need.access.resource == (known.plural if known else f"{ref.kind.lower()}s")
+        and need.access.resource == (plural_of(ref.group, ref.kind) or f"{ref.kind.lower()}s")
         and need.access.name in ("", ref.name)
         for need in needed(dig(cleaner.body, *path) or {}, cleaner.ref.namespace)
     )

@@ -38,13 +38,12 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Certainty, Finding, Rule, found
-from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.resource import Body, Ref, listed
 from seatrial.rules.aftermath import helm_says
 from seatrial.rules.deeds import live_before
 from seatrial.rules.hookruns import acted_on, event_of, left_over
 from seatrial.rules.hookwords import HELM_SAYS
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.words import in_api, in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
 RUN = ("Job", "Pod")
@@ -126,10 +125,7 @@ def _ended(job: Body | None) -> str:
 
 def _helm_3(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
     event, ref = event_of(rehearsal, step, hook), hook.ref
-    known = CATALOGUE.get((ref.group, ref.kind))
-    plural = known.plural if known else f"{ref.kind.lower()}s"
-    named = f"{plural}.{ref.group}" if ref.group else plural
-    return f'{HELM_SAYS.get(event, "")}warning: Hook {event} ... failed: {named} "{ref.name}" already exists'
+    return f'{HELM_SAYS.get(event, "")}warning: Hook {event} ... failed: {in_api(ref)} "{ref.name}" already exists'
 
 
 RULE = Rule("ST211", "hook-resource-already-exists", check)

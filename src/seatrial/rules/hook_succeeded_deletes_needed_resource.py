@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
-from seatrial.rules.deeds import live_after
+from seatrial.rules.deeds import as_plain, live_after
 from seatrial.rules.hookruns import Lack, done_by_helm, event_of, lacks
 from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at, says
 from seatrial.rules.words import consumers_sentence, in_kubectl, users_beyond_hooks
@@ -54,7 +54,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _for_workloads(rehearsal: Rehearsal, release: Release, step: int) -> Iterator[Finding]:
     for resource in release.resources:
-        if not _deletes_itself(resource, rehearsal.steps[step].action):
+        if not _deletes_itself(resource, rehearsal.steps[step].action) or as_plain(release, resource.ref):
             continue
         users = [edge for edge in users_beyond_hooks(release, resource.ref) if not edge.need.optional]
         deletion = _last_deletion(rehearsal, step, resource) if users else None

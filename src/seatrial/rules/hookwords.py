@@ -85,8 +85,6 @@ def absent(lack: Lack) -> str:
             return "which is gone with the release" if lack.event == "post-delete" else "which was never made"
         case "later":
             return "which is a hook that Helm runs later"
-        case "deleted":
-            return "which Helm deleted when it had succeeded"
         case _:
             return "which is a hook that no uninstall runs"
 

@@ -41,10 +41,12 @@ from seatrial.rules.hookruns import Lack, lacks
 from seatrial.rules.hookwords import absent, ends, ends_sentence, evidence_of, hook_needs, look_at
 from seatrial.timeline import Event, Rehearsal
 
+NOT_BROUGHT = ("plain", "later", "never")
+
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
-        if lack.event == "post-delete" and lack.why in ("plain", "later", "never", "deleted"):
+        if lack.event == "post-delete" and lack.why in NOT_BROUGHT:
             yield _finding(rehearsal, lack)
 
 

@@ -41,7 +41,7 @@ from seatrial.rules.hookruns import Lack, lacks
 from seatrial.rules.hookwords import absent, ends, ends_sentence, evidence_of, hook_needs, look_at
 from seatrial.timeline import Rehearsal
 
-NOT_BROUGHT = ("plain", "later", "never", "deleted")
+NOT_BROUGHT = ("plain", "later", "never")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:

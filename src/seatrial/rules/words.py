@@ -8,7 +8,7 @@ from seatrial import hooks
 from seatrial.case import Release
 from seatrial.graph import Edge, users_of
 from seatrial.kinds import absence
-from seatrial.kinds.catalogue import CATALOGUE
+from seatrial.kinds.catalogue import CATALOGUE, plural_of
 from seatrial.resource import Ref
 from seatrial.timeline import Rehearsal, StepResult
 
@@ -58,6 +58,12 @@ def in_kubectl(ref: Ref) -> str:
     """An object as one names it to kubectl: `secret shop-db -n default`."""
     kind = f"{ref.kind.lower()}.{ref.group}" if ref.group not in BUILT_IN_GROUPS else ref.kind.lower()
     return f"{kind} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+
+
+def in_api(ref: Ref) -> str:
+    """The kind of an object as the API server names it: `jobs.batch`."""
+    plural = plural_of(ref.group, ref.kind) or f"{ref.kind.lower()}s"
+    return f"{plural}.{ref.group}" if ref.group else plural
 
 
 def adoption(ref: Ref, ended: StepResult) -> str:
