@@ -7,26 +7,44 @@ The library takes more options than the wheel's Python wrapper passes on (see do
 from __future__ import annotations
 
 import json
-import os
+import re
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from seatrial.resource import Body
-
-# Helm's discovery cache would outlive us and, being keyed by port, answer for another cluster. The Go runtime reads
-# the environment when the library is loaded, so this must stand before the import. The folder can never be made
-# (its parent is no folder), and Helm then works without a cache.
-os.environ["KUBECACHEDIR"] = os.path.join(os.devnull, "cache")  # noqa: PTH118
-
 from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError
 from helm_python import _native as native
+
+from seatrial.resource import Body
 
 __all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
 
 CALLS_ITSELF = Path(sys.orig_argv[0]).name
 """What the library writes down as field manager: the name of the program that loaded it, where Helm's own is `helm`."""
 VERSION = native.helm_sdk_version().removeprefix("v")
+
+UP = "/.." * 32
+KEPT_AS_IT_IS = re.compile(r"[\w/.()]+", re.ASCII)
+
+
+@contextmanager
+def connection(kubeconfig: Callable[[str, str], str], namespace: str) -> Iterator[Config]:
+    """Helm's way to a server, and all that it writes on the way, until both go away.
+
+    Helm keeps what it discovers in the home of the user, by host and port, where it would outlive us and answer for
+    another cluster. `KUBECACHEDIR` cannot be set from here: the Go runtime copies the environment that the process was
+    started with. But the folder is called after the whole address, and a path in it can lead out of any folder. So the
+    server is told (by `kubeconfig`, which takes the namespace and a path) to stand below a path that ends in ours.
+    """
+    usual = tempfile.gettempdir()
+    parent = usual if KEPT_AS_IT_IS.fullmatch(usual) else "/tmp"
+    with tempfile.TemporaryDirectory(prefix="seatrial_", dir=parent, ignore_cleanup_errors=True) as folder:
+        file = Path(folder, "kubeconfig")
+        file.write_text(kubeconfig(namespace, f"{UP}{folder}"))
+        yield Config(kubeconfig_path=file, namespace=namespace)
 
 
 def render(chart: Chart, values: Body, **options: Any) -> dict[str, str]:

@@ -233,8 +233,8 @@ class _Embedded:
         self._silent = (0, 0)
         """How many requests there were when the client was last looked at, and how often there were no more."""
 
-    def kubeconfig(self, namespace: str = "default") -> str:
-        return self._server.kubeconfig(namespace)
+    def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
+        return self._server.kubeconfig(namespace, path)
 
     def believes(self, content: Callable[[Body], bool]) -> None:
         self._server.content = content

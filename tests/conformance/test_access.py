@@ -138,11 +138,11 @@ def chart(folder: Path, crd: str = "", **templates: str) -> helmsdk.Chart:
 
 def installed(server: Server, loaded: helmsdk.Chart, release: str = "demo") -> str:
     """What Helm says of an install that fails; empty where it does not."""
-    config = helmsdk.Config(kubeconfig_content=server.kubeconfig(), namespace="default")
-    try:
-        helmsdk.install(config, helmsdk.HelmContext(), loaded, release, {}, namespace="default", timeout_seconds=20)
-    except helmsdk.HelmError as error:
-        return str(error)
+    with helmsdk.connection(server.kubeconfig, "default") as config:
+        try:
+            helmsdk.install(config, helmsdk.HelmContext(), loaded, release, {}, namespace="default", timeout_seconds=20)
+        except helmsdk.HelmError as error:
+            return str(error)
     return ""
 
 

@@ -24,9 +24,9 @@ CONFIG = (
 class Helm:
     """A Helm that speaks to a cluster of its own."""
 
-    def __init__(self, cluster: Cluster, server: Server, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, config: helmsdk.Config, folder: Path) -> None:
         self.cluster = cluster
-        self.config = helmsdk.Config(kubeconfig_content=server.kubeconfig(), namespace="default")
+        self.config = config
         self.folder = folder
 
     def chart(self, **templates: str) -> helmsdk.Chart:
@@ -51,8 +51,8 @@ class Helm:
 @pytest.fixture
 def helm(tmp_path: Path) -> Iterator[Helm]:
     cluster = Cluster()
-    with Server(cluster, actor="helm") as server:
-        yield Helm(cluster, server, tmp_path / "demo")
+    with Server(cluster, actor="helm") as server, helmsdk.connection(server.kubeconfig, "default") as config:
+        yield Helm(cluster, config, tmp_path / "demo")
 
 
 def test_install_upgrade_rollback_and_uninstall_leave_what_they_should(helm: Helm) -> None:
@@ -187,8 +187,9 @@ def test_client_side_install_creates_rather_than_applies(helm: Helm) -> None:
 
 def test_fields_are_helms_whatever_program_runs_it(tmp_path: Path) -> None:
     cluster = Cluster()
-    with Server(cluster, actor="helm", calls_itself=helmsdk.CALLS_ITSELF) as server:
-        helm = Helm(cluster, server, tmp_path / "demo")
+    server = Server(cluster, actor="helm", calls_itself=helmsdk.CALLS_ITSELF)
+    with server, helmsdk.connection(server.kubeconfig, "default") as config:
+        helm = Helm(cluster, config, tmp_path / "demo")
         helm.install(helm.chart(cm=CONFIG))
     body = cluster.store.get(Ref("ConfigMap", "default", "app"))
     assert body is not None

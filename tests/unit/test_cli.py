@@ -191,6 +191,17 @@ def test_a_failed_step_is_exit_code_1_unless_all_are_zero(capsys: Capture, tmp_p
     assert main(["check", str(given), "--exit-zero"]) == 0
 
 
+def test_check_writes_nothing_that_it_does_not_take_away_again(tmp_path: Path) -> None:
+    home, passing = tmp_path / "home", tmp_path / "tmp"
+    home.mkdir()
+    passing.mkdir()
+    unless_asked = {key: value for key, value in os.environ.items() if key not in ("KUBECACHEDIR", "KUBECONFIG")}
+    environment = {**unless_asked, "HOME": str(home), "TMPDIR": str(passing)}
+    command = [*COMMAND, "check", str(ROOT / "examples/basic-app/v1"), "-o", "concise"]
+    assert subprocess.run(command, env=environment, cwd=home, check=False, timeout=120).returncode == 0
+    assert [*home.rglob("*"), *passing.rglob("*")] == []
+
+
 def test_serve_answers_tells_what_is_written_and_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "there.yaml").write_text(CONFIG)
     arguments = ["serve", "--kubeconfig", "trial", "--assume", "there.yaml", "-v"]

@@ -117,7 +117,8 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         method = self._parser.get_method().decode()
-        url, headers, body = self._url.decode("latin-1"), self._headers, b"".join(self._body)
+        url = self._url.decode("latin-1").removeprefix(self.server.mount)
+        headers, body = self._headers, b"".join(self._body)
         keep = self._parser.should_keep_alive()
         self._is_whole = True
         self._begin()
@@ -171,6 +172,7 @@ class Connection(asyncio.Protocol):
             b"HTTP/1.1 %d %s" % (reply.code, reason),
             b"Content-Type: " + reply.content_type.encode(),
             b"Content-Length: %d" % len(reply.body),
+            b"Cache-Control: no-store",  # or Go clients write what they learn into the home of the user
         ]
         lines += [b'Warning: 299 - "%s"' % _quoted(text) for text in reply.warnings]
         if not keep:

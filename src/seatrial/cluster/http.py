@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import re
 import socket
 import threading
@@ -41,6 +42,8 @@ class Server:
         """How the client names itself as a field manager where that is not who speaks: after the program it is in."""
         self.content: Callable[[Body], bool] = _never
         """When the client that speaks stops waiting for an object: the lazy cluster does not move for such a one."""
+        self.mount = ""
+        """What the client puts before every path it asks for."""
         self.refusing = False
         """Whether lists and watches are refused, so that a client which waits for ever gives up."""
         self.requests = 0
@@ -69,13 +72,14 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def kubeconfig(self, namespace: str = "default") -> str:
-        """What any client needs to reach this cluster."""
+    def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
+        """What any client needs to reach this cluster, at the root of the server or below a path of it."""
+        self.mount = posixpath.normpath(path) if path else ""
         return msgspec.yaml.encode(
             {
                 "apiVersion": "v1",
                 "kind": "Config",
-                "clusters": [{"name": "seatrial", "cluster": {"server": self.url}}],
+                "clusters": [{"name": "seatrial", "cluster": {"server": self.url + path}}],
                 "users": [{"name": "seatrial", "user": {}}],
                 "contexts": [
                     {"name": "seatrial", "context": {"cluster": "seatrial", "user": "seatrial", "namespace": namespace}}

@@ -18,7 +18,7 @@ from seatrial.timeline import Operation, Outcome
 class Api(Protocol):
     """The cluster as a client that speaks HTTP finds it."""
 
-    def kubeconfig(self, namespace: str = "default") -> str: ...
+    def kubeconfig(self, namespace: str = "default", path: str = "") -> str: ...
 
     def believes(self, content: Callable[[Body], bool]) -> None:
         """Tell when the client that will speak now stops waiting for an object."""

@@ -85,8 +85,20 @@ def act(
     values: Body,
 ) -> Ended:
     """Play one step with the real Helm against `api`; a hang is ended as soon as it is certain."""
+    with helmsdk.connection(api.kubeconfig, namespace) as config:
+        return _acted(step, api, config, release, namespace, chart, values)
+
+
+def _acted(
+    step: Step,
+    api: Api,
+    config: helmsdk.Config,
+    release: str,
+    namespace: str,
+    chart: Callable[[], helmsdk.Chart] | None,
+    values: Body,
+) -> Ended:
     options, timeout = options_of(step)
-    config = helmsdk.Config(kubeconfig_content=api.kubeconfig(namespace), namespace=namespace)
     if INSTALLS in step.flags and (status := _status(config, release)) in INSTALLS_OVER:
         step = as_install(step)
         options = {**options_of(step)[0], **({"replace": True} if status else {})}
