@@ -6,7 +6,14 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.resource import Body
 
-GROUPS = {"configmaps": ("", "v1"), "namespaces": ("", "v1"), "deployments": ("apps", "v1")}
+GROUPS = {
+    "configmaps": ("", "v1"),
+    "namespaces": ("", "v1"),
+    "persistentvolumeclaims": ("", "v1"),
+    "pods": ("", "v1"),
+    "deployments": ("apps", "v1"),
+    "storageclasses": ("storage.k8s.io", "v1"),
+}
 
 
 def configmap(name: str) -> Body:
@@ -23,6 +30,28 @@ def deployment(name: str, replicas: int = 1) -> Body:
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "registry.example/app:1"}]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def storage_class() -> Body:
+    meta = {"name": "disks"}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": "example.com/d"}
+
+
+def claim(name: str) -> Body:
+    spec = {
+        "storageClassName": "disks",
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+
+
+def pod_with(claim: str) -> Body:
+    spec = {
+        "containers": [{"name": "app", "image": "registry.example/app:1"}],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": claim}, "spec": spec}
 
 
 def ask(

@@ -6,12 +6,13 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from bench import Figure, processor_seconds
-from bench.objects import ask, deployment, namespace
+from bench.objects import ask, claim, deployment, namespace, pod_with, storage_class
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
 from seatrial.cluster.watch import Watch, encoded
@@ -20,6 +21,8 @@ OWNERS = 2_000
 REPLICAS = 3
 """Each owner is a Deployment with a ReplicaSet and three pods: five objects."""
 NAMESPACES = 20
+CLAIMS = 1_000
+"""Each with a volume and a pod, all in one namespace."""
 WATCHED = (("apps", "deployments"), ("apps", "replicasets"), ("", "pods"))
 
 
@@ -41,6 +44,9 @@ def figures() -> Iterator[Figure]:
     yield Figure(
         "  peak memory of the process", f"{twice.megabytes:.0f} MB", f"{twice.megabytes / once.megabytes:.2f} x"
     )
+    few, many = (processor_seconds(partial(_claims, count)) for count in (CLAIMS, 2 * CLAIMS))
+    yield Figure(f"{CLAIMS:,} claims, volumes and pods in one namespace", f"{few:.2f} s")
+    yield Figure(f"{2 * CLAIMS:,} of them", f"{many:.2f} s", f"{many / few:.2f} x the time")
 
 
 def _measured(owners: int) -> Measured:
@@ -66,6 +72,14 @@ def measure(owners: int) -> Measured:
     took = processor_seconds(everything)
     made = sum(cluster.store.count(kind) for kind in (("apps", "Deployment"), ("apps", "ReplicaSet"), ("", "Pod")))
     return Measured(made, took, _peak_megabytes(), told)
+
+
+def _claims(count: int) -> None:
+    cluster = Cluster()
+    ask(cluster, "create", "storageclasses", "", body=storage_class())
+    for number in range(count):
+        ask(cluster, "create", "persistentvolumeclaims", "default", body=claim(f"data-{number}"))
+        ask(cluster, "create", "pods", "default", body=pod_with(f"data-{number}"))
 
 
 def _open_watches(cluster: Cluster) -> Iterator[Watch]:

@@ -32,6 +32,20 @@ spec:
   - metadata: {name: data}
     spec: {storageClassName: waiting, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 """
+CLAIM = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: NAME}
+spec: {storageClassName: waiting, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+USER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: user}
+spec:
+  containers: [{name: main, image: app}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: claim-0}}]
+"""
 WEB = """
 apiVersion: apps/v1
 kind: Deployment
@@ -65,6 +79,22 @@ def test_waiting_for_a_stateful_set_moves_its_claims_and_volumes_too(schedule: S
     ref = Ref("StatefulSet", "default", "db", "apps")
     cluster.awaits("someone", [ref])
     assert status(cluster, ref)["readyReplicas"] == 2
+
+
+def moves_of_a_pod(claims: int) -> int:
+    """How many controllers act when a pod comes that uses one of so many claims."""
+    cluster = Cluster()
+    create(cluster, DATABASE.partition("---")[0])
+    for number in range(claims):
+        create(cluster, CLAIM.replace("NAME", f"claim-{number}"))
+    before = cluster.controllers.moves
+    create(cluster, USER)
+    assert status(cluster, Ref("Pod", "default", "user"))["phase"] == "Running"
+    return cluster.controllers.moves - before
+
+
+def test_a_pod_and_its_volume_wake_the_claim_that_is_used_and_no_other() -> None:
+    assert moves_of_a_pod(claims=20) == moves_of_a_pod(claims=1)
 
 
 @pytest.mark.parametrize("schedule", EAGER_AND_LAZY)

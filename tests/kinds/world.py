@@ -13,6 +13,8 @@ import yaml
 from seatrial.kinds import Act, Change, Create, Delete, Kind, Say, Status, known
 from seatrial.kinds.catalogue import cluster_scoped
 from seatrial.kinds.images import running_images
+from seatrial.kinds.pod_template import used_claims
+from seatrial.kinds.scheduler import ANY_CLAIM, claim_of_volume
 from seatrial.resource import Body, Ref, dig, group_of, labels_of, metadata, name_of, ref_of, uid_of
 
 NODES = """
@@ -65,6 +67,13 @@ class SmallWorld:
 
     def running(self, image: str) -> list[Body]:
         return [body for _, body in sorted(self.objects.items()) if image in running_images(body)]
+
+    def using(self, claim: Ref) -> list[Body]:
+        return [body for _, body in sorted(self.objects.items()) if claim in used_claims(body)]
+
+    def volumes_for(self, claim: Ref) -> list[Body]:
+        wanted = {claim, ANY_CLAIM}
+        return [body for _, body in sorted(self.objects.items()) if wanted & set(claim_of_volume(body))]
 
     def served(self, kind: str, group: str) -> bool:
         return True

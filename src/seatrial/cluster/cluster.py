@@ -69,8 +69,7 @@ class Cluster:
 
     def view(self) -> View:
         """A fresh look at the cluster, whose looks are remembered."""
-        runners = self.controllers.origins.runners
-        return View(self.store, self._serves, runners, unlucky=self.schedule == "lazy")
+        return View(self.store, self._serves, self.controllers.origins, unlucky=self.schedule == "lazy")
 
     def request(self, request: Request) -> Reply:
         """Answer one request; a write also moves the cluster as far as the schedule lets it."""

@@ -11,6 +11,8 @@ from seatrial.cluster.origins import Origins
 from seatrial.cluster.store import Store
 from seatrial.kinds import Act, Kind, stays
 from seatrial.kinds.images import running_images
+from seatrial.kinds.pod_template import used_claims
+from seatrial.kinds.scheduler import ANY_CLAIM, claim_of_volume
 from seatrial.resource import Body, Ref, uid_of
 
 MOVES_MAX = 500_000
@@ -31,12 +33,10 @@ class Hands(Protocol):
 class View:
     """The cluster as one controller sees it (`kinds.World`); remembers every look."""
 
-    def __init__(
-        self, store: Store, served: Callable[[str, str], bool], runners: dict[str, set[Ref]], *, unlucky: bool
-    ) -> None:
+    def __init__(self, store: Store, served: Callable[[str, str], bool], origins: Origins, *, unlucky: bool) -> None:
         self._store = store
         self._served = served
-        self._runners = runners
+        self._origins = origins
         self._unlucky = unlucky
         self.looks: set[Look] = set()
 
@@ -70,8 +70,16 @@ class View:
 
     def running(self, image: str) -> list[Body]:
         self.looks.add(("image", image))
-        found = (self._store.get(ref) for ref in sorted(self._runners.get(image, ())))
-        return [body for body in found if body is not None]
+        return self._found(self._origins.runners.get(image, ()))
+
+    def volumes_for(self, claim: Ref) -> list[Body]:
+        wanted = (claim, ANY_CLAIM)
+        self.looks.update(("volume", name) for name in wanted)
+        return self._found(ref for name in wanted for ref in self._origins.volumes.get(name, ()))
+
+    def using(self, claim: Ref) -> list[Body]:
+        self.looks.add(("claim", claim))
+        return self._found(self._origins.users.get(claim, ()))
 
     def served(self, kind: str, group: str) -> bool:
         self.looks.add(("served", group, kind))
@@ -80,6 +88,10 @@ class View:
     @property
     def unlucky(self) -> bool:
         return self._unlucky
+
+    def _found(self, refs: Iterable[Ref]) -> list[Body]:
+        found = (self._store.get(ref) for ref in sorted(refs))
+        return [body for body in found if body is not None]
 
 
 class Controllers:
@@ -296,4 +308,8 @@ def _seen_by(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Look
             looks["label", ref.group, ref.kind, ref.namespace, label, value] = None
         for image in running_images(body):
             looks["image", image] = None
+        for claim in used_claims(body):
+            looks["claim", claim] = None
+        for claim in claim_of_volume(body):
+            looks["volume", claim] = None
     return looks

@@ -1,4 +1,4 @@
-"""Where things come from: objects by what they lead to, workloads by the images they run. Looks nothing up itself."""
+"""Who has to do with what: makers by what they make, workloads by images, pods by claims. Looks nothing up itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from seatrial.kinds import Kind
 from seatrial.kinds.images import running_images
+from seatrial.kinds.pod_template import used_claims
+from seatrial.kinds.scheduler import claim_of_volume
 from seatrial.resource import Body, Ref
 
 Key = TypeVar("Key", bound=Hashable)
@@ -21,10 +23,18 @@ class Origins:
         self.runners: dict[str, set[Ref]] = {}
         """By the name of an image: the workloads that run it."""
 
+        self.users: dict[Ref, set[Ref]] = {}
+        """By a claim: the pods that use it."""
+
+        self.volumes: dict[Ref, set[Ref]] = {}
+        """By a claim, or ANY_CLAIM: the volumes that name it."""
+
     def changed(self, ref: Ref, before: Body | None, after: Body | None, kind: Kind | None) -> None:
         if kind is not None:
             _note(self.makers, ref, before, after, kind.produces)
         _note(self.runners, ref, before, after, running_images)
+        _note(self.users, ref, before, after, used_claims)
+        _note(self.volumes, ref, before, after, claim_of_volume)
 
 
 def _note(

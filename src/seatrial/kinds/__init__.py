@@ -58,6 +58,14 @@ class World(Protocol):
         """Deployments, StatefulSets and DaemonSets that run an image of this name, from whichever registry."""
         ...
 
+    def using(self, claim: Ref) -> list[Body]:
+        """Pods that use a PersistentVolumeClaim, by name."""
+        ...
+
+    def volumes_for(self, claim: Ref) -> list[Body]:
+        """PersistentVolumes that name this claim or none, by name."""
+        ...
+
     def served(self, kind: str, group: str) -> bool: ...
 
     @property

@@ -10,7 +10,8 @@ from seatrial.kinds import Need
 from seatrial.kinds.entries import entries
 from seatrial.kinds.images import stream_tag
 from seatrial.kinds.mentions import mentioned_services
-from seatrial.resource import Body, Ref, dig, listed
+from seatrial.kinds.objectmeta import namespace_of
+from seatrial.resource import Body, Ref, dig, listed, name_of
 
 Path = tuple[str | int, ...]
 
@@ -107,6 +108,13 @@ def claims_of(spec: Body, pod_name: str = "") -> Iterator[tuple[int, str]]:
             yield index, str(claim)
         elif pod_name and isinstance(volume.get("ephemeral"), dict):
             yield index, f"{pod_name}-{volume.get('name')}"
+
+
+def used_claims(body: Body) -> Iterator[Ref]:
+    """The claims that a pod uses; nothing for any other kind."""
+    if (body.get("apiVersion"), body.get("kind")) == ("v1", "Pod"):
+        for _, name in claims_of(body.get("spec") or {}, name_of(body)):
+            yield Ref("PersistentVolumeClaim", namespace_of(body), name)
 
 
 def default_template(template: Body) -> Body:

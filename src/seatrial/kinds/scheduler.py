@@ -19,6 +19,9 @@ ONCE_TAKEN = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
 
+ANY_CLAIM = Ref("PersistentVolumeClaim", "", "")
+"""What a volume names that nobody has taken."""
+
 PINNED = (
     "affinity",
     "nodeAffinity",
@@ -75,15 +78,19 @@ def waits_for_consumer(claim: Body, world: World) -> bool:
     return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
+def claim_of_volume(body: Body) -> Iterator[Ref]:
+    """The claim that a PersistentVolume names, or ANY_CLAIM; nothing for any other kind."""
+    if (body.get("apiVersion"), body.get("kind")) == ("v1", "PersistentVolume"):
+        named = dig(body, "spec", "claimRef") or {}
+        yield Ref(ANY_CLAIM.kind, str(named.get("namespace") or ""), str(named.get("name") or ""))
+
+
 def others_using(claim: str, pod: Body, world: World) -> list[Body]:
     """Pods on a node, still there, that use the same claim."""
     return [
         other
-        for other in world.all("Pod", namespace_of(pod))
-        if name_of(other) != name_of(pod)
-        and dig(other, "spec", "nodeName")
-        and not is_finished(other)
-        and claim in (name for _, name in claims_of(other.get("spec") or {}, name_of(other)))
+        for other in world.using(Ref("PersistentVolumeClaim", namespace_of(pod), claim))
+        if name_of(other) != name_of(pod) and dig(other, "spec", "nodeName") and not is_finished(other)
     ]
 
 

@@ -19,7 +19,6 @@ from seatrial.kinds.objectmeta import (
     with_metadata,
     without_finalizer,
 )
-from seatrial.kinds.pod_template import claims_of
 from seatrial.kinds.pods import is_finished
 from seatrial.kinds.quantities import amount
 from seatrial.kinds.selection import fits
@@ -161,11 +160,8 @@ def _users(claim: Body, world: World) -> list[Body]:
 
 
 def _consumers(claim: Body, world: World) -> list[Body]:
-    return [
-        pod
-        for pod in world.all("Pod", namespace_of(claim))
-        if not is_finished(pod) and name_of(claim) in (n for _, n in claims_of(pod.get("spec") or {}, name_of(pod)))
-    ]
+    using = world.using(Ref("PersistentVolumeClaim", namespace_of(claim), name_of(claim)))
+    return [pod for pod in using if not is_finished(pod)]
 
 
 def _keep(claim: Body, world: World) -> Acts:
@@ -224,7 +220,8 @@ def _matching(claim: Body, world: World) -> Body | None:
     if name := dig(claim, "spec", "volumeName"):
         named = world.get(Ref("PersistentVolume", "", str(name)))
         return named if named is not None and _is_free(named, claim) else None
-    fitting = [volume for volume in world.all("PersistentVolume") if _is_free(volume, claim) and _suits(volume, claim)]
+    offered = world.volumes_for(Ref("PersistentVolumeClaim", namespace_of(claim), name_of(claim)))
+    fitting = [volume for volume in offered if _is_free(volume, claim) and _suits(volume, claim)]
     return min(fitting, key=lambda v: (amount(dig(v, "spec", "capacity", "storage")), name_of(v)), default=None)
 
 
