@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec import Struct
 
@@ -42,7 +41,9 @@ from seatrial.findings import Certainty, Damage, Finding, Rule, found
 from seatrial.resource import Body, Place, Ref, dig, listed
 from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
 from seatrial.rules.deeds import GOING, live_after
+from seatrial.rules.definitions import gains, shape
 from seatrial.rules.serving import defined_by, unserved
+from seatrial.rules.writers import is_written, owner_of
 from seatrial.timeline import Event, Rehearsal
 
 UNDECLARED = re.compile(r"(?P<path>(?:\.[A-Za-z0-9_-]+)+): field not declared in schema")
@@ -63,7 +64,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             continue
         deleted = {e.object for e in rehearsal.timeline if e.step <= step and e.actor == "helm" and e.effect in GOING}
         lives = [Stale(crd, live_after(rehearsal, step, crd.ref)) for crd in new.crds if crd.ref not in deleted]
-        stale = [found for found in lives if found.live is None or _shape(found.live) != _shape(found.written.body)]
+        stale = [found for found in lives if _is_stale(rehearsal, step, found)]
         if stale:
             yield _finding(rehearsal, case, step, new, stale)
             return
@@ -100,6 +101,21 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, new: Release, stale: l
         evidence=refused,
         confirm=f"kubectl diff --server-side -f {stale[0].written.file}  # what the cluster lacks",
     )
+
+
+def _is_stale(rehearsal: Rehearsal, step: int, one: Stale) -> bool:
+    if one.live is None:
+        return True
+    return shape(one.live) != shape(one.written.body) and not _is_of_another(rehearsal, step, one.written.ref)
+
+
+def _is_of_another(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
+    """Whether another release has put its own text in place: crd-shared-ownership-downgrade tells that."""
+    begun = rehearsal.steps[step]
+    writes = [e for e in rehearsal.timeline if e.object == ref and 0 <= e.step < step and is_written(e)]
+    owners = [owner_of(rehearsal, event) for event in writes]
+    ours = (begun.release, begun.namespace, "")
+    return ours in owners and owners[-1] != ours
 
 
 def _refused(rehearsal: Rehearsal, step: int, stale: list[Stale]) -> list[Event]:
@@ -162,57 +178,9 @@ def _places(new: Release, refused: list[Event]) -> Iterator[Place]:
 
 def _gains(stale: list[Stale]) -> str:
     """What the new definitions have beyond those in the cluster: kinds, versions, fields."""
-    found = [gain for one in stale for gain in _gains_of(one)]
+    found = [gain for one in stale for gain in gains(one.written.body, one.live)]
     more = f" and {len(found) - GAINS_MAX} more" if len(found) > GAINS_MAX else ""
     return ", ".join(found[:GAINS_MAX]) + more
-
-
-def _gains_of(one: Stale) -> Iterator[str]:
-    kind = dig(one.written.body, "spec", "names", "kind")
-    if one.live is None:
-        yield f"the kind {kind}"
-        return
-    there = {v.get("name"): v for v in listed(one.live, "spec", "versions")}
-    gained = False
-    for version in listed(one.written.body, "spec", "versions"):
-        name = version.get("name")
-        if name not in there or (version.get("served") and not there[name].get("served")):
-            gained = True
-            yield f"{kind} in version {name}"
-            continue
-        new, old = (set(_fields(dig(v, "schema", "openAPIV3Schema"))) for v in (version, there[name]))
-        for field in sorted(new - old):
-            gained = True
-            yield f"{kind} {field} ({name})"
-    if not gained:
-        yield f"what {kind} allows, defaults or drops"
-
-
-def _fields(schema: Any, at: str = "") -> Iterator[str]:
-    """The fields that a schema knows, as `spec.width`."""
-    for name, field in (dig(schema, "properties") or {}).items():
-        path = f"{at}.{name}" if at else str(name)
-        yield path
-        yield from _fields(field, path)
-    for part in ("items", "additionalProperties"):
-        if isinstance(dig(schema, part), dict):
-            yield from _fields(schema[part], f"{at}[]")
-
-
-def _shape(definition: Body) -> Any:
-    """What of a definition decides about objects: not its words, not its columns."""
-    spec = definition.get("spec") or {}
-    versions = [
-        {key: v for key, v in version.items() if key != "additionalPrinterColumns"}
-        for version in listed(spec, "versions")
-    ]
-    return _without_words([spec.get("scope"), versions])
-
-
-def _without_words(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {k: _without_words(v) for k, v in node.items() if not (k == "description" and isinstance(v, str))}
-    return [_without_words(item) for item in node] if isinstance(node, list) else node
 
 
 RULE = Rule("ST102", "crds-dir-not-upgraded", check)
