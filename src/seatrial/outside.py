@@ -12,7 +12,7 @@ from types import MappingProxyType
 from seatrial import kinds
 from seatrial.case import Release, Resource
 from seatrial.graph import edges, products_of
-from seatrial.kinds import Kind, Need, cert_manager
+from seatrial.kinds import Kind, Need, cert_manager, generated
 from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.kinds.installed import definition_of, workloads
 from seatrial.kinds.operators import (
@@ -64,14 +64,17 @@ BUILT_IN = {
 
 
 def definitions(
-    releases: Iterable[Release], known: Iterable[Resource] = (), given: Iterable[Body] = ()
+    releases: Iterable[Release], known: Iterable[Resource] = (), given: Iterable[Body] = (), *, deployed: bool = False
 ) -> list[tuple[Body, Prerequisite]]:
     """A definition for every custom kind that is used and that nobody defines: one that is `known`, or made up.
 
-    `given` is what the trial assumes to be in the cluster.
+    `given` is what the trial assumes to be in the cluster. Of releases that are `deployed`, operators have made all
+    definitions already that they make of other objects.
     """
     resources = [r for release in releases for r in (*release.resources, *release.crds)]
     defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
+    if not deployed:
+        defined |= {_defined(definition) for r in resources for definition in generated.definitions_of(r.body)}
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
         if _is_custom(resource):

@@ -329,7 +329,7 @@ def _taken_for_granted(
     given = setting.assumed
     earlier = [before] if before else []
     crds = [crd for release in releases for crd in release.crds]
-    definitions = (*outside.definitions(earlier, crds, given), *outside.definitions(releases, (), given))
+    definitions = (*outside.definitions(earlier, crds, given, deployed=True), *outside.definitions(releases, (), given))
     served = (*given, *(body for body, _ in definitions))
     objects = outside.objects(releases, served, described_in(given))
     taken = (

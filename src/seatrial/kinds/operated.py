@@ -21,6 +21,7 @@ from seatrial.kinds import (
     builds,
     cert_manager,
     external_secrets,
+    generated,
     kserve,
     openshift,
     prometheus,
@@ -42,7 +43,7 @@ from seatrial.kinds.operators import (
 from seatrial.kinds.patterns import Named, matches, parse
 from seatrial.resource import Body, Ref, dig, name_of
 
-OWN_FILES = (argocd, builds, cert_manager, external_secrets, kserve, openshift, prometheus, sealed_secret)
+OWN_FILES = (argocd, builds, cert_manager, external_secrets, generated, kserve, openshift, prometheus, sealed_secret)
 DESCRIBED_IN = ("kube-system", "seatrial-operator-")
 """Where a described operator is told of: the namespace, and what the names of its ConfigMaps begin with."""
 NEWEST: Number = (999,)

@@ -27,6 +27,8 @@ Number = tuple[int, ...]
 """A release, as numbers that can be compared: 0.17.0 is (0, 17, 0)."""
 
 ALWAYS: Number = ()
+CONSTRAINTS = "constraints.gatekeeper.sh"
+"""The group of the kinds that Gatekeeper makes of templates, all of them cluster-scoped."""
 GENERIC = frozenset(("activator", "autoscaler", "ceph", "controller", "olm", "operator", "pilot", "speaker", "webhook"))
 """Names of images that more than one project may use: these are known by the folder they are in as well."""
 
@@ -164,6 +166,8 @@ def is_cluster_scoped(group: str, kind: str) -> bool:
     known = cluster_scoped(group, kind)
     if known is not None:
         return known
+    if group == CONSTRAINTS:
+        return True
     return (group, kind) in brought() and not brought()[group, kind][1].namespaced
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from seatrial.case import Case, Release, Resource
+from seatrial.kinds.generated import definitions_of
 from seatrial.resource import Body, Ref, dig, group_of, listed, version_of
 from seatrial.rules.deeds import live_after
 from seatrial.timeline import Rehearsal, StepResult
@@ -55,6 +56,16 @@ def defines(body: Body, missing: Unserved) -> bool:
     """Whether an object is the definition of this kind, in whatever versions."""
     spec = body.get("spec") or {}
     return body.get("kind") == DEFINITION and (dig(spec, "names", "kind"), spec.get("group")) == _key(missing)
+
+
+def generated_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
+    """The object among these of which an operator would make the definition that is missing."""
+    version = version_of(missing.api_version)
+    for resource in resources:
+        made = [body for body in definitions_of(resource.body) if defines(body, missing)]
+        if any(version in served_versions(body) for body in made):
+            return resource
+    return None
 
 
 def definition_in_cluster(rehearsal: Rehearsal, step: int, missing: Unserved) -> Body | None:

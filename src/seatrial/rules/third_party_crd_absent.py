@@ -50,6 +50,7 @@ from seatrial.rules.serving import (
     defined_by,
     defines,
     definition_in_cluster,
+    generated_by,
     served_versions,
     unserved,
 )
@@ -86,7 +87,8 @@ def _is_foreign(missing: Unserved) -> bool:
 
 def _comes_too_late(case: Case, missing: Unserved) -> bool:
     """Whether a release of the trial brings it: rules about the order tell that better."""
-    return defined_by(case.all_resources(), missing) is not None
+    brought = list(case.all_resources())
+    return defined_by(brought, missing) is not None or generated_by(brought, missing) is not None
 
 
 def _refused(rehearsal: Rehearsal, case: Case, step: int, release: Release, kinds: list[Unserved]) -> Finding:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from seatrial.case import Resource
 from seatrial.errors import CannotContinue
+from seatrial.kinds.generated import definitions_of
 from seatrial.kinds.operators import is_cluster_scoped
 from seatrial.resource import Body, Place, dig, group_of, ref_of
 from seatrial.yamlfile import Document
@@ -47,8 +48,9 @@ def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, st
 
 
 def defined_scopes(found: Iterable[Found]) -> dict[tuple[str, str], bool]:
-    """Which kinds the CRDs among these objects define, and whether those are cluster-scoped."""
-    specs = [one.body.get("spec") for one in found if one.body["kind"] == "CustomResourceDefinition"]
+    """Which kinds these objects define, or what an operator makes of them, and whether those are cluster-scoped."""
+    bodies = (body for one in found for body in (one.body, *definitions_of(one.body)))
+    specs = [body.get("spec") for body in bodies if body["kind"] == "CustomResourceDefinition"]
     return {(str(dig(s, "group")), str(dig(s, "names", "kind"))): dig(s, "scope") == "Cluster" for s in specs}
 
 

@@ -1,0 +1,170 @@
+"""An object is of a kind that an operator makes of another object, and Helm looks for it before the operator could.
+
+## What happens
+Some definitions are nobody's file. Gatekeeper makes one of each ConstraintTemplate, Crossplane of each
+CompositeResourceDefinition and of each Provider that it installs, OLM of what a Subscription brings. A chart that
+holds the template and an object of the new kind fails on every fresh cluster: Helm asks for the kind of every object
+before it sends the first one, so the operator has had nothing to make a definition of: `no matches for kind
+"K8sRequiredLabels"`. Neither order nor `--wait` changes that.
+
+As a post-install hook the object is looked up when its turn comes. The operator has then had a moment, and no more:
+Helm waits for no template. On clusters where the template has been there for long, all of it works, which hides it.
+
+Which kinds a Subscription or a Provider brings is in its package, and cannot be known here: an object whose group is
+named like the package is a `may`.
+
+## Example
+```yaml
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+spec:
+  crd: {spec: {names: {kind: K8sRequiredLabels}}}
+---
+apiVersion: constraints.gatekeeper.sh/v1beta1
+kind: K8sRequiredLabels
+```
+
+## Instead
+Two releases: the templates first; then wait for the definition (`kubectl wait --for=condition=Established
+crd/k8srequiredlabels.constraints.gatekeeper.sh`, after it has appeared); then what uses it. With Argo CD a later wave
+and `SkipDryRunOnMissingResource=true`, with Flux a Kustomization of its own.
+
+## Fix safety
+Taking the objects out of the release deletes them with its next upgrade, unless they carry
+`helm.sh/resource-policy: keep` in the revision before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource
+from seatrial.findings import Finding, Rule, found
+from seatrial.kinds.generated import GENERATORS
+from seatrial.resource import Ref, dig, group_of
+from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
+from seatrial.rules.deeds import newest
+from seatrial.rules.serving import Unserved, defined_by, definition_in_cluster, generated_by, unserved
+from seatrial.timeline import Rehearsal
+
+# Where an object names the package that an operator installs with all its definitions.
+PACKAGES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("operators.coreos.com", "Subscription"): ("spec", "name"),
+    ("pkg.crossplane.io", "Provider"): ("spec", "package"),
+}
+NO_NAMES = frozenset(
+    (
+        *("app", "co", "com", "community", "contrib", "crossplane", "dev", "family", "io", "k8s", "net", "openshift"),
+        *("operator", "operators", "org", "provider", "redhat", "sh", "upbound", "x"),
+    )
+)
+"""Words in the names of packages and groups that say nothing."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    brought = list(case.all_resources())
+    for step, _, kinds in unserved(rehearsal, case):
+        made = [(missing, generated_by(brought, missing)) for missing in kinds]
+        early = [(missing, generator) for missing, generator in made if generator is not None]
+        if early:
+            yield _finding(rehearsal, case, step, *zip(*early, strict=True))
+            return
+    deployed = newest(rehearsal, case)
+    if deployed is not None and rehearsal.steps[deployed[0]].outcome == "ok":
+        yield from _packaged(rehearsal, case, *deployed)
+
+
+def _finding(
+    rehearsal: Rehearsal, case: Case, step: int, kinds: tuple[Unserved, ...], generators: tuple[Resource, ...]
+) -> Finding:
+    ended = rehearsal.steps[step]
+    users = [user for missing in kinds for user in missing.users]
+    written = [resource for missing in kinds for resource in missing.written]
+    templates = sorted({generator.ref for generator in generators})
+    definition = next(_definitions(rehearsal, step, kinds), "")
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[*templates, *users],
+        damage="failed-deploy",
+        message=f"helm {ended.action} fails: {named_is(users)} of a kind that {_maker(templates[0])} makes of "
+        f"{named(templates)}, and Helm looks for it before that is done",
+        details=(
+            helm_says(ended),
+            _why(written),
+            f"{definition} was made when Helm had failed." if definition else "",
+            aftermath(rehearsal, case, step),
+            "On a cluster where the template has been for long, the kind is there: that hides it.",
+        ),
+        places=[
+            *(resource.place("kind") for resource in written),
+            *(generator.place("metadata", "name") for generator in generators),
+        ],
+        confirm=f"kubectl api-resources --api-group={group_of(kinds[0].api_version)}  # before the {ended.action}",
+    )
+
+
+def _maker(template: Ref) -> str:
+    return GENERATORS[template.group, template.kind][0]
+
+
+def _definitions(rehearsal: Rehearsal, step: int, kinds: tuple[Unserved, ...]) -> Iterator[str]:
+    for missing in kinds:
+        if definition := definition_in_cluster(rehearsal, step, missing):
+            yield f"CustomResourceDefinition/{dig(definition, 'metadata', 'name')}"
+
+
+def _why(written: list[Resource]) -> str:
+    if written and all(hooks.is_hook(resource.body) for resource in written):
+        return "Helm looks a hook up when its turn comes, and does not wait until operators have done their work."
+    return (
+        "Helm looks up the kind of every object of the manifest before it sends the first one, the template included."
+    )
+
+
+def _packaged(rehearsal: Rehearsal, case: Case, step: int, release: Release) -> Iterator[Finding]:
+    """Objects whose kinds seem to come with a package that the same release asks for."""
+    packages = [(r, words) for r in release.resources if (words := _words_of_package(r))]
+    for resource in release.resources:
+        missing = Unserved(resource.ref.kind, str(resource.body.get("apiVersion", "")), (resource.ref,), (resource,))
+        brings = next((p for p, words in packages if words & _words(resource.ref.group)), None)
+        own = (resource.ref.group, resource.ref.kind) in PACKAGES
+        if brings is not None and not own and defined_by(case.all_resources(), missing) is None:
+            yield _with_package(rehearsal, step, resource, brings)
+
+
+def _words_of_package(resource: Resource) -> frozenset[str]:
+    path = PACKAGES.get((resource.ref.group, resource.ref.kind))
+    name = str(dig(resource.body, *path) or "") if path else ""
+    return _words(name.rpartition("/")[2].partition(":")[0].partition("@")[0])
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z0-9]+", name.lower())) - NO_NAMES - {""}
+
+
+def _with_package(rehearsal: Rehearsal, step: int, resource: Resource, package: Resource) -> Finding:
+    asked = dig(package.body, *PACKAGES[package.ref.group, package.ref.kind])
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[package.ref, resource.ref],
+        damage="failed-deploy",
+        certainty="may",
+        message=f"{resource.ref} seems to be of a kind that comes with {package.ref} of the same chart, and Helm looks "
+        "for it before that is made",
+        details=(
+            f"{package.ref} asks for the package {asked}; its definitions come when it was installed, minutes later. "
+            f'On a cluster without them Helm fails first: "no matches for kind "{resource.ref.kind}"".',
+            "Which definitions a package has cannot be known here: the kind was taken to be there.",
+        ),
+        places=[resource.place("kind"), package.place("metadata", "name")],
+        confirm=f"kubectl api-resources --api-group={resource.ref.group}  # before the first install",
+    )
+
+
+RULE = Rule("ST106", "operator-generated-crd-race", check)
