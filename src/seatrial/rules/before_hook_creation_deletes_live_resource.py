@@ -34,14 +34,16 @@ from collections.abc import Iterator
 
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
-from seatrial.findings import Finding, Rule, found
+from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.deeds import as_plain, cascade
+from seatrial.rules.deeds import as_plain, cascade, live_after, live_before
 from seatrial.rules.words import consumers_sentence, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
 MEANT = ("Job", "Pod", "CustomResourceDefinition")
 """Kinds that are made to be run again, and the one that Helm never deletes for a hook."""
+CONTENT_ONLY = ("ConfigMap", "Secret")
+CONTENT = ("data", "binaryData")
 LOST_MAX = 6
 
 
@@ -90,18 +92,37 @@ def _finding(rehearsal: Rehearsal, old: Release, resource: Resource, step: int, 
         rehearsal,
         step,
         objects=[ref],
-        damage="data-loss" if lost or ref.kind == "PersistentVolumeClaim" else "outage",
+        damage=_damage(rehearsal, step, ref, lost),
         message=f"every helm {action} deletes {ref}{with_it}, because it is a hook",
         details=(
             _policy_sentence(resource),
             _lost_sentence(rehearsal, step, [event.object for event in lost]),
             consumers_sentence(old, ref),
+            _back_sentence(rehearsal, step, ref),
             _outcome_sentence(rehearsal, step),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=(deletion, *lost[:LOST_MAX]),
         confirm=_confirm(ref),
     )
+
+
+def _damage(rehearsal: Rehearsal, step: int, ref: Ref, lost: list[Event]) -> Damage:
+    if lost or ref.kind == "PersistentVolumeClaim":
+        return "data-loss"
+    return "nuisance" if _is_back_as_it_was(rehearsal, step, ref) else "outage"
+
+
+def _is_back_as_it_was(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
+    """Whether pods that run read the same as before. Of other kinds it matters that it is another object."""
+    was, now = live_before(rehearsal, step, ref), live_after(rehearsal, step, ref)
+    return ref.kind in CONTENT_ONLY and now is not None and all((was or {}).get(key) == now.get(key) for key in CONTENT)
+
+
+def _back_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    if not _is_back_as_it_was(rehearsal, step, ref):
+        return ""
+    return "It is back a moment later with the same content: what runs does not notice, what starts in between does."
 
 
 def _policy_sentence(resource: Resource) -> str:
