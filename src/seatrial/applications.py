@@ -10,12 +10,11 @@ from msgspec.structs import replace
 from seatrial import hooks
 from seatrial.case import Release
 from seatrial.engines import argocd
-from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.tracking import SHIPPED_EXCLUSIONS
+from seatrial.resource import Body, dig, listed, metadata, name_of
 
 TAKEN_AS = (
-    "taken as the source of one Application with automated sync and pruning, as most are; an Application of your own "
-    "says otherwise"
+    "argocd: taken as the source of one Application with automated sync and pruning, as most are; an Application of "
+    "your own says otherwise"
 )
 
 
@@ -23,12 +22,6 @@ def as_argocd_renders(release: Release) -> Release:
     """`helm template --include-crds`: definitions of crds/ are objects like all others, and what Helm leaves out is."""
     left = tuple(r for r in release.resources if not hooks.unknown_events(r.body))
     return replace(release, resources=(*release.crds, *left), crds=())
-
-
-def argocd_settings(version: tuple[int, int]) -> argocd.Settings:
-    """Argo CD as it comes, in this version."""
-    shipped = versions.has(version, "exclusions in argocd-cm")
-    return argocd.Settings(version, exclusions=SHIPPED_EXCLUSIONS if shipped else ())
 
 
 def app_of(release: Release) -> argocd.App:
@@ -42,6 +35,33 @@ def app_of(release: Release) -> argocd.App:
         prune=True,
         self_heal=True,
         revision=revision_of(targets),
+    )
+
+
+def declared(application: Body, release: Release | None, error: str = "", *, assumed: bool = False) -> argocd.App:
+    """The Application as its manifest says it is, with what its sources were rendered to."""
+    policy = dig(application, "spec", "syncPolicy") or {}
+    written = policy.get("automated")
+    on = isinstance(written, dict) and written.get("enabled") is not False
+    automated: Body = written if isinstance(written, dict) and on else {}
+    targets = targets_of(release) if release else ()
+    return argocd.App(
+        name=name_of(application),
+        namespace=str(metadata(application).get("namespace") or "argocd"),
+        destination=str(dig(application, "spec", "destination", "namespace") or ""),
+        targets=targets,
+        options=tuple(map(str, policy.get("syncOptions") or ())),
+        automated=on,
+        prune=bool(automated.get("prune")),
+        self_heal=bool(automated.get("selfHeal")),
+        allow_empty=bool(automated.get("allowEmpty")),
+        retries=dig(policy, "retry", "limit"),
+        revision=revision_of(targets),
+        finalizers=tuple(metadata(application).get("finalizers") or ()),
+        namespace_metadata=policy.get("managedNamespaceMetadata"),
+        ignore_differences=tuple(listed(application, "spec", "ignoreDifferences")),
+        assumed=assumed,
+        error=error,
     )
 
 

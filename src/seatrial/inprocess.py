@@ -63,6 +63,7 @@ class InProcess:
             plural=kind.plural,
             namespace=command.namespace if kind.namespaced else "",
             name="" if verb == "create" else command.name,
+            subresource=command.subresource,
             body=command.body,
             patch_type=patch_type,
             field_manager=command.field_manager,

@@ -10,20 +10,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial import outside, sources
-from seatrial.applications import TAKEN_AS, argocd_settings
+from seatrial.argocdsettings import is_setting, settings_of
 from seatrial.assumed import api_versions, assumed_objects, described_in, without_brought
 from seatrial.case import Case, Release, Resource
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
 from seatrial.engines import argocd, helmprocess
-from seatrial.engines.argocd import versions
 from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.fleets import namespaces_made
 from seatrial.history import History, left_behind
 from seatrial.matrix import Cell, cells, differences, transitions
 from seatrial.rehearsal import Plan, Played
 from seatrial.resource import Body, metadata, name_of
 from seatrial.result import Consumer, Difference, Prerequisite
 from seatrial.sources import git
+from seatrial.sources.argocd import repos_of
 from seatrial.sources.chart import ChartSource, open_any_chart
 from seatrial.sources.consumers import consumers_of, helpers_called, helpers_changed, with_library
 from seatrial.sources.gates import gate_of
@@ -59,6 +60,8 @@ class CheckOptions(Struct, frozen=True):
     assume: tuple[str, ...] = ()
     matrix: tuple[str, ...] = ()
     """`key=v1,v2`"""
+    repos: tuple[str, ...] = ()
+    """`URL=PATH`: folders that stand for the repositories of Applications."""
     consumers: str = ""
     """The folder with the charts that use the input."""
     helm_binary: str = ""
@@ -223,7 +226,7 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
         for case, variant in _cases(trial, opened, options, own=not opened.base):
             setting = _setting(variant, case, opened, options, history)
             if name == argocd.NAME:
-                setting = replace(setting, argocd=argocd_settings(versions.parse(engine.partition("@")[2])))
+                setting = _with_argocd(setting, engine.partition("@")[2], variant, options)
             yield _planned(variant, name, setting, options)
 
 
@@ -237,6 +240,16 @@ def _cases(trial: Trial, opened: Opened, options: CheckOptions, *, own: bool) ->
         yield from ((name, trial) for name in sorted(opened.chart(newest.source).cases))
     if own and newest.action in RENDERED:
         yield WAIT, replace(trial, steps=tuple(_waiting(step) for step in trial.steps[:WAITING_STEPS]))
+
+
+def _with_argocd(setting: Setting, version: str, trial: Trial, options: CheckOptions) -> Setting:
+    """Argo CD set up as the assumed objects and those beside Applications say, and its repositories."""
+    paths = {setting.opened.path(step.source) for step in trial.steps if step.action == "sync"}
+    beside = [path for path in sorted(paths) if not git.is_ref(path) and sources.kind_of(path) == "manifests"]
+    written = (resource.body for path in beside for resource in read_manifests(path).resources)
+    said = [body for body in (*setting.assumed, *written) if is_setting(body)]
+    others = tuple(body for body in setting.assumed if not is_setting(body))
+    return replace(setting, argocd=settings_of(version, said), repos=repos_of(options.repos), assumed=others)
 
 
 def _is_rendered(step: Step, opened: Opened) -> bool:
@@ -283,6 +296,8 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         raise NothingToCheck(
             f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
         )
+    made = {name for step, _ in played if step.fleet for name in namespaces_made(step.fleet)}
+    taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in made]
     plan = Plan(
         steps=tuple(step for step, _ in played),
         case=Case(setting.case, tuple(release for _, release in played), before),
@@ -299,7 +314,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         *outside.default_storage(given),
     )
     gated = tuple(_gated(played, setting)) if engine == "helm" else ()
-    notes = (f"{argocd.NAME}: {TAKEN_AS}",) if engine == argocd.NAME else ()
+    notes = tuple(dict.fromkeys(note for step, _ in played for note in step.notes))
     return Planned(engine, plan, prerequisites, setting.opened.missing, gated, notes)
 
 

@@ -59,8 +59,10 @@ class Played(Struct, frozen=True):
     """What `apply` applies and `delete` deletes."""
     archive: bytes = b""
     """The chart as a helm binary takes it."""
-    app: argocd.App | None = None
-    """What Argo CD syncs or deletes."""
+    fleet: argocd.Fleet | None = None
+    """The Applications that Argo CD syncs or deletes."""
+    notes: tuple[str, ...] = ()
+    """What was taken for granted about this step."""
 
 
 class Plan(Struct, frozen=True):
@@ -102,8 +104,9 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehear
         assume(cluster, plan.assumed)
         if not first:
             _deployed(cluster, plan)
+        memory = argocd.Memory()
         for index, played in enumerate(steps, start=first):
-            results.append(_play(cluster, plan, index, played, engine))
+            results.append(_play(cluster, plan, index, played, engine, memory))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
     return Rehearsal(_versioned(plan, engine), schedule, tuple(results), tuple(timeline), tuple(sorted(not_modelled)))
@@ -129,14 +132,14 @@ def _moved(events: Iterable[Event], by: int) -> Iterator[Event]:
         yield replace(event, index=event.index + by, cause=cause) if by else event
 
 
-def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str) -> StepResult:
+def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str, memory: argocd.Memory) -> StepResult:
     step = played.step
     cluster.recorder.begin(index, engine, helm.UNORDERED.get(step.action, ()))
     before = _people_wrote(cluster)
-    ended = _act(cluster, plan, played, engine)
+    ended = _act(cluster, plan, played, engine, memory)
     if step.settle:
         cluster.settle()
-    again = _again(cluster, plan, played, engine) if ended.outcome == "failed" else None
+    again = _again(cluster, plan, played, engine, memory) if ended.outcome == "failed" else None
     after = _people_wrote(cluster)
     gone = {ref for ref in before if ref not in after}
     return StepResult(
@@ -167,7 +170,7 @@ def _unrest(cluster: Cluster) -> tuple[str, ...]:
     return (f"the cluster did not come to rest: its controllers were stopped after {controllers.MOVES_MAX:,} moves",)
 
 
-def _again(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Outcome | None:
+def _again(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: argocd.Memory) -> Outcome | None:
     """Repeat an install that Helm has not recorded: where it made definitions and was too fast for them, it goes on.
 
     Without this a race in the first step would hide whatever the lazy schedule has to show of all the others.
@@ -177,7 +180,7 @@ def _again(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Outcome
     made = any(event.effect == "created" and event.step == cluster.recorder.step for event in cluster.timeline())
     if not made or _is_recorded(cluster, played.release_name):
         return None
-    outcome = _act(cluster, plan, played, engine).outcome
+    outcome = _act(cluster, plan, played, engine, memory).outcome
     cluster.settle()
     return outcome
 
@@ -187,10 +190,11 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
     return any(labels_of(body).get("name") == release for body in records)
 
 
-def _act(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Ended:
+def _act(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: argocd.Memory) -> Ended:
     step = played.step
-    if played.app is not None and plan.argocd is not None:
-        return play(_of_argocd(played, played.app, plan.argocd, cluster.recorder.step), InProcess(cluster, engine))
+    if played.fleet is not None and plan.argocd is not None:
+        sync = _of_argocd(step.action, played.fleet, plan.argocd, memory, cluster.recorder.step)
+        return play(sync, InProcess(cluster, engine))
     if engine == helm.NAME and plan.helm and step.action in hooks.EVENTS_OF:
         with Server(cluster, actor=engine) as server:
             return helmprocess.act(
@@ -218,10 +222,12 @@ def _act(cluster: Cluster, plan: Plan, played: Played, engine: str) -> Ended:
     return play(script(played.objects, played.namespace), InProcess(cluster, actor))
 
 
-def _of_argocd(played: Played, app: argocd.App, settings: argocd.Settings, index: int) -> Script:
-    if played.step.action == "delete":
-        return argocd.delete(app, settings)
-    return argocd.sync(app, settings, argocd.requested(app, started=FIRST_SYNC_SECONDS + index * SYNC_SECONDS))
+def _of_argocd(
+    action: str, fleet: argocd.Fleet, settings: argocd.Settings, memory: argocd.Memory, index: int
+) -> Script:
+    if action == "delete":
+        return argocd.delete_fleet(fleet, settings, memory)
+    return argocd.sync_fleet(fleet, settings, memory, started=FIRST_SYNC_SECONDS + index * SYNC_SECONDS)
 
 
 class _Embedded:
@@ -332,7 +338,7 @@ def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Ite
 
 def _orphans(cluster: Cluster, plan: Plan, played: Played, after: dict[Ref, str]) -> Iterable[Ref]:
     """What the engine made for a release and leaves behind when it goes."""
-    engine = argocd.NAME if played.app is not None else helm.NAME
+    engine = argocd.NAME if played.fleet is not None else helm.NAME
     if played.step.action != ("delete" if engine == argocd.NAME else "uninstall"):
         return ()
     release = played.release_name, played.namespace

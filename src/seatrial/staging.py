@@ -13,17 +13,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.applications import app_of, as_argocd_renders
+from seatrial.applications import as_argocd_renders
 from seatrial.case import Release
 from seatrial.cluster.discovery import Discovery
 from seatrial.engines import argocd
 from seatrial.errors import CannotContinue
+from seatrial.fleets import gather
 from seatrial.history import History
 from seatrial.kinds.catalogue import CATALOGUE, Entry
 from seatrial.past import Past
 from seatrial.rehearsal import Played
 from seatrial.resource import Body
 from seatrial.sources import git, kind_of
+from seatrial.sources.argocd import Repos
 from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own_values
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.rendering import render
@@ -94,6 +96,7 @@ class Setting(Struct, frozen=True):
     history: History | None = None
     argocd: argocd.Settings | None = None
     """How Argo CD is set up, where it is the engine."""
+    repos: Repos = Repos()
 
 
 def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Release | None]]:
@@ -177,7 +180,11 @@ def _synced(step: Step, setting: Setting) -> tuple[Played, Release]:
     else:
         name = step.release or setting.release or PurePath(path).stem or "app"
         release = read_manifests(path, namespace=namespace, release=name)
-    return Played(step, name, namespace, app=app_of(release)), release
+    gathered = gather(
+        release, setting.repos, kube_version=f"v{setting.kube_version}.0", api_versions=setting.api_versions
+    )
+    played = Played(step, name, namespace, fleet=gathered.fleet, notes=gathered.notes)
+    return played, gathered.release
 
 
 def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:

@@ -54,6 +54,8 @@ class SyncTask(Struct, frozen=True):
     state: str = ""
     """Running, Succeeded, Failed, Error; empty while it is pending."""
     message: str = ""
+    health: str = ""
+    """Argo CD's last verdict on the object, `Progressing: ...`; that of a check that fails begins with `error`."""
     waited: bool = False
     """Whether anything was waited for after its wave: what the last wave holds is not."""
 

@@ -65,11 +65,12 @@ class Stage:
         return self.results[-1]
 
     def play(self, scene: Scene) -> Callable[[Block], str]:
+        heard = len(self.results)
         code = main(scene.arguments)
         out, err = self._capsys.readouterr()
         wanted = next((block.attributes["exit"] for block in scene.expected if block.kind == "error"), "0 or 1")
         assert str(code) in wanted, f"{' '.join(scene.arguments)}: exit code {code}, not {wanted}: {err}"
-        result = self.results[-1] if self.results else None
+        result = self.results[-1] if len(self.results) > heard else None
         return lambda block: _seen(block, out, err, result)
 
 

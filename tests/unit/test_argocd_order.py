@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatrial.engines.argocd import App, Asked, Settings, Target
+from seatrial.engines.argocd.app import App, Asked, Settings, Target
 from seatrial.engines.argocd.tasks import Task, build, with_namespace
 from seatrial.resource import Body, Ref, ref_of
 

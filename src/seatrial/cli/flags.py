@@ -62,6 +62,8 @@ class Release:
     matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
     """Values to flip: every way from one to another that changes which objects there are; may be repeated."""
 
+    repo: Annotated[Texts, flag("--repo", group=REHEARSAL, value="URL=PATH")] = ()
+    """Folder that stands for a repository of Argo CD Applications; may be repeated."""
     consumers: Annotated[str, flag("--consumers", group=REHEARSAL, value="DIR")] = ""
     """Check the charts in DIR that depend on the input, a library chart: from --from OLD to what it is now."""
 
@@ -128,6 +130,7 @@ def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
         assume=_split(release.assume),
         matrix=release.matrix,
         consumers=release.consumers,
+        repos=release.repo,
     )
 
 

@@ -30,6 +30,7 @@ class Command(Struct, frozen=True):
     force: bool = False
     dry_run: bool = False
     propagation: str = ""
+    subresource: str = ""
 
 
 class Survey(Struct, frozen=True):

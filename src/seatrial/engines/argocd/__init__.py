@@ -5,17 +5,9 @@ Models Argo CD 2.8 to 3.5 (`versions`), from the source of v3.5.1: gitops-engine
 
 from __future__ import annotations
 
-from seatrial.engines.argocd.app import App, Asked, Filter, Settings, Target
-from seatrial.engines.argocd.deletion import delete
-from seatrial.engines.argocd.reconciling import ended, requested, synced
-from seatrial.engines.script import Script
+from seatrial.engines.argocd.app import App, Filter, Settings, Target
+from seatrial.engines.argocd.fleet import Fleet, Memory, delete_fleet, sync_fleet
 
 NAME = "argocd"
 
-__all__ = ["NAME", "App", "Asked", "Filter", "Settings", "Target", "delete", "requested", "sync"]
-
-
-def sync(app: App, settings: Settings, asked: Asked) -> Script:
-    """Sync one Application, to its end."""
-    tried = yield from synced(app, settings, asked)
-    return ended([tried])
+__all__ = ["NAME", "App", "Filter", "Fleet", "Memory", "Settings", "Target", "delete_fleet", "sync_fleet"]

@@ -43,6 +43,8 @@ class App(Struct, frozen=True):
     namespace_metadata: Body | None = None
     """`managedNamespaceMetadata`."""
     ignore_differences: tuple[Body, ...] = ()
+    assumed: bool = False
+    """Whether its source is not at hand: it is taken to sync well, whatever is in it."""
     error: str = ""
     """Why its source could not be rendered, in Argo CD's words."""
 

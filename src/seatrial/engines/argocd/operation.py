@@ -17,9 +17,9 @@ from seatrial.engines import Stuck
 from seatrial.engines.argocd import applying, messages, overdue, validity, versions
 from seatrial.engines.argocd.app import App, Asked, Settings, Target
 from seatrial.engines.argocd.comparing import is_modified, respecting
-from seatrial.engines.argocd.results import PENDING, Result, judged
+from seatrial.engines.argocd.results import PENDING, Result, judged, told
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, live_ref, with_namespace
-from seatrial.engines.argocd.tracking import managed, wanted
+from seatrial.engines.argocd.tracking import managed, unmarkable, wanted
 from seatrial.engines.script import Command, Part, Pause, Say, Survey, Wait
 from seatrial.readiness.argocd import health
 from seatrial.resource import Body, Ref, metadata
@@ -45,18 +45,22 @@ class Sync:
         self._results: dict[tuple[Ref, str], Result] = {}
         self._live: dict[Ref, Body | None] = {}
         self._home: Body | None = None
+        home = Ref("Namespace", "", app.destination)
+        self._made_for_it = home if all(target.ref != home for target in targets) else None
         self._unmodified: set[Ref] = set()
         self._late: set[Ref] = set()
         self._waited: set[tuple[str, int]] = set()
         self._waits_for: list[Task] = []
+        self._verdicts: dict[Ref, str] = {}
         self._deleted: list[Ref] = []
         self._tasks: list[Task] = []
         self._seen: dict[tuple[Ref, str], Task] = {}
 
     def run(self) -> Part[Operation]:
         """Step until the operation has ended, or never will."""
-        if self.app.error:
-            self._ends("Error", self.app.error)
+        error = self.app.error or unmarkable(self.app, self.settings)
+        if error:
+            self._ends("Error", error)
             return self.operation()
         yield from self._look_around()
         before: object = None
@@ -89,17 +93,17 @@ class Sync:
 
     def _told(self, task: Task) -> SyncTask:
         result = self._state(task)
-        waited = task.place in self._waited
         return SyncTask(
-            task.ref,
-            task.phase,
-            task.wave,
-            task.is_hook,
-            task.is_prune,
-            result.status,
-            result.state,
-            result.message,
-            waited,
+            object=task.ref,
+            phase=task.phase,
+            wave=task.wave,
+            hook=task.is_hook,
+            prune=task.is_prune,
+            status=result.status,
+            state=result.state,
+            message=result.message,
+            health=self._verdicts.get(task.ref, ""),
+            waited=task.place in self._waited,
         )
 
     def _state(self, task: Task) -> Result:
@@ -153,6 +157,9 @@ class Sync:
         for task in {task.ref: task for task in (*running, *self._waits_for, *also)}.values():
             answer = yield _get(task)
             body = answer.body if answer.code == 200 else None
+            if task.ref == self._made_for_it:
+                self._home = body  # Its task is there only while the namespace is not; it is never pruned.
+                continue
             self._live[task.ref] = overdue.late(body) if body is not None and task.ref in self._late else body
         self._build()
         waited = {task.key for task in self._waits_for}
@@ -189,6 +196,7 @@ class Sync:
         for task in self._tasks:
             if self._state(task).state == "Running" and task.live is not None:
                 verdict = health(task.live, self.settings.scripts, self.settings.version)
+                self._verdicts[task.ref] = told(verdict)
                 self._results[task.key] = judged(task, self._state(task), verdict)
         many = is_multi_step(self._tasks)
         running = [t for t in self._tasks if self._state(t).state == "Running" and (many or t.is_hook)]

@@ -13,11 +13,15 @@ from seatrial.engines import Ended, Stuck
 from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Asked, Settings
 from seatrial.engines.argocd.comparing import is_modified
 from seatrial.engines.argocd.operation import Sync
+from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.argocd.tracking import managed, speaks_of_itself, wanted
 from seatrial.engines.script import Part, Say, Survey, Wait
 from seatrial.resource import Ref
 from seatrial.timeline import Operation
+
+TOLD_MAX = 5
+"""Objects whose messages are told of a failed operation."""
 
 
 class Tried(Struct, frozen=True):
@@ -25,6 +29,14 @@ class Tried(Struct, frozen=True):
 
     operation: Operation
     stuck: Stuck | None = None
+
+
+class Skipped(Struct, frozen=True):
+    """Why no sync begins by itself."""
+
+    words: str
+    is_error: bool = False
+    """Whether the Application shows it as a SyncError or ComparisonError."""
 
 
 class Compared(Struct, frozen=True):
@@ -66,26 +78,33 @@ def requested(app: App, *, prune: bool = False, started: int = 0) -> Asked:
     return Asked(prune=prune or app.prune, retries=retries, automated=app.automated, started=started)
 
 
-def automatic(app: App, settings: Settings, last: Operation | None, revision: str, started: int) -> Part[Asked | str]:
-    """The sync that begins by itself when the Application is looked at again; else why none does."""
+def automatic(
+    app: App, settings: Settings, last: Operation | None, revision: str, started: int
+) -> Part[Asked | Skipped]:
+    """The sync that begins by itself when the Application is looked at again; else why none does.
+
+    `last` is the last operation, and `revision` the one that it was about.
+    """
     if not app.automated:
-        return "automated sync is not enabled"
+        return Skipped("automated sync is not enabled")
     if app.error:
-        return app.error
+        return Skipped(app.error, is_error=True)
     compared = yield from compare(app, settings)
     if not compared.out_of_sync:
-        return "application status is Synced"
+        return Skipped("Skipping auto-sync: application status is Synced")
     if not app.prune and not compared.modified:
-        return "need to prune extra resources only but automated prune is disabled"
+        why = "need to prune extra resources only but automated prune is disabled"
+        return Skipped(f"Skipping auto-sync: {why}")
     asked = requested(app, started=started)
     if last is not None and revision == app.revision:
         if last.phase != "Succeeded":
-            return f"Failed last sync attempt to [{app.revision}]: {last.message}"
+            return Skipped(f"Failed last sync attempt to [{app.revision}]: {last.message}", is_error=True)
         if not app.self_heal:
-            return f"most recent sync already to [{app.revision}]"
+            return Skipped(f"Skipping auto-sync: most recent sync already to [{app.revision}]")
         asked = replace(asked, selected=(*compared.modified, *compared.extra))
     if app.prune and not app.allow_empty and not compared.wanted:
-        return f"Skipping sync attempt to [{app.revision}]: auto-sync will wipe out all resources"
+        words = f"Skipping sync attempt to [{app.revision}]: auto-sync will wipe out all resources"
+        return Skipped(words, is_error=True)
     return asked
 
 
@@ -125,14 +144,25 @@ def ended(tried: list[Tried]) -> Ended:
 
 
 def _named(operation: Operation, among: tuple[Operation, ...]) -> str:
-    return f"{operation.app}: {operation.message}" if len(among) > 1 else operation.message
+    """The message of an operation, and below it those of the objects that failed it, as the Application lists them."""
+    message = f"{operation.app}: {operation.message}" if len(among) > 1 else operation.message
+    failed = [task for task in operation.tasks if task.state in ("Failed", "Error") or task.status == "SyncFailed"]
+    told = [f"{task.object}: {task.message}" for task in failed if task.message and task.message not in message]
+    return "\n".join((message, *told[:TOLD_MAX]))
+
+
+def _by_script(operation: Operation) -> str:
+    """What health checks say that fail or say nothing: Argo CD tells that nowhere."""
+    waited = [task for task in operation.tasks if task.object in operation.waits_for]
+    told = [f"; its health check says {task.health}" for task in waited if task.health.startswith((ERROR, NOTHING))]
+    return told[0] if told else ""
 
 
 def _blocked(tried: Tried) -> str:
     """The message that stays for ever, why it does, and what it keeps from running."""
     operation, stuck = tried.operation, tried.stuck
     assert stuck is not None
-    words = f"{operation.message}: {stuck.sentence}. Argo CD has no timeout for this"
+    words = f"{operation.message}: {stuck.sentence}{_by_script(operation)}. Argo CD has no timeout for this"
     never = operation.never_ran()
     if not never:
         return words

@@ -12,6 +12,8 @@ OF_A_HOOK = {UNKNOWN: "Failed", DEGRADED: "Failed", PROGRESSING: "Running", SUSP
 """What a hook's health makes of its task; anything else is success. `getOperationPhase` in sync_context.go."""
 OF_A_RESOURCE = {HEALTHY: "Succeeded", DEGRADED: "Failed"}
 """The same for plain objects; anything else leaves it running."""
+ERROR = "error"
+NOTHING = "nothing, which is not healthy"
 
 
 class Result(Struct, frozen=True):
@@ -38,3 +40,11 @@ def judged(task: Task, result: Result, verdict: Health | None) -> Result:
     if verdict.broken or not state:
         return result
     return replace(result, state=state, message=verdict.message or result.message)
+
+
+def told(verdict: Health | None) -> str:
+    """A verdict in a line, for the record."""
+    if verdict is None:
+        return ""
+    status = ERROR if verdict.broken else verdict.status or NOTHING
+    return f"{status}: {verdict.message}" if verdict.message else status

@@ -15,6 +15,10 @@ from seatrial.engines.argocd.app import App, Filter, Settings, Target
 from seatrial.resource import Body, Ref, annotations_of, group_of, labels_of, metadata, name_of
 
 CRD = "CustomResourceDefinition"
+RENDERING = (
+    "ComparisonError: Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = "
+    "Unknown desc ="
+)
 ALWAYS_EXCLUDED = (
     Filter(groups=("events.k8s.io", "metrics.k8s.io")),
     Filter(groups=("",), kinds=("Event",)),
@@ -85,6 +89,18 @@ def marked(target: Target, app: App, settings: Settings) -> Body:
     return {**target.body, "metadata": meta}
 
 
+def unmarkable(app: App, settings: Settings) -> str:
+    """Why the objects of an Application cannot be marked: `nestedNullableStringMap` in util/kube/kube.go."""
+    method = tracking(settings)
+    fields = [field for field in ("annotations", "labels") if field.removesuffix("s") in method]
+    for target in app.targets:
+        for field in fields if target.ref.kind != CRD else ():
+            for key, value in (metadata(target.body).get(field) or {}).items():
+                if not isinstance(value, str):
+                    return _unreadable(target, field, key, value)
+    return ""
+
+
 def tracking(settings: Settings) -> str:
     usual = "annotation" if versions.has(settings.version, "annotation tracking") else "label"
     return settings.tracking or usual
@@ -119,6 +135,20 @@ def speaks_of_itself(body: Body, settings: Settings) -> bool:
     own = metadata(body).get("namespace") or namespace
     group = group_of(str(body["apiVersion"]))
     return (kind, namespace, name) == (f"{group}/{body['kind']}", own, name_of(body))
+
+
+def _unreadable(target: Target, field: str, key: str, value: object) -> str:
+    types = {bool: "bool", int: "int64", float: "float64", type(None): "<nil>"}
+    shown = str(value).lower() if isinstance(value, bool) else "<nil>" if value is None else str(value)
+    group, _, version = str(target.body["apiVersion"]).rpartition("/")
+    own = metadata(target.body).get("namespace") or ""
+    named = f"{group}/{version}, Kind={target.ref.kind} {own}/{target.ref.name}"
+    type_ = types.get(type(value), "map[string]interface {}")
+    why = f'contains non-string value in the map under key "{key}": {shown} is of the type {type_}'
+    words = (
+        f"failed to get {field} from target object {named}: .metadata.{field} accessor error: {why}, expected string"
+    )
+    return f"{RENDERING} failed to set app instance tracking info on manifest: {words}"
 
 
 def _matches(entry: Filter, group: str, kind: str) -> bool:

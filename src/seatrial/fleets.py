@@ -1,0 +1,154 @@
+"""All Applications that come of an input: itself, those among its objects, those among theirs, to any depth."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.applications import TAKEN_AS, app_of, declared
+from seatrial.argocdsettings import is_setting
+from seatrial.case import Release, Resource
+from seatrial.engines import argocd
+from seatrial.engines.argocd.app import GROUP, HOME
+from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.resource import Body, Ref, labels_of, metadata, ref_of
+from seatrial.sources.applicationsets import applications_of
+from seatrial.sources.argocd import NotAtHand, Repos, render_application
+
+DEPTH_MAX = 20
+APPLICATIONS_MAX = 2_000
+OWN_KINDS = ("Application", "ApplicationSet", "AppProject")
+SECRET_TYPE = "argocd.argoproj.io/secret-type"
+
+
+class Gathered(Struct, frozen=True):
+    fleet: argocd.Fleet
+    release: Release
+    """All objects of all Applications."""
+    notes: tuple[str, ...] = ()
+
+
+class _Found(Struct, frozen=True):
+    """An Application, and the way that led to it."""
+
+    body: Body
+    trail: tuple[Ref, ...] = ()
+
+
+def gather(release: Release, repos: Repos, **options: Any) -> Gathered:
+    """The Applications of an input. Where that is nothing but Argo CD's own objects, they are what is synced."""
+    gathering = _Gathering(repos, options)
+    if _is_argocds_own(release.resources):
+        for body in gathering.applications(release.resources):
+            gathering.queue.append(_Found(body))
+        roots = tuple(_ref(found.body) for found in gathering.queue)
+        gathering.follow()
+        apps = tuple(gathering.apps[ref] for ref in roots)
+        if all(app.assumed for app in apps):
+            raise NothingToCheck(f"{release.source}: {'; '.join(dict.fromkeys(gathering.absent))}")
+        others = {ref: app for ref, app in gathering.apps.items() if ref not in roots}
+    else:
+        root = app_of(release)
+        apps = (root,)
+        gathering.notes.append(TAKEN_AS)
+        for body in gathering.applications(release.resources):
+            gathering.queue.append(_Found(body, (root.ref,)))
+        gathering.follow()
+        others = gathering.apps
+    everything = replace(release, resources=(*release.resources, *gathering.resources))
+    notes = tuple(dict.fromkeys(gathering.notes))
+    return Gathered(argocd.Fleet(apps, others, gathering.sets), everything, notes)
+
+
+def namespaces_made(fleet: argocd.Fleet) -> set[str]:
+    """Those that Argo CD creates for Applications that ask for it."""
+    apps = (*fleet.roots, *fleet.others.values())
+    return {app.destination for app in apps if "CreateNamespace=true" in app.options}
+
+
+class _Gathering:
+    """Applications, while they are found one through another."""
+
+    def __init__(self, repos: Repos, options: dict[str, Any]) -> None:
+        self.repos, self.options = repos, options
+        self.queue: deque[_Found] = deque()
+        self.apps: dict[Ref, argocd.App] = {}
+        self.sets: dict[Ref, tuple[Body, ...]] = {}
+        self.resources: list[Resource] = []
+        self.notes: list[str] = []
+        self.absent: list[str] = []
+
+    def follow(self) -> None:
+        while self.queue:
+            found = self.queue.popleft()
+            ref = _ref(found.body)
+            if ref in found.trail:
+                way = " -> ".join(one.name for one in (*found.trail, ref))
+                self.notes.append(f"argocd: Applications that make each other: {way}")
+            if ref in self.apps:
+                continue
+            if len(found.trail) > DEPTH_MAX:
+                way = " -> ".join(one.name for one in found.trail)
+                raise CannotContinue(f"Applications that make Applications, more than {DEPTH_MAX} deep: {way}")
+            if len(self.apps) >= APPLICATIONS_MAX:
+                raise CannotContinue(f"more than {APPLICATIONS_MAX} Applications")
+            self._add(found, ref)
+
+    def _add(self, found: _Found, ref: Ref) -> None:
+        try:
+            rendered = render_application(found.body, self.repos, **self.options)
+        except NotAtHand as why:
+            self.notes.append(f"argocd: {ref} is taken to sync well: {why}")
+            self.absent.append(str(why))
+            self.apps[ref] = declared(found.body, None, assumed=True)
+            return
+        self.apps[ref] = declared(found.body, rendered.release, rendered.error)
+        if rendered.release is not None:
+            self.resources += rendered.release.resources
+            for body in self.applications(rendered.release.resources):
+                self.queue.append(_Found(body, (*found.trail, ref)))
+
+    def applications(self, resources: Iterable[Resource]) -> Iterator[Body]:
+        """The Applications among objects, and those that sets among them make."""
+        for resource in resources:
+            if resource.ref.group != GROUP:
+                continue
+            if resource.ref.kind == "Application":
+                yield _at_home(resource)
+            elif resource.ref.kind == "ApplicationSet":
+                yield from self._of_set(resource)
+
+    def _of_set(self, resource: Resource) -> Iterator[Body]:
+        try:
+            bodies = tuple(applications_of(_at_home(resource), self.repos))
+        except NotAtHand as why:
+            self.notes.append(f"argocd: what {resource.ref} makes is left out: {why}")
+            return
+        self.sets[resource.ref] = bodies
+        yield from bodies
+
+
+def _is_argocds_own(resources: Iterable[Resource]) -> bool:
+    found = list(resources)
+    own = all(
+        (r.ref.group == GROUP and r.ref.kind in OWN_KINDS)
+        or is_setting(r.body)
+        or SECRET_TYPE in labels_of(r.body)
+        or r.ref.kind == "Namespace"
+        for r in found
+    )
+    return own and any(r.ref.kind in OWN_KINDS[:2] for r in found)
+
+
+def _at_home(resource: Resource) -> Body:
+    """The object in the namespace that it will be in."""
+    home = resource.ref.namespace or HOME
+    return {**resource.body, "metadata": {**metadata(resource.body), "namespace": home}}
+
+
+def _ref(application: Body) -> Ref:
+    return ref_of(application, namespace=HOME)

@@ -1,0 +1,223 @@
+"""Applications of Argo CD become releases: their sources, found in checkouts that stand for repository URLs, rendered.
+
+Renders as Argo CD's repo-server does (`reposerver/repository/repository.go`, `util/helm/cmd.go` of 3.5): always for an
+install, in revision 1. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.applications import as_argocd_renders
+from seatrial.case import Release, Resource
+from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.resource import Body, dig, listed, name_of
+from seatrial.sources import kustomize
+from seatrial.sources.chart import ChartSource, open_chart
+from seatrial.sources.files import shown
+from seatrial.sources.manifests import EXTENSIONS, read_manifests
+from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
+from seatrial.text import Text
+
+Render = Callable[..., Release]
+FAILED = "ComparisonError: Failed to load target state: failed to generate manifest for source"
+UNKNOWN = "rpc error: code = Unknown desc ="
+
+
+class Repos(Struct, frozen=True):
+    """Local folders that stand for repositories: `--repo URL=PATH`."""
+
+    paths: dict[str, str] = {}
+
+    def find(self, url: str) -> Path | None:
+        found = self.paths.get(plain_url(url))
+        return Path(found) if found is not None else None
+
+
+class NotAtHand(Exception):
+    """A source that nobody gave: what it would deploy is not known."""
+
+
+class Rendered(Struct, frozen=True):
+    """What became of an Application's sources: a release, or Argo CD's words why there is none."""
+
+    release: Release | None
+    error: str = ""
+
+
+def repos_of(flags: Iterable[str]) -> Repos:
+    """What `--repo` was given."""
+    found = {}
+    for flag in flags:
+        url, equals, path = flag.rpartition("=")
+        if not equals or not url or not path:
+            raise CannotContinue(f"--repo {flag}: takes URL=PATH, the folder that stands for a repository")
+        if not Path(path).exists():
+            raise CannotContinue(f"--repo {flag}: there is no {path}")
+        found[plain_url(url)] = path
+    return Repos(found)
+
+
+def plain_url(url: str) -> str:
+    """A repository's URL as Argo CD compares it: `git.NormalizeGitURL`."""
+    text = url.strip().lower().removesuffix("/").removesuffix(".git")
+    for scheme in ("https://", "http://", "ssh://", "oci://"):
+        text = text.removeprefix(scheme)
+    return text.partition("@")[2].replace(":", "/", 1) if "@" in text.partition("/")[0] else text
+
+
+def render_application(application: Body, repos: Repos, **options: Any) -> Rendered:
+    """The objects of all sources of an Application. Raises `NotAtHand` where one is not among the `repos`."""
+    sources = listed(application, "spec", "sources") or [dig(application, "spec", "source") or {}]
+    name = name_of(application)
+    namespace = str(dig(application, "spec", "destination", "namespace") or "")
+    references = {f"${s['ref']}": _root(s, repos) for s in sources if s.get("ref")}
+    resources: list[Resource] = []
+    missing: list[str] = []
+    for index, source in enumerate(sources, start=1):
+        if source.get("ref") and not source.get("path") and not source.get("chart"):
+            continue
+        asked = _Asked(source, name, namespace, references, options)
+        try:
+            release = _release(asked, repos)
+        except CannotContinue as why:
+            words = f"{FAILED} {index} of {len(sources)}: {UNKNOWN} {why}"
+            return Rendered(None, words)
+        resources += release.resources
+        missing += release.missing_dependencies
+    where = str(dig(sources[0], "path") or dig(sources[0], "chart") or "")
+    return Rendered(Release(name, namespace, where, tuple(resources), missing_dependencies=tuple(missing)))
+
+
+class _Asked(Struct, frozen=True):
+    """One source of one Application."""
+
+    source: Body
+    name: str
+    namespace: str
+    references: dict[str, Path]
+    options: dict[str, Any]
+
+
+def _release(asked: _Asked, repos: Repos) -> Release:
+    root = _root(asked.source, repos)
+    path = _chart_in(root, asked.source) if asked.source.get("chart") else _path_in(root, asked.source)
+    if path.is_file() or (path / "Chart.yaml").is_file():
+        return _of_helm(path, root, asked)
+    if kustomize.is_kustomization(path):
+        return kustomize.build(path, asked.name, asked.namespace)
+    return _of_directory(path, asked)
+
+
+def _root(source: Body, repos: Repos) -> Path:
+    url = str(source.get("repoURL") or "")
+    root = repos.find(url)
+    if root is None:
+        raise NotAtHand(f"{url} is not at hand (--repo {url}=PATH)")
+    return root
+
+
+def _path_in(root: Path, source: Body) -> Path:
+    asked = str(source.get("path") or ".")
+    path = root / asked
+    if asked.startswith("/"):
+        raise CannotContinue(f"{asked}: app path is absolute")
+    if not path.exists() or not path.resolve().is_relative_to(root.resolve()):
+        raise CannotContinue(f"{asked}: app path does not exist")
+    return path
+
+
+def _chart_in(root: Path, source: Body) -> Path:
+    """A chart of a Helm repository: a folder or an archive of its name."""
+    chart, version = str(source["chart"]), str(source.get("targetRevision") or "")
+    for path in (root / chart, root / f"{chart}-{version}.tgz", root / f"{chart}-{version.removeprefix('v')}.tgz"):
+        if path.exists():
+            return path
+    if root.is_file() or (root / "Chart.yaml").is_file():
+        return root
+    raise CannotContinue(f"error fetching chart: failed to fetch chart: chart {chart} version {version} not found")
+
+
+def _of_helm(path: Path, root: Path, asked: _Asked) -> Release:
+    helm = asked.source.get("helm") or {}
+    chart = open_chart(str(path))
+    release = _rendered(chart, _values(helm, path, root, asked), helm, asked)
+    if helm.get("skipCrds"):
+        release = replace(release, crds=())
+    return as_argocd_renders(release)
+
+
+def _rendered(chart: ChartSource, values: Body, helm: Body, asked: _Asked) -> Release:
+    from seatrial.sources.rendering import render
+
+    options = dict(asked.options)
+    if helm.get("kubeVersion"):
+        options["kube_version"] = str(helm["kubeVersion"])
+    if helm.get("apiVersions"):
+        options["api_versions"] = [str(version) for version in helm["apiVersions"]]
+    name = str(helm.get("releaseName") or asked.name)
+    return render(chart, values, release=name, namespace=asked.namespace, **options)
+
+
+def _values(helm: Body, path: Path, root: Path, asked: _Asked) -> Body:
+    """Files in their order, then what stands in the Application itself, then parameters."""
+    files = []
+    for entry in map(str, helm.get("valueFiles") or ()):
+        reference, _, rest = entry.partition("/")
+        base = asked.references.get(reference)
+        file = (
+            base / rest if base is not None else (root / entry.lstrip("/") if entry.startswith("/") else path / entry)
+        )
+        if file.is_file():
+            files.append(str(file))
+        elif not helm.get("ignoreMissingValueFiles"):
+            raise CannotContinue(f"Manifest generation error: open {shown(str(file))}: no such file or directory")
+    values = merged_values(ValueFlags(files=tuple(files)))
+    inline = helm.get("valuesObject") or values_in(Text("helm.values", str(helm.get("values") or "")))
+    parameters = [p for p in helm.get("parameters") or () if isinstance(p, dict)]
+    flags = ValueFlags(
+        set=tuple(f"{p.get('name')}={p.get('value')}" for p in parameters if not p.get("forceString")),
+        set_string=tuple(f"{p.get('name')}={p.get('value')}" for p in parameters if p.get("forceString")),
+        set_file=tuple(f"{p.get('name')}={path / str(p.get('path'))}" for p in helm.get("fileParameters") or ()),
+    )
+    return merged(merged(values, inline), merged_values(flags))
+
+
+def _of_directory(path: Path, asked: _Asked) -> Release:
+    """Plain manifests: of this folder alone, unless it says `recurse`."""
+    directory = asked.source.get("directory") or {}
+    files = sorted(path.rglob("*") if directory.get("recurse") else path.iterdir())
+    resources: list[Resource] = []
+    for file in files:
+        if file.suffix in EXTENSIONS and file.is_file() and _is_included(file.relative_to(path).as_posix(), directory):
+            try:
+                found = read_manifests(str(file), namespace=asked.namespace, release=asked.name)
+            except NothingToCheck:
+                continue
+            resources += found.resources
+    return Release(asked.name, asked.namespace, shown(str(path)), tuple(resources))
+
+
+def _is_included(name: str, directory: Body) -> bool:
+    exclude, include = str(directory.get("exclude") or ""), str(directory.get("include") or "")
+    if exclude and any(_matches(name, pattern) for pattern in _alternatives(exclude)):
+        return False
+    return not include or any(_matches(name, pattern) for pattern in _alternatives(include))
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatch(name, pattern) or PurePosixPath(name).match(pattern)
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """`{a,b}` as its parts."""
+    if pattern.startswith("{") and pattern.endswith("}"):
+        yield from pattern[1:-1].split(",")
+    else:
+        yield pattern

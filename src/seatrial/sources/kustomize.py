@@ -1,0 +1,57 @@
+"""Kustomizations, built by the user's own kustomize or kubectl. Knows nothing of what they hold."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from seatrial.case import Release
+from seatrial.errors import CannotContinue
+from seatrial.resource import Place
+from seatrial.sources.files import shown
+from seatrial.sources.objects import defined_scopes, objects_in, resources
+from seatrial.text import Text
+from seatrial.yamlfile import BrokenYaml, documents
+
+FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+TIMEOUT_SECONDS = 60
+BUILDERS = (("kustomize", "build"), ("kubectl", "kustomize"))
+
+
+def is_kustomization(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in FILES)
+
+
+def build(folder: Path, name: str, namespace: str) -> Release:
+    """What a kustomization gives. Remote bases are not fetched: whoever builds it is offline."""
+    file = next(shown(str(folder / name)) for name in FILES if (folder / name).is_file())
+    text = Text(file, _output(folder))
+    try:
+        found = [
+            one
+            for document in documents(text)
+            for one in objects_in(document, file, lambda document, offset: Place(file, 1, "file"))
+        ]
+    except BrokenYaml as broken:
+        raise CannotContinue(f"{file}: read what kustomize built: {broken.problem}") from None
+    return Release(name, namespace, shown(str(folder)), tuple(resources(found, namespace, defined_scopes(found))))
+
+
+def _output(folder: Path) -> str:
+    named = shown(str(folder))
+    for program, verb in BUILDERS:
+        path = shutil.which(program)
+        if path is None:
+            continue
+        offline = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"}
+        command = [path, verb, str(folder)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_SECONDS, env=offline, check=False)
+        except subprocess.TimeoutExpired:
+            raise CannotContinue(f"{named}: {program} {verb} took longer than {TIMEOUT_SECONDS} s") from None
+        if done.returncode:
+            words = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+            raise CannotContinue(f"{named}: {program} {verb}: {words}")
+        return done.stdout.decode(errors="replace")
+    raise CannotContinue(f"{named}: this is a kustomization, and there is neither kustomize nor kubectl on the PATH")
