@@ -54,6 +54,7 @@ class _Run:
         self.answer: Answer | None = None
         self.begun = False
         self.waits: tuple[Ref, ...] | None = None
+        self.paused = False
         self.blocked = False
         """Whether it waits in vain, until someone else does something."""
         self.is_over = False
@@ -78,7 +79,9 @@ class _Fleet:
             waiting = [run for run in self._in_turn(quick=quick) if not run.is_over]
             if not waiting:
                 return
-            run = next((run for run in waiting if not run.blocked), None)
+            able = [run for run in waiting if not run.blocked]
+            # Where time passes between two waves, others use it first.
+            run = next((run for run in able if not run.paused), able[0] if able else None)
             if run is not None:
                 if not (yield from self._goes_on(run)):
                     run.blocked = True
@@ -95,7 +98,7 @@ class _Fleet:
 
     def _goes_on(self, run: _Run) -> Part[bool]:
         """Wait for what it waits for, and let it look; whether anything happened."""
-        moved = False
+        moved, run.paused = False, False
         if run.waits is not None:
             answer = yield Wait(tuple(dict.fromkeys(self._awaited(run))))
             moved = answer.stuck is None
@@ -128,15 +131,8 @@ class _Fleet:
             run.answer = yield line
             yield from self._notice(line, run.answer)
             if isinstance(line, Pause) and run.answer.code == 200:
-                yield from self._others_first(run)
-
-    def _others_first(self, run: _Run) -> Part[None]:
-        """Where the cluster is quick, those that came of others are, too."""
-        for other in list(self.runs):
-            while other is not run and not other.is_over:
-                other.waits, other.answer = None, Answer(200)
-                if not (yield from self._advance(other)):
-                    break
+                run.paused = True
+                return True
 
     def _awaited(self, run: _Run) -> Iterator[Ref]:
         """What is waited for; who waits for an Application waits for all that is in it."""
