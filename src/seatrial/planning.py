@@ -45,6 +45,9 @@ RENDERINGS_MAX = 3
 """A kind that is taken for granted may let a template write what it asks for, and that may need another."""
 PLAYABLE = ("helm", "kubectl", "argocd")
 
+Acts = tuple[Release, Release]
+"""A chart as it is installed, and as an upgrade renders it."""
+
 
 class CheckOptions(Struct, frozen=True):
     """What the user asked for, in Helm's words where Helm has one."""
@@ -170,20 +173,24 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Planned]:
         trial = Trial(engines=("helm",), steps=(Step("install", was), Step("upgrade", new), Step("upgrade", new)))
         setting = _setting(trial, chart, opened, options, None)
         planned = _planned(trial, "helm", setting, options)
-        before, after = (_both(source, Cell(()), setting)[1] for source in (was, new))
+        before, after = (_both(source, Cell(()), setting) for source in (was, new))
         called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
         yield replace(planned, notes=notes, consumer=_consumer(chart, called, before, after))
 
 
-def _consumer(chart: str, called: list[str], before: Release, after: Release) -> Consumer:
-    flipped = tuple(differences({"before": before, "now": after}))
-    known = {resource.ref: resource.body for resource in before.resources}
-    changed = [r.ref for r in after.resources if r.ref in known and known[r.ref] != r.body]
+def _consumer(chart: str, called: list[str], before: Acts, after: Acts) -> Consumer:
+    """What becomes of the objects of a chart, as an upgrade renders them, and where only an install does, there."""
+    flipped = list(differences({"before": before[1], "now": after[1]}))
+    told = {one.object for one in flipped}
+    installs = differences({"on install before": before[0], "on install now": after[0]})
+    flipped += [one for one in installs if one.object not in told]
+    known = {resource.ref: resource.body for resource in before[1].resources}
+    changed = [r.ref for r in after[1].resources if r.ref in known and known[r.ref] != r.body]
     named = {one.object for one in flipped}
-    return Consumer(chart, tuple(called), flipped, tuple(sorted({str(ref) for ref in changed} - named)))
+    return Consumer(chart, tuple(called), tuple(flipped), tuple(sorted({str(ref) for ref in changed} - named)))
 
 
-def _both(source: str, cell: Cell, setting: Setting) -> tuple[Release, Release]:
+def _both(source: str, cell: Cell, setting: Setting) -> Acts:
     """A chart under the values of a cell, as it is installed and as an upgrade renders it."""
     steps = (Step("install", source, set=cell.settings), Step("upgrade", source, set=cell.settings))
     try:

@@ -9,6 +9,10 @@ pods that start fail, and random values are made anew.
 
 Removing the delete policy changes nothing: absent means `before-hook-creation`.
 
+A hook belongs to nobody. Where its name does not contain that of the release, a second release of the chart in the same
+namespace deletes what the first one has and puts its own in its place, at once when it is installed; of a plain object
+Helm would say that it is another release's, and stop.
+
 ## Example
 ```yaml
 apiVersion: v1
@@ -51,26 +55,33 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for step, ended in enumerate(rehearsal.steps):
         old, new = deployed_before(rehearsal, case, step), case.releases[step]
-        if old is None or new is None:
-            continue
-        for resource in new.resources:
-            if resource.ref.kind in MEANT or resource.ref in seen or not _was_hook(old, resource):
+        for resource in new.resources if new else ():
+            if resource.ref.kind in MEANT or resource.ref in seen or not hooks.runs_at(resource.body, ended.action):
                 continue
-            if not hooks.runs_at(resource.body, ended.action) or as_plain(new, resource.ref):
+            if new is None or as_plain(new, resource.ref):
                 continue
             deletion = _deletion_of_live(rehearsal, step, resource.ref)
-            if deletion is None:
+            owner = _other_release(rehearsal, case, step, resource.ref)
+            if deletion is None or not (owner or _was_hook(old, resource)):
                 continue
-            finding = _finding(rehearsal, old, resource, step, deletion)
+            finding = _finding(rehearsal, owner or old, resource, step, deletion)
             if finding is not None:
                 seen.add(resource.ref)
                 yield finding
 
 
-def _was_hook(old: Release, resource: Resource) -> bool:
+def _was_hook(old: Release | None, resource: Resource) -> bool:
     """An object that was plain before is another story (release-to-hook-flip), and so is one that is both."""
-    was = old.find(resource.ref)
-    return hooks.is_hook(resource.body) and was is not None and hooks.is_hook(was.body)
+    was = old.find(resource.ref) if old else None
+    return was is not None and hooks.is_hook(was.body)
+
+
+def _other_release(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Release | None:
+    """The release that has made an object last, where that is not the one which a step is about."""
+    made = (e for e in rehearsal.timeline if e.object == ref and e.effect == "created" and 0 <= e.step < step)
+    last = max((event.step for event in made), default=step)
+    names = [(ended.release, ended.namespace) for ended in (rehearsal.steps[last], rehearsal.steps[step])]
+    return case.releases[last] if names[0] != names[1] else None
 
 
 def _deletion_of_live(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
@@ -80,8 +91,13 @@ def _deletion_of_live(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None
     return first if first is not None and first.effect in ("deleted", "deleting") else None
 
 
-def _finding(rehearsal: Rehearsal, old: Release, resource: Resource, step: int, deletion: Event) -> Finding | None:
-    ref, action = resource.ref, rehearsal.steps[step].action
+def _finding(
+    rehearsal: Rehearsal, old: Release | None, resource: Resource, step: int, deletion: Event
+) -> Finding | None:
+    ref, ended = resource.ref, rehearsal.steps[step]
+    if old is None:
+        return None
+    shared = (old.name, old.namespace) != (ended.release, ended.namespace)
     lost = cascade(rehearsal, deletion)
     users = users_beyond_hooks(old, ref)
     if not lost and not users and ref.kind != "PersistentVolumeClaim":
@@ -93,9 +109,12 @@ def _finding(rehearsal: Rehearsal, old: Release, resource: Resource, step: int, 
         step,
         objects=[ref],
         damage=_damage(rehearsal, step, ref, lost),
-        message=f"every helm {action} deletes {ref}{with_it}, because it is a hook",
+        message=f"helm {ended.action} of {ended.release} deletes {ref}{with_it}, which is that of release {old.name}"
+        if shared
+        else f"every helm {ended.action} deletes {ref}{with_it}, because it is a hook",
         details=(
             _policy_sentence(resource),
+            _shared_sentence(old, ref) if shared else "",
             _lost_sentence(rehearsal, step, [event.object for event in lost]),
             consumers_sentence(old, ref),
             _back_sentence(rehearsal, step, ref),
@@ -123,6 +142,18 @@ def _back_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
     if not _is_back_as_it_was(rehearsal, step, ref):
         return ""
     return "It is back a moment later with the same content: what runs does not notice, what starts in between does."
+
+
+def _shared_sentence(owner: Release, ref: Ref) -> str:
+    was = owner.find(ref)
+    if was is not None and not hooks.is_hook(was.body):
+        return (
+            f"There it is a plain object: Helm asks whose an object is for plain ones only. {owner.name} is deployed."
+        )
+    return (
+        "Both releases have a hook of this name, and a hook belongs to nobody: each of them puts its own in the place of "
+        f"the other's. {owner.name} still counts as deployed."
+    )
 
 
 def _policy_sentence(resource: Resource) -> str:

@@ -55,7 +55,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         for resource in new.resources:
             if not _is_of_the_install_only(resource):
                 continue
-            if _never_made(rehearsal, step, old, new, resource.ref):
+            if _never_made(rehearsal, case, step, resource.ref):
                 yield _missing(rehearsal, step, new, resource)
             elif keys := _stale(rehearsal, case, step, resource):
                 yield _outdated(rehearsal, step, new, resource, keys)
@@ -70,11 +70,12 @@ def _is_of_the_install_only(resource: Resource) -> bool:
     return made_once and resource.ref.kind not in RUN and hooks.SUCCEEDED not in hooks.delete_policies(body)
 
 
-def _never_made(rehearsal: Rehearsal, step: int, old: Release, new: Release, ref: Ref) -> bool:
-    """Whether it is missing and missed. What was plain before is another story: release-to-hook-flip."""
-    users = [edge for edge in users_beyond_hooks(new, ref) if not edge.need.optional]
-    was = old.find(ref)
-    plain = was is not None and not hooks.is_hook(was.body)
+def _never_made(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> bool:
+    """Whether it is missing and missed. What was plain in any revision is another story: release-to-hook-flip."""
+    new = case.releases[step]
+    users = [edge for edge in users_beyond_hooks(new, ref) if not edge.need.optional] if new else []
+    written = (release.find(ref) for release in (case.before, *case.releases[:step]) if release)
+    plain = any(was is not None and not hooks.is_hook(was.body) for was in written)
     return bool(users) and not plain and live_after(rehearsal, step, ref) is None
 
 
