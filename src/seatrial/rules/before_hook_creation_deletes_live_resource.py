@@ -151,8 +151,8 @@ def _shared_sentence(owner: Release, ref: Ref) -> str:
             f"There it is a plain object: Helm asks whose an object is for plain ones only. {owner.name} is deployed."
         )
     return (
-        "Both releases have a hook of this name, and a hook belongs to nobody: each of them puts its own in the place of "
-        f"the other's. {owner.name} still counts as deployed."
+        "Both releases have a hook of this name, and a hook belongs to nobody: each puts its own in the place of the "
+        f"other's. {owner.name} still counts as deployed."
     )
 
 
