@@ -171,7 +171,8 @@ def _lost_sentence(rehearsal: Rehearsal, step: int, lost: list[Ref]) -> str:
     ended = rehearsal.steps[step]
     gone = [ref for ref in lost if ref in ended.deleted or ref in ended.missing]
     named = ", ".join(map(str, lost[:LOST_MAX])) + (f" and {len(lost) - LOST_MAX} more" if len(lost) > LOST_MAX else "")
-    back = f" {len(gone)} of them are not there when it ends." if gone else " Helm makes them anew, empty."
+    many = "None of them is" if len(gone) == len(lost) else f"{len(gone)} of them are not"
+    back = f" {many} there when it ends." if gone else " Helm makes them anew, empty."
     return f"Deleted with it: {named}.{back}"
 
 

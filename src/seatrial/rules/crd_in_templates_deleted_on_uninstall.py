@@ -96,6 +96,10 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> F
             "Helm does not read crds/ in an upgrade, so nothing brings the definition back." if moved else "",
             _what_comes(rehearsal, step),
             "" if lost or moved else "Whether there are such objects decides whether anything is lost.",
+            "helm.sh/resource-policy: keep saves it only if the template has it: put there by kubectl annotate, it "
+            "saves from upgrades and not from an uninstall."
+            if ended.action == "uninstall"
+            else "",
         ),
         places=[
             *(crd.place("metadata", "name") for crd in (new.crds if new else ()) if crd.ref in refs),

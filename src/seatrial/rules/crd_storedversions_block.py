@@ -66,6 +66,11 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, dropped: list[str])
             f"status.storedVersions still lists {versions}. It does not matter whether an object of that version is "
             "left: only a storage migration takes it off the list.",
             aftermath(rehearsal, case, event.step),
+            f"The way: a revision that still lists {versions} and stores another one; then every object written anew "
+            f"(kubectl get {ref.name} -A -o json | kubectl replace -f -); then the list without it (kubectl patch crd "
+            f"{ref.name} --subresource=status); then this one."
+            if ended.action != "rollback"
+            else "",
         ),
         places=[written.place("spec", "versions")] if written else [],
         evidence=[event],

@@ -86,7 +86,12 @@ def _of_a_hook(resource: Resource, *, done: bool) -> Fault | None:
     weight = str(annotations_of(resource.body).get(hooks.WEIGHT, "0"))
     if not unknown and not hooks.is_number(weight):
         message = f'Helm takes the weight of {resource.ref}, "{weight}", for 0'
-        return Fault(("metadata", "annotations", hooks.WEIGHT), message, "It is no whole number.", "nuisance")
+        return Fault(
+            ("metadata", "annotations", hooks.WEIGHT),
+            message,
+            "It is no whole number, and Helm does not say that it reads it so.",
+            "nuisance",
+        )
     return _misspelt_beside(resource)
 
 

@@ -39,7 +39,7 @@ from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Certainty, Finding, Rule, found
 from seatrial.resource import Body, Ref, listed
-from seatrial.rules.aftermath import helm_says
+from seatrial.rules.aftermath import aftermath, helm_says
 from seatrial.rules.deeds import live_before
 from seatrial.rules.hookruns import acted_on, event_of, left_over
 from seatrial.rules.hookwords import HELM_SAYS
@@ -61,10 +61,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             collision = left_over(rehearsal, step, hook)
             if collision is not None and hook.ref not in seen and event_of(rehearsal, step, hook) not in DELETES:
                 seen.add(hook.ref)
-                yield _finding(rehearsal, step, hook, collision)
+                yield _finding(rehearsal, case, step, hook, collision)
 
 
-def _finding(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, step: int, hook: Resource, met: Event) -> Finding:
     ref, action = hook.ref, rehearsal.steps[step].action
     sure: Certainty = "will" if ref.kind in RUN or met.effect == "refused" else "may"
     return found(
@@ -74,11 +74,12 @@ def _finding(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> Fin
         objects=[ref],
         damage="failed-deploy",
         certainty=sure,
-        message=f"{_outcome(rehearsal, step, hook, met)}, since {ref} of an earlier run is still there",
+        message=_outcome(rehearsal, step, hook, met),
         details=(
             _policy(hook),
             _what_helm_made_of_it(rehearsal, step, hook, met),
             f'Helm 3 creates hooks and fails: "{_helm_3(rehearsal, step, hook)}"',
+            aftermath(rehearsal, case, step) if sure == "will" and rehearsal.steps[step].outcome != "ok" else "",
             "" if ref.kind not in RUN else f"kubectl delete {in_kubectl(ref)} lets the next {action} run it.",
         ),
         places=[hook.place("metadata", "annotations", hooks.DELETE_POLICY)],
@@ -90,10 +91,10 @@ def _finding(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> Fin
 def _outcome(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> str:
     action = rehearsal.steps[step].action
     if met.effect == "refused" or _ended(live_before(rehearsal, step, hook.ref)) == "Failed":
-        return f"helm {action} fails"
+        return f"helm {action} fails, since {hook.ref} of an earlier run is still there"
     if hook.ref.kind in RUN:
-        return f"helm {action} succeeds and does not run {hook.ref}"
-    return f"helm {action} fails with Helm 3"
+        return f"helm {action} succeeds and does not run {hook.ref}, since that of an earlier run is still there"
+    return f"helm {action} fails with Helm 3, since {hook.ref} of an earlier run is still there"
 
 
 def _policy(hook: Resource) -> str:

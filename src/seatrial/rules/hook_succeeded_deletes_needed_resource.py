@@ -34,6 +34,7 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
+from seatrial.rules.aftermath import aftermath
 from seatrial.rules.deeds import as_plain, live_after
 from seatrial.rules.hookruns import Lack, done_by_helm, event_of, lacks
 from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at, says
@@ -49,7 +50,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield from _for_workloads(rehearsal, release, step)
     for lack in lacks(rehearsal, case):
         if lack.why == "deleted":
-            yield _for_a_hook(rehearsal, lack)
+            yield _for_a_hook(rehearsal, case, lack)
 
 
 def _for_workloads(rehearsal: Rehearsal, release: Release, step: int) -> Iterator[Finding]:
@@ -94,7 +95,7 @@ def _finding(rehearsal: Rehearsal, release: Release, resource: Resource, step: i
     )
 
 
-def _for_a_hook(rehearsal: Rehearsal, lack: Lack) -> Finding:
+def _for_a_hook(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
     assert lack.brought is not None
     ref = lack.need.object
     deleted = [e for e in rehearsal.timeline if e.object == ref and e.effect == "deleted" and e.step <= lack.step]
@@ -108,6 +109,7 @@ def _for_a_hook(rehearsal: Rehearsal, lack: Lack) -> Finding:
         details=(
             f"{POLICY} It is a hook of {', '.join(hooks.events_of(lack.brought.body))} only.",
             ends_sentence(rehearsal, lack),
+            aftermath(rehearsal, case, lack.step),
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.DELETE_POLICY),

@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
+from seatrial.resource import Ref, annotations_of
 from seatrial.rules.words import consumers_sentence, next_time_sentence, pods_say, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
@@ -71,7 +72,8 @@ def _finding(rehearsal: Rehearsal, new: Release, resource: Resource, step: int, 
         details=(
             _what_helm_did(deeds, waits=rehearsal.steps[step].outcome == "hung"),
             consumers_sentence(new, ref, said=pods_say(rehearsal, step, ref)),
-            next_time_sentence(rehearsal, step, ref),
+            _why_keep_failed(resource, deeds),
+            _next_time(rehearsal, step, ref),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=deeds,
@@ -84,6 +86,23 @@ def _what_helm_did(deeds: list[Event], *, waits: bool) -> str:
     done = [_deed(event, last=event is deeds[-1], first=event is deeds[0]) for event in deeds]
     ends = "Then it waits for what needs it, in vain." if waits else "It reported success."
     return f"Helm {', '.join(done)}. {ends}"
+
+
+def _why_keep_failed(resource: Resource, deeds: list[Event]) -> str:
+    """Where the annotation that one would trust in stands on the hook, and the hook did not run."""
+    if hooks.RESOURCE_POLICY not in annotations_of(resource.body) or len(deeds) > 1:
+        return ""
+    return (
+        f"{hooks.RESOURCE_POLICY} does not save it: Helm looks for that on the object in the cluster, and no hook ran "
+        "that could have put it there."
+    )
+
+
+def _next_time(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    """What becomes of it later; what deploying once more cures, one takes for chance."""
+    later = next_time_sentence(rehearsal, step, ref)
+    comes_back = later.startswith("The next upgrade puts")
+    return f"{later} That makes it look like chance." if comes_back else later
 
 
 def _deed(event: Event, *, first: bool, last: bool) -> str:

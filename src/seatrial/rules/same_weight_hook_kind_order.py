@@ -72,6 +72,7 @@ def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
             _why_now(rehearsal, lack),
             ends_sentence(rehearsal, lack),
             aftermath(rehearsal, case, lack.step),
+            f"A lower weight for {needed} puts it first.",
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.WEIGHT),

@@ -45,8 +45,8 @@ def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
     if not said:
         return ""
     pods = len({event.object for event in said})
-    many = f"{pods} pods" if pods > 1 else str(said[0].object)
-    return f'When they start late, {many} says: "{said[-1].message}".'
+    late = f"{pods} pods that start late say" if pods > 1 else f"{said[0].object} starts late and says"
+    return f'{late[:1].upper()}{late[1:]}: "{said[-1].message}".'
 
 
 def next_time_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
@@ -82,7 +82,7 @@ def confirm_twice(ref: Ref, path: str, around: str) -> str:
 
 def _later(rehearsal: Rehearsal, step: int, ref: Ref) -> Iterator[str]:
     for index, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
-        before = "The next" if index == step + 1 else "Then"
+        before = "The next" if index == step + 1 else "A later"
         if ref in ended.created:
             yield f"{before} {ended.action} puts it back."
             return
