@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from seatrial.case import Resource
 from seatrial.kinds import Need, absence
 from seatrial.resource import Ref, dig
 from seatrial.rules.hookruns import Lack, done_by_helm
@@ -50,11 +51,25 @@ def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
         return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm says: "{words}".'
     if ref.kind != "Job":
         return f"{cluster}Helm gives up when --timeout is over (5m0s unless said otherwise)."
-    words = f"{before}resource {ref} not ready. status: InProgress, message: Job in progress context deadline exceeded"
+    return f"{cluster}{hook_in_vain(lack.hook, lack.event)}"
+
+
+def hook_in_vain(hook: Resource, event: str) -> str:
+    """What Helm says of a Job that it ran as a hook and waited for."""
+    before = HELM_SAYS.get(event, "")
+    words = f"{before}resource {hook.ref} not ready. status: InProgress, message: Job in progress"
     return (
-        f'{cluster}When --timeout is over (5m0s unless said otherwise) Helm says only: "{words}"; '
+        f'When --timeout is over (5m0s unless said otherwise) Helm says only: "{words} context deadline exceeded"; '
         f'Helm 3: "{before}timed out waiting for the condition".'
     )
+
+
+def waited_in_vain(workload: Resource) -> str:
+    """What Helm says of a workload that it was to wait for."""
+    wanted = dig(workload.body, "spec", "replicas") or 1
+    counts = f", message: Available: 0/{wanted}" if workload.ref.kind == "Deployment" else " ..."
+    words = f"resource {workload.ref} not ready. status: InProgress{counts} context deadline exceeded"
+    return f'When --timeout is over Helm says: "{words}"; Helm 3: "context deadline exceeded".'
 
 
 def _would_say(lack: Lack) -> str:

@@ -45,7 +45,7 @@ from seatrial.kinds.pod_template import containers_of
 from seatrial.resource import Body, Ref, dig, listed
 from seatrial.rules.aftermath import aftermath
 from seatrial.rules.hookruns import done_by_helm
-from seatrial.rules.hookwords import ends, how, said_of, says
+from seatrial.rules.hookwords import ends, how, said_of, says, waited_in_vain
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Rehearsal, StepResult
 
@@ -103,7 +103,7 @@ def _deadlock(
             f"With --wait Helm waits for all workloads between the main phase and the {event} hooks: each of the two "
             "waits for the other.",
             says(rehearsal, step, ref),
-            _helm_says(workload),
+            waited_in_vain(workload),
             aftermath(rehearsal, case, step),
             f"Without --wait it installs: the pods stay unready until the {event} hook has run. Flux, Terraform and "
             "--atomic wait.",
@@ -112,13 +112,6 @@ def _deadlock(
         evidence=filter(None, [said]),
         confirm=f"kubectl get {in_kubectl(ref)}  # while Helm waits: it does not exist",
     )
-
-
-def _helm_says(workload: Resource) -> str:
-    wanted = dig(workload.body, "spec", "replicas") or 1
-    counts = f", message: Available: 0/{wanted}" if workload.ref.kind == "Deployment" else " ..."
-    words = f"resource {workload.ref} not ready. status: InProgress{counts} context deadline exceeded"
-    return f'When --timeout is over Helm says: "{words}"; Helm 3: "context deadline exceeded".'
 
 
 def _of_init_containers(rehearsal: Rehearsal, release: Release, step: int, workload: Resource) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from seatrial.resource import Ref
 from seatrial.rules.aftermath import aftermath
 from seatrial.rules.deeds import live_after
 from seatrial.rules.hookruns import Lack, acted_on, done_by_helm, event_of
-from seatrial.rules.hookwords import HELM_SAYS, ends, ends_sentence, how, said_of
+from seatrial.rules.hookwords import ends, ends_sentence, hook_in_vain, how, said_of, waited_in_vain
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
@@ -158,10 +158,7 @@ def _sees(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
         lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
         return ends_sentence(rehearsal, lack)
     pod = f'Meanwhile {said.object} says: "{said.message}". ' if said else ""
-    before = HELM_SAYS.get(event, "")
-    return (
-        f'{pod}When --timeout is over (5m0s unless said otherwise) Helm says: "{before}... context deadline exceeded".'
-    )
+    return f"{pod}{hook_in_vain(one.user, event) if event else waited_in_vain(one.user)}"
 
 
 def _said(rehearsal: Rehearsal, one: Awaited) -> Event | None:
