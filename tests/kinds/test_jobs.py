@@ -45,6 +45,17 @@ def test_a_job_that_succeeds() -> None:
     assert world.said == ["Job/demo/migrate Completed: Job completed"]
 
 
+def test_a_job_that_is_to_live_no_longer_than_it_runs_is_gone_whether_it_succeeds_or_fails() -> None:
+    for job in (JOB, FAILING):
+        world = SmallWorld(job.replace("backoffLimit: 2", "ttlSecondsAfterFinished: 0")).run()
+        assert world.names("Job", group="batch") == []
+
+
+def test_a_job_that_is_to_live_an_hour_longer_is_still_there() -> None:
+    world = SmallWorld(JOB.replace("backoffLimit: 2", "ttlSecondsAfterFinished: 3600")).run()
+    assert world.names("Job", group="batch") == ["migrate"]
+
+
 def test_a_job_that_fails_more_often_than_it_may() -> None:
     world = SmallWorld(FAILING).run()
     assert world.names("Pod") == ["migrate-1", "migrate-2", "migrate-3"]

@@ -297,3 +297,20 @@ def test_a_custom_field_that_must_equal_its_old_self_does_not_change(change: Bod
     )
     reply = cluster.request(patch)
     assert reply.body.get("message", "") == (f'Lock.canal.example "north" is invalid: {words}' if words else "")
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("self == oldSelf", ()),
+        ("self > 0", ("seatrial: 1 rule in CEL is not evaluated for locks.canal.example, and taken to allow",)),
+    ],
+)
+def test_rules_in_cel_that_are_not_understood_are_named_when_an_object_is_made(
+    rule: str, said: tuple[str, ...]
+) -> None:
+    cluster = Cluster()
+    create(cluster, LOCKED.replace("rule: self == oldSelf, message: depth is immutable", f'rule: "{rule}"'))
+    body = {"apiVersion": "canal.example/v1", "kind": "Lock", "metadata": {"name": "south"}, "spec": {"depth": 4}}
+    reply = cluster.request(Request("create", "canal.example", "v1", "locks", "default", body=body))
+    assert (reply.code, reply.warnings) == (201, said)

@@ -21,6 +21,8 @@ from seatrial.cluster.refusal import (
 )
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.scale import paths_of, scale_of, scaled
+from seatrial.cluster.validation.custom import rules_in_cel
+from seatrial.cluster.validation.transition import is_understood
 from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import ServedKind
@@ -111,6 +113,7 @@ def create_object(
     body = admission.mutate(asked, view)
     if cause is None:  # What controllers make is of the right shape.
         validate.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
+        _note_rules_in_cel(cluster, kind)
     admission.validate(structs.replace(asked, body=body), view)
     existing = cluster.store.get(ref)
     if existing is not None:
@@ -136,6 +139,15 @@ def create_object(
     for uid in cluster.owned_by_nobody(stored):
         cluster.controllers.orphaned(uid, index)
     return stored
+
+
+def _note_rules_in_cel(cluster: Cluster, kind: ServedKind) -> None:
+    """Say of a custom resource that the rules of its definition were not asked."""
+    schema = cluster.custom_schema_of(kind)
+    unasked = sum(not is_understood(rule) for _, rule in rules_in_cel(schema.node)) if schema else 0
+    if unasked:
+        rules = "1 rule in CEL is" if unasked == 1 else f"{unasked} rules in CEL are"
+        cluster.warn(f"seatrial: {rules} not evaluated for {kind.plural}.{kind.group}, and taken to allow")
 
 
 def create_for(cluster: Cluster, body: Body, owner: Body | None, actor: str, cause: int | None, view: World) -> None:

@@ -1,6 +1,7 @@
 """Job: pods that run to their end, counted until there are enough successes or too many failures.
 
-From pkg/controller/job and pkg/registry/batch/job of Kubernetes 1.34. Failure and success policies are not modelled.
+From pkg/controller/job, ttlafterfinished and pkg/registry/batch/job of Kubernetes 1.34. Failure and success policies
+are not modelled. No time passes here, so of the times to live only the shortest, 0, is ever over.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Count(Struct, frozen=True):
 
 
 def behave(job: Body, world: World) -> Acts:
+    if is_over(job) and dig(job, "spec", "ttlSecondsAfterFinished") == 0 and not is_going(job):
+        yield Delete(job, why="it has ended, and ttlSecondsAfterFinished keeps it no longer")
     if is_over(job) or dig(job, "spec", "managedBy") not in (None, "kubernetes.io/job-controller"):
         return
     count = _count(job, world.owned(job, "Pod"))

@@ -15,12 +15,16 @@ from seatrial.resource import Body
 UNCHANGED = "self==oldSelf"
 
 
+def is_understood(rule: str) -> bool:
+    return rule.replace(" ", "") == UNCHANGED
+
+
 def transition_problems(old: Any, new: Any, node: Body, path: str = "") -> Iterator[str]:
     """The refusals of a change of an object that has been found right in itself."""
     if old is None or new is None:
         return
     for rule in node.get(CEL) or ():
-        if old != new and str(rule.get("rule", "")).replace(" ", "") == UNCHANGED:
+        if old != new and is_understood(str(rule.get("rule", ""))):
             yield _refusal(rule, node, path)
     if not isinstance(old, dict) or not isinstance(new, dict):
         return
