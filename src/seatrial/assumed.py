@@ -1,4 +1,4 @@
-"""What a trial's `assume.operators` puts into the cluster: objects of operators that are known, or described there."""
+"""What a trial's `assume` puts into the cluster: operators that are known or described there, and storage classes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from seatrial.kinds.installed import definition_of, installation, workload_of
 from seatrial.kinds.operated import Described, described_kinds, description, is_description
 from seatrial.kinds.operators import OperatorKind, Version, find, is_cluster_scoped, plural_for
 from seatrial.resource import Body, Ref, dig, group_of, listed, metadata, name_of, ref_of
-from seatrial.trial import Operator
+from seatrial.trial import Operator, StorageClass
 
 ANY_VERSION = ("v1alpha1", "v1beta1", "v1")
 """Served of a kind that is described: nobody says which one is right."""
+USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True)
+"""What most clusters have: a default class that waits for the first consumer."""
 
 
 def assumed_objects(operator: Operator) -> list[Body]:
@@ -34,6 +36,19 @@ def described_in(assumed: Iterable[Body]) -> dict[tuple[str, str], Kind]:
     """The kinds of operators that a trial describes, by (group, kind)."""
     kinds = (kind for body in assumed if is_description(_ref(body)) for kind in described_kinds(body))
     return {(kind.group, kind.kind): kind for kind in kinds}
+
+
+def storage_classes(given: Iterable[StorageClass]) -> Iterator[Body]:
+    """Those that a trial assumes, or the usual one."""
+    for storage_class in tuple(given) or (USUAL_STORAGE,):
+        annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
+        yield {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": storage_class.name, "annotations": annotations},
+            "provisioner": "example.com/assumed",
+            "volumeBindingMode": storage_class.binding,
+        }
 
 
 def api_versions(bodies: Iterable[Body]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
+from seatrial.registration import Program
 from seatrial.resource import Body, Place, Ref
 from seatrial.timeline import Rehearsal
 
@@ -37,6 +38,8 @@ class Release(Struct, frozen=True):
     missing_dependencies: tuple[str, ...] = ()
     values: Body = {}
     """What the user gave beside the chart's own values."""
+    program: Program | None = None
+    """What a Pulumi program registers, where the release is one."""
 
     def find(self, ref: Ref) -> Resource | None:
         return next((r for r in (*self.resources, *self.crds) if r.ref == ref), None)

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from seatrial import outside, sources
 from seatrial.argocdsettings import is_setting, settings_of
-from seatrial.assumed import api_versions, assumed_objects, described_in, without_brought
+from seatrial.assumed import api_versions, assumed_objects, described_in, storage_classes, without_brought
 from seatrial.case import Case, Release, Resource
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
-from seatrial.engines import argocd, helmprocess
+from seatrial.engines import argocd, helmprocess, pulumi
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.fleets import namespaces_made
 from seatrial.history import History, left_behind
@@ -29,21 +29,21 @@ from seatrial.sources.chart import ChartSource, open_any_chart
 from seatrial.sources.consumers import consumers_of, helpers_called, helpers_changed, with_library
 from seatrial.sources.gates import gate_of
 from seatrial.sources.manifests import read_manifests
+from seatrial.sources.pulumi.charts import charts_given
 from seatrial.sources.stored import asked, read_history
 from seatrial.sources.values import ValueFlags
 from seatrial.staging import RENDERED, Opened, Setting, staged
-from seatrial.trial import Assumptions, Step, StorageClass, Trial, default_steps, steps_after
+from seatrial.trial import Assumptions, Step, Trial, default_steps, steps_after
 
 KUBE_VERSION = "1.34"
-USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True)
-"""What most clusters have: a default class that waits for the first consumer."""
 WAIT = "--wait"
 """The case of those who wait: CI pipelines, Flux, `--atomic`."""
 WAITING_STEPS = 2
 CONSUMERS_MAX = 30
 RENDERINGS_MAX = 3
 """A kind that is taken for granted may let a template write what it asks for, and that may need another."""
-PLAYABLE = ("helm", "kubectl", "argocd")
+PLAYABLE = ("helm", "kubectl", "argocd", "pulumi")
+USUAL_ENGINE = {"chart": "helm", "manifests": "kubectl", "program": "pulumi"}
 
 Acts = tuple[Release, Release]
 """A chart as it is installed, and as an upgrade renders it."""
@@ -69,6 +69,8 @@ class CheckOptions(Struct, frozen=True):
     """The folder with the charts that use the input."""
     helm_binary: str = ""
     """The helm that plays in the place of the SDK."""
+    charts: tuple[str, ...] = ()
+    """`NAME=PATH`: where a chart is that a Pulumi program fetches."""
 
 
 class Planned(Struct, frozen=True):
@@ -114,8 +116,10 @@ def newest_releases(options: CheckOptions) -> list[Release]:
 
 def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
     """The default trial of a chart or of manifests."""
-    for engine in options.engines or ("helm" if kind == "chart" else "kubectl",):
+    for engine in options.engines or (USUAL_ENGINE[kind],):
         name = engine.partition("@")[0]
+        if (name == pulumi.NAME) != (kind == "program"):
+            raise CannotContinue(f"{path} is played with {USUAL_ENGINE[kind]}, not with {name}")
         opened = Opened("", path)
         history = _history(path, opened, options) if name == "helm" else None
         steps = default_steps(path, options.old, engine=name)
@@ -285,6 +289,7 @@ def _setting(trial: Trial, case: str, opened: Opened, options: CheckOptions, his
         api_versions=(*served, *options.api_versions, *api_versions(assumed)),
         assumed=assumed,
         history=history,
+        charts=charts_given(options.charts),
     )
 
 
@@ -391,15 +396,7 @@ def _assumed(
     for name in sorted({resource.ref.namespace for resource in written} - {""}):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     yield from map(_in_its_namespace, written)
-    for storage_class in assume.storage_classes or (USUAL_STORAGE,):
-        annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
-        yield {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": {"name": storage_class.name, "annotations": annotations},
-            "provisioner": "example.com/assumed",
-            "volumeBindingMode": storage_class.binding,
-        }
+    yield from storage_classes(assume.storage_classes)
 
 
 def _in_its_namespace(resource: Resource) -> Body:

@@ -15,12 +15,13 @@ from seatrial.cluster import controllers, stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import Request
-from seatrial.engines import Ended, Stalled, Stuck, argocd, helm, helmprocess, kubectl
+from seatrial.engines import Ended, Stalled, Stuck, argocd, helm, helmprocess, kubectl, pulumi
 from seatrial.engines.argocd import versions
 from seatrial.engines.script import Script, play
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import Binary
 from seatrial.inprocess import REQUESTS, InProcess
+from seatrial.registration import Program
 from seatrial.resource import Body, Ref, group_of, labels_of, metadata, name_of, uid_of, version_of
 from seatrial.timeline import Event, Outcome, Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
@@ -29,6 +30,8 @@ SOMEONE = "someone"
 FIRST_SYNC_SECONDS = 1_750_000_000
 SYNC_SECONDS = 3_600
 """When syncs are taken to begin, and how far apart; hooks that have no name of their own are named by it."""
+LEAVES = {argocd.NAME: "delete", pulumi.NAME: "destroy", helm.NAME: "uninstall"}
+"""The act by which a release goes."""
 RELEASE_RECORD = "helm.sh/release.v1"
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
@@ -63,6 +66,16 @@ class Played(Struct, frozen=True):
     """The Applications that Argo CD syncs or deletes."""
     notes: tuple[str, ...] = ()
     """What was taken for granted about this step."""
+    program: Program | None = None
+    """What Pulumi brings up."""
+
+
+class Memory:
+    """What engines remember of one cluster between two steps, outside of it."""
+
+    def __init__(self) -> None:
+        self.argocd = argocd.Memory()
+        self.stacks: dict[str, pulumi.Checkpoint] = {}
 
 
 class Plan(Struct, frozen=True):
@@ -104,7 +117,7 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehear
         assume(cluster, plan.assumed)
         if not first:
             _deployed(cluster, plan)
-        memory = argocd.Memory()
+        memory = Memory()
         for index, played in enumerate(steps, start=first):
             results.append(_play(cluster, plan, index, played, engine, memory))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
@@ -115,8 +128,9 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehear
 def _versioned(plan: Plan, engine: str) -> str:
     if plan.argocd is not None:
         return f"{engine}@{versions.shown(plan.argocd.version)}"
-    version = (plan.helm.version if plan.helm else helm.VERSION) if engine == helm.NAME else kubectl.VERSION
-    return f"{engine}@{version}"
+    if engine == helm.NAME:
+        return f"{engine}@{plan.helm.version if plan.helm else helm.VERSION}"
+    return f"{engine}@{pulumi.VERSION if engine == pulumi.NAME else kubectl.VERSION}"
 
 
 def _clusters(steps: tuple[Played, ...]) -> Iterator[tuple[int, list[Played]]]:
@@ -132,7 +146,7 @@ def _moved(events: Iterable[Event], by: int) -> Iterator[Event]:
         yield replace(event, index=event.index + by, cause=cause) if by else event
 
 
-def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str, memory: argocd.Memory) -> StepResult:
+def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str, memory: Memory) -> StepResult:
     step = played.step
     cluster.recorder.begin(index, engine, helm.UNORDERED.get(step.action, ()))
     before = _people_wrote(cluster)
@@ -170,7 +184,7 @@ def _unrest(cluster: Cluster) -> tuple[str, ...]:
     return (f"the cluster did not come to rest: its controllers were stopped after {controllers.MOVES_MAX:,} moves",)
 
 
-def _again(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: argocd.Memory) -> Outcome | None:
+def _again(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: Memory) -> Outcome | None:
     """Repeat an install that Helm has not recorded: where it made definitions and was too fast for them, it goes on.
 
     Without this a race in the first step would hide whatever the lazy schedule has to show of all the others.
@@ -190,11 +204,14 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
     return any(labels_of(body).get("name") == release for body in records)
 
 
-def _act(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: argocd.Memory) -> Ended:
+def _act(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: Memory) -> Ended:
     step = played.step
     if played.fleet is not None and plan.argocd is not None:
-        sync = _of_argocd(step.action, played.fleet, plan.argocd, memory, cluster.recorder.step)
+        sync = _of_argocd(step.action, played.fleet, plan.argocd, memory.argocd, cluster.recorder.step)
         return play(sync, InProcess(cluster, engine))
+    if played.program is not None:
+        stack = memory.stacks.setdefault(played.release_name, pulumi.Checkpoint())
+        return play(_of_pulumi(step.action, played.program, stack), InProcess(cluster, engine))
     if engine == helm.NAME and plan.helm and step.action in hooks.EVENTS_OF:
         with Server(cluster, actor=engine) as server:
             return helmprocess.act(
@@ -228,6 +245,10 @@ def _of_argocd(
     if action == "delete":
         return argocd.delete_fleet(fleet, settings, memory)
     return argocd.sync_fleet(fleet, settings, memory, started=FIRST_SYNC_SECONDS + index * SYNC_SECONDS)
+
+
+def _of_pulumi(action: str, program: Program, stack: pulumi.Checkpoint) -> Script:
+    return pulumi.destroy(stack) if action == "destroy" else pulumi.up(program, stack)
 
 
 class _Embedded:
@@ -338,8 +359,8 @@ def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Ite
 
 def _orphans(cluster: Cluster, plan: Plan, played: Played, after: dict[Ref, str]) -> Iterable[Ref]:
     """What the engine made for a release and leaves behind when it goes."""
-    engine = argocd.NAME if played.fleet is not None else helm.NAME
-    if played.step.action != ("delete" if engine == argocd.NAME else "uninstall"):
+    engine = argocd.NAME if played.fleet else pulumi.NAME if played.program else helm.NAME
+    if played.step.action != LEAVES[engine]:
         return ()
     release = played.release_name, played.namespace
     own = {i for i, other in enumerate(plan.steps) if (other.release_name, other.namespace) == release}

@@ -28,11 +28,13 @@ from seatrial.sources import git, kind_of
 from seatrial.sources.argocd import Repos
 from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own_values
 from seatrial.sources.manifests import read_manifests
+from seatrial.sources.pulumi import read_program
 from seatrial.sources.rendering import render
 from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
 from seatrial.trial import Step
 
 RENDERED = ("install", "upgrade")
+PROGRAMMED = ("up", "destroy")
 
 
 class Opened:
@@ -44,6 +46,7 @@ class Opened:
         self._beside = beside
         self._charts: dict[str, ChartSource] = {}
         self._releases: dict[tuple[str, bytes], Release] = {}
+        self._programs: dict[str, Release] = {}
 
     def path(self, source: str) -> str:
         return source if source == "-" or git.is_ref(source) else str(PurePath(self.base, source))
@@ -65,6 +68,13 @@ class Opened:
         if key not in self._releases:
             self._releases[key] = render(chart, values, **options)
         return self._releases[key]
+
+    def program(self, source: str, **options: Any) -> Release:
+        """A Pulumi program, run once however many steps bring it up; without a source, the first one."""
+        path = self.path(source) if source else next(iter(self._programs), "")
+        if path not in self._programs:
+            self._programs[path] = read_program(path, **options)
+        return self._programs[path]
 
     def case_values(self, case: str) -> Body:
         """The values that make a case, from whichever chart of the trial has them."""
@@ -97,6 +107,8 @@ class Setting(Struct, frozen=True):
     argocd: argocd.Settings | None = None
     """How Argo CD is set up, where it is the engine."""
     repos: Repos = Repos()
+    charts: dict[str, str] = {}
+    """Where the charts are that Pulumi programs fetch, by name."""
 
 
 def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Release | None]]:
@@ -109,6 +121,8 @@ def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Re
             yield _rendered(step, setting, past)
         elif setting.argocd is not None and (step.action == "sync" or _is_application(step, setting)):
             yield _synced(step, setting)
+        elif step.action in PROGRAMMED:
+            yield _programmed(step, setting)
         elif step.action in ("apply", "delete"):
             yield _others(step, setting)
         else:
@@ -185,6 +199,21 @@ def _synced(step: Step, setting: Setting) -> tuple[Played, Release]:
     )
     played = Played(step, name, namespace, fleet=gathered.fleet, notes=gathered.notes)
     return played, gathered.release
+
+
+def _programmed(step: Step, setting: Setting) -> tuple[Played, Release | None]:
+    """A Pulumi program, and what it registers; what `destroy` destroys is what was last brought up."""
+    release = setting.opened.program(
+        step.source,
+        charts=setting.charts,
+        kube_version=f"v{setting.kube_version}.0",
+        api_versions=setting.api_versions,
+    )
+    name, namespace = step.release or setting.release or release.name, step.namespace or setting.namespace
+    assert release.program is not None
+    notes = (*release.program.unknown, *release.program.warnings)
+    played = Played(step, name, namespace, program=release.program, notes=notes)
+    return played, replace(release, name=name, namespace=namespace) if step.action == "up" else None
 
 
 def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:

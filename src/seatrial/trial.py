@@ -21,6 +21,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 ANYONES = ("apply", "delete", "rebuild")
 """Steps that any trial may hold: what other people do meanwhile."""
 WITHOUT_SOURCE = ("rollback", "uninstall", "test")
+SOURCE_OPTIONAL = ("destroy",)
 
 
 class StorageClass(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,8 +112,9 @@ def default_steps(source: str, old: str, *, engine: str) -> tuple[Step, ...]:
     first, again, last = _FIRST_AGAIN_LAST.get(engine, ("sync", "sync", "delete"))
     leave = Step(last, "" if engine == "helm" else source)
     if not old:
-        # Who applies manifests seldom deletes by them; Helm and Argo CD have hooks, orphans and kept objects there.
-        return (Step(first, source), Step(again, source), *((leave,) if engine in ("helm", "argocd") else ()))
+        # Who applies manifests seldom deletes by them; the others have hooks, orphans and kept objects there.
+        leaves = engine in ("helm", "argocd", "pulumi")
+        return (Step(first, source), Step(again, source), *((leave,) if leaves else ()))
     back = Step("rollback", revision=1) if engine == "helm" else Step(again, old)
     return (Step(first, old), Step(again, source), Step(again, source), back, leave, Step(first, source))
 
@@ -157,7 +159,7 @@ def _step(entry: Body, engines: tuple[str, ...], place: str) -> Step:
         )
     if action == "rollback":
         return Step(action, revision=_revision(what, place), **fields)
-    if action in WITHOUT_SOURCE:
+    if action in WITHOUT_SOURCE or (action in SOURCE_OPTIONAL and what in (None, {})):
         return Step(action, **fields)
     if not isinstance(what, str) or not what:
         raise CannotContinue(f"{place}: {action} names what it is about: a path, or for delete Kind/namespace/name")

@@ -11,11 +11,12 @@ from seatrial.resource import Place
 from seatrial.sources import git
 from seatrial.sources.chartfiles import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
+from seatrial.sources.pulumi.project import is_program
 from seatrial.text import Text
 from seatrial.trial import Trial
 from seatrial.yamlfile import BrokenYaml, documents
 
-Kind = Literal["chart", "manifests", "trial"]
+Kind = Literal["chart", "manifests", "trial", "program"]
 
 _GZIP = b"\x1f\x8b"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -50,6 +51,8 @@ def line_at(place: Place) -> str | None:
 
 
 def _folder(folder: Path) -> Kind:
+    if is_program(str(folder)):
+        return "program"
     if (folder / "Chart.yaml").is_file():
         return "chart"
     for name in _KUSTOMIZATIONS:

@@ -1,0 +1,54 @@
+"""What Pulumi remembers between two runs: the resources of a stack as it last left them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.registration import Registration
+
+
+class State(Struct, frozen=True):
+    """One resource as it was last made or changed."""
+
+    registration: Registration
+    unready: bool = False
+    """It was made, and awaiting it failed: the next run comes back to it."""
+
+
+class Checkpoint:
+    """The state of one stack, while trials change it."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, State] = {}
+        self._replaced: list[Registration] = []
+
+    def get(self, urn: str) -> State | None:
+        return self._states.get(urn)
+
+    def put(self, registration: Registration, *, unready: bool = False) -> None:
+        self._states[registration.urn] = State(registration, unready)
+
+    def ready(self, urn: str) -> None:
+        self._states[urn] = replace(self._states[urn], unready=False)
+
+    def drop(self, registration: Registration) -> None:
+        if registration in self._replaced:
+            self._replaced.remove(registration)
+        elif (state := self._states.get(registration.urn)) and state.registration.object == registration.object:
+            del self._states[registration.urn]
+
+    def replaced(self, registration: Registration) -> None:
+        """A new object has its place; this one is to be deleted at the end."""
+        self._replaced.append(registration)
+
+    def not_in(self, urns: Iterable[str]) -> list[Registration]:
+        """What is to be deleted when a program that registers these has ended."""
+        wanted = set(urns)
+        gone = [state.registration for urn, state in self._states.items() if urn not in wanted]
+        return [*gone, *self._replaced]
+
+    def __iter__(self) -> Iterator[State]:
+        return iter(self._states.values())

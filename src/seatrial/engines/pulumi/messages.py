@@ -1,0 +1,52 @@
+"""The words of Pulumi and of its Kubernetes provider, exactly as they write them (pulumi-kubernetes 4.32)."""
+
+from __future__ import annotations
+
+from seatrial.registration import Registration
+from seatrial.resource import Body
+
+ALREADY_EXISTS = """
+
+The resource already exists in the cluster. This can happen when:
+
+  - Renaming a Pulumi resource: use an alias to preserve the identity,
+    or use deleteBeforeReplace if the resource needs replacement.
+  - Managing an existing resource: use a Patch resource (e.g. NamespacePatch)
+    to manage specific fields without owning the resource lifecycle.
+  - Adopting a resource into Pulumi: use `pulumi import`. Note that
+    protected resources (e.g. kube-system) cannot be deleted on destroy.
+  - Intentional upsert: set upsertExistingObjects on the provider to allow
+    server-side apply to update existing objects on create."""
+
+
+def no_match(body: Body) -> str:
+    return f'no matches for kind "{body.get("kind")}" in version "{body.get("apiVersion")}"'
+
+
+def kind_unknown(one: Registration, body: Body) -> str:
+    kind = f"{body.get('apiVersion')}/{body.get('kind')}"
+    return (
+        f'creation of resource "{one.urn}" with kind {kind} failed because the Kubernetes API server reported that the '
+        f"apiVersion for this resource does not exist. Verify that any required CRDs have been created: "
+        f"{no_match(body)}"
+    )
+
+
+def not_created(one: Registration, words: str) -> str:
+    return f'resource "{one.urn}" was not successfully created by the Kubernetes API server: {words}'
+
+
+def not_live(one: Registration, words: str) -> str:
+    return (
+        f'resource "{one.urn}" was successfully created, but the Kubernetes API server reported that it failed to '
+        f"fully initialize or become live: {words}"
+    )
+
+
+def not_updated(one: Registration, words: str) -> str:
+    return f'update of resource "{one.urn}" failed: {words}'
+
+
+def of_resource(one: Registration, words: str) -> str:
+    """An error as `pulumi up` shows it, under the resource that it is about."""
+    return f"{one.type} ({one.name}): error: {words}"

@@ -1,0 +1,212 @@
+"""When Pulumi is content: the awaiters of pulumi-kubernetes 4.32 (`provider/pkg/await`), kind by kind.
+
+Custom resources, definitions, webhook configurations, Namespaces, ConfigMaps and all that is not listed here are never
+waited for, unless the object says so itself with `pulumi.com/waitFor`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from seatrial.readiness.kstatus import status
+from seatrial.resource import Body, Ref, annotations_of, dig, group_of, listed, metadata, name_of
+
+SKIP_AWAIT = "pulumi.com/skipAwait"
+WAIT_FOR = "pulumi.com/waitFor"
+TIMEOUT = "pulumi.com/timeoutSeconds"
+PROPAGATION = "pulumi.com/deletionPropagationPolicy"
+TIMEOUT_SECONDS = 600
+INNER_SECONDS = {"PersistentVolumeClaim": 300, "PersistentVolume": 300, "ResourceQuota": 60, "Secret": 5}
+"""Some awaiters give up before the ten minutes of the others are over."""
+UNAWAITED_WHEN_DELETED = ("Namespace", "Pod", "ReplicationController", "DaemonSet", "Deployment", "StatefulSet", "Job")
+"""Kinds whose deletion `skipAwait` does not wait for; all others are waited for all the same."""
+
+_STEP = re.compile(r"\.?([\w-]+)|\[(\*|\d+)\]|\['([^']+)'\]")
+
+
+def skips(body: Body) -> bool:
+    return annotations_of(body).get(SKIP_AWAIT) == "true"
+
+
+def is_awaited(body: Body) -> bool:
+    """Whether Pulumi waits for anything after it has made this object."""
+    return not skips(body) and (WAIT_FOR in annotations_of(body) or _key(body) in _BY_KIND)
+
+
+def timeout_seconds(body: Body) -> int:
+    said = str(annotations_of(body).get(TIMEOUT) or "")
+    return int(said) if said.isdigit() else INNER_SECONDS.get(str(body.get("kind")), TIMEOUT_SECONDS)
+
+
+def beside(body: Body) -> Ref | None:
+    """The other object that an awaiter looks at: the Endpoints of a Service, the class of a claim."""
+    if WAIT_FOR in annotations_of(body):
+        return None
+    match _key(body):
+        case "", "Service":
+            return Ref("Endpoints", str(metadata(body).get("namespace") or ""), name_of(body))
+        case "", "PersistentVolumeClaim" if dig(body, "spec", "storageClassName"):
+            return Ref("StorageClass", "", str(dig(body, "spec", "storageClassName")), "storage.k8s.io")
+    return None
+
+
+def content(body: Body, other: Body | None = None) -> bool:
+    """Whether Pulumi goes on after this object, as it is now; `other` is the one `beside` it."""
+    if skips(body):
+        return True
+    if (asked := annotations_of(body).get(WAIT_FOR)) is not None:
+        return all(_holds(one, body) for one in conditions(str(asked)))
+    known = _BY_KIND.get(_key(body))
+    return known is None or known(body, other or {})
+
+
+def failure(body: Body) -> str:
+    """Why Pulumi gives up at once; only Jobs can fail so."""
+    for condition in listed(body, "status", "conditions") if _key(body) == ("batch", "Job") else ():
+        fails = condition.get("type") == "Failed" and condition.get("status") == "True"
+        if fails and condition.get("reason") in ("BackoffLimitExceeded", "DeadlineExceeded"):
+            return f"[{condition['reason']}] {condition.get('message', '')}"
+    return ""
+
+
+def conditions(asked: str) -> list[str]:
+    """What `pulumi.com/waitFor` asks for: one condition, or a JSON list of them."""
+    if not asked.lstrip().startswith("["):
+        return [asked]
+    found = json.loads(asked)
+    return [str(one) for one in found] if isinstance(found, list) else [asked]
+
+
+def _holds(asked: str, body: Body) -> bool:
+    kind, _, rest = asked.partition("=")
+    if kind == "condition":
+        type_, _, wanted = rest.partition("=")
+        return _condition(body, type_).lower() == (wanted or "True").lower()
+    path, _, wanted = rest.partition("}")
+    found = list(_at(body, path.lstrip("{")))
+    wanted = wanted.removeprefix("=")
+    return bool(found) and all(str(one) == wanted for one in found) if wanted else bool(found) and all(found)
+
+
+def _at(body: Any, path: str) -> Iterator[Any]:
+    """The values at a JSONPath of fields, indices and `[*]`."""
+    found = [body]
+    for field, index, quoted in _STEP.findall(path):
+        found = [inner for one in found for inner in _step(one, field or quoted, index)]
+    yield from found
+
+
+def _step(one: Any, field: str, index: str) -> Iterator[Any]:
+    if index == "*" and isinstance(one, list):
+        yield from one
+    elif index and index != "*" and isinstance(one, list) and int(index) < len(one):
+        yield one[int(index)]
+    elif field and isinstance(one, dict) and field in one:
+        yield one[field]
+
+
+def _key(body: Body) -> tuple[str, str]:
+    return group_of(str(body.get("apiVersion", ""))), str(body.get("kind"))
+
+
+def _condition(body: Body, type_: str, field: str = "status") -> str:
+    found = (c.get(field) for c in listed(body, "status", "conditions") if c.get("type") == type_)
+    return str(next(found, ""))
+
+
+def _number(body: Body, *path: str, default: int = 0) -> int:
+    found = dig(body, *path)
+    return found if isinstance(found, int) else default
+
+
+def _is_observed(body: Body) -> bool:
+    return _number(body, "status", "observedGeneration") >= _number(body, "metadata", "generation", default=1)
+
+
+def _deployment(body: Body, other: Body) -> bool:
+    """The ReplicaSet of the newest revision is what counts; its pods are the updated ones."""
+    wanted = _number(body, "spec", "replicas", default=1)
+    first = annotations_of(body).get("deployment.kubernetes.io/revision") == "1"
+    rolled = first or _condition(body, "Progressing", "reason") == "NewReplicaSetAvailable"
+    ready = min(_number(body, "status", "updatedReplicas"), _number(body, "status", "readyReplicas"))
+    return _is_observed(body) and _condition(body, "Available") == "True" and rolled and ready >= wanted
+
+
+def _stateful_set(body: Body, other: Body) -> bool:
+    """A partition holds pods back, and with them this awaiter for ever."""
+    wanted = _number(body, "spec", "replicas", default=1)
+    counts = [_number(body, "status", key) == wanted for key in ("replicas", "readyReplicas")]
+    if dig(body, "spec", "updateStrategy", "type") == "OnDelete" and _number(body, "metadata", "generation") > 1:
+        return _is_observed(body) and all(counts)
+    revision = dig(body, "status", "currentRevision")
+    same = bool(revision) and revision == dig(body, "status", "updateRevision")
+    return _is_observed(body) and all(counts) and _number(body, "status", "currentReplicas") == wanted and same
+
+
+def _daemon_set(body: Body, other: Body) -> bool:
+    return status(body) == "Current"
+
+
+def _pod(body: Body, other: Body) -> bool:
+    begun = _condition(body, "PodScheduled") == "True" and _condition(body, "Initialized") == "True"
+    return begun and (_condition(body, "Ready") == "True" or dig(body, "status", "phase") == "Succeeded")
+
+
+def _job(body: Body, other: Body) -> bool:
+    return dig(body, "status", "startTime") is not None and _condition(body, "Complete") == "True"
+
+
+def _service(body: Body, endpoints: Body) -> bool:
+    """Nobody behind it is fine; somebody who is not ready is not."""
+    if dig(body, "spec", "type") == "LoadBalancer" and not listed(body, "status", "loadBalancer", "ingress"):
+        return False
+    unselective = not dig(body, "spec", "selector") or dig(body, "spec", "clusterIP") == "None"
+    if unselective or dig(body, "spec", "type") == "ExternalName":
+        return True
+    return bool(endpoints) and not any(subset.get("notReadyAddresses") for subset in listed(endpoints, "subsets"))
+
+
+def _ingress(body: Body, other: Body) -> bool:
+    return bool(listed(body, "status", "loadBalancer", "ingress"))
+
+
+def _claim(body: Body, storage_class: Body) -> bool:
+    """Whoever waits for the first consumer may be pending; who has no class must be bound."""
+    phase = dig(body, "status", "phase")
+    waits = storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
+    return phase == "Bound" or (waits and phase in (None, "Pending"))
+
+
+def _volume(body: Body, other: Body) -> bool:
+    return dig(body, "status", "phase") in ("Available", "Bound")
+
+
+def _replication_controller(body: Body, other: Body) -> bool:
+    return _number(body, "status", "availableReplicas") == _number(body, "spec", "replicas", default=1)
+
+
+def _quota(body: Body, other: Body) -> bool:
+    return bool(dig(body, "status", "hard") == dig(body, "spec", "hard"))
+
+
+def _secret(body: Body, other: Body) -> bool:
+    return body.get("type") != "kubernetes.io/service-account-token" or bool(body.get("data"))
+
+
+_BY_KIND: dict[tuple[str, str], Callable[[Body, Body], bool]] = {
+    ("apps", "Deployment"): _deployment,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("", "Pod"): _pod,
+    ("batch", "Job"): _job,
+    ("", "Service"): _service,
+    ("networking.k8s.io", "Ingress"): _ingress,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "PersistentVolume"): _volume,
+    ("", "ReplicationController"): _replication_controller,
+    ("", "ResourceQuota"): _quota,
+    ("", "Secret"): _secret,
+}

@@ -1,0 +1,129 @@
+"""Charts and YAML inside Pulumi programs become objects. Fetches nothing: what is not on disk is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial import hooks
+from seatrial.case import Release, Resource
+from seatrial.errors import CannotContinue
+from seatrial.resource import Body, metadata
+from seatrial.sources.chart import open_chart
+from seatrial.sources.files import read_text, shown
+from seatrial.sources.manifests import read_manifests
+from seatrial.sources.objects import defined_scopes, objects_in, resources
+from seatrial.sources.rendering import render
+from seatrial.sources.values import merged, read_values
+from seatrial.text import Text
+from seatrial.yamlfile import documents
+
+TESTS = ("test", "test-success", "test-failure")
+
+
+class Charts(Struct, frozen=True):
+    """Where the charts of a program are."""
+
+    folder: Path
+    given: dict[str, str] = {}
+    """By name: what the user said with --chart NAME=PATH."""
+    kube_version: str = ""
+    api_versions: tuple[str, ...] = ()
+
+    def path(self, named: str) -> str | None:
+        """Where the chart that a program calls so lies: as the user says, or beside the program."""
+        last = named.rstrip("/").rpartition("/")[2]
+        if named in self.given or last in self.given:
+            return self.given.get(named) or self.given[last]
+        local = self.folder / named
+        return str(local) if named and (local / "Chart.yaml").is_file() else None
+
+    def render(self, named: str, *, release: str, namespace: str, values: Body) -> Release | None:
+        """What a chart renders to; None where it is not on disk."""
+        path = self.path(named)
+        if path is None:
+            return None
+        chart = open_chart(_typed(path))
+        return render(
+            chart,
+            values,
+            release=release,
+            namespace=namespace,
+            kube_version=self.kube_version,
+            api_versions=self.api_versions,
+        )
+
+    def values(self, inputs: Body) -> Body:
+        """The values of a Chart or Release: its files, and over them those in the program."""
+        found: Body = {}
+        for entry in inputs.get("valueYamlFiles") or ():
+            path = entry.get("path") if isinstance(entry, dict) else entry
+            if isinstance(path, str):
+                found = merged(found, read_values(str(self.folder / path)))
+        return merged(found, inputs.get("values") or {})
+
+
+def charts_given(flags: Iterable[str]) -> dict[str, str]:
+    """Where charts are, as `--chart NAME=PATH` says."""
+    given = {}
+    for flag in flags:
+        name, _, path = flag.partition("=")
+        if not name or not path:
+            raise CannotContinue(f"--chart {flag}: say which chart is where: --chart NAME=PATH")
+        given[name] = path
+    return given
+
+
+def as_v3_chart(release: Release, *, crds: bool, tests: bool) -> Iterator[Resource]:
+    """Every object at once: hooks are objects like all others, but for tests (`provider/pkg/helm/template.go`)."""
+    if crds:
+        yield from release.crds
+    plain = [r for r in release.resources if not hooks.is_hook(r.body)]
+    yield from plain
+    for resource in release.resources:
+        if hooks.is_hook(resource.body) and (tests or not any(e in TESTS for e in hooks.events_of(resource.body))):
+            yield resource
+
+
+def as_v4_chart(release: Release, *, crds: bool) -> Iterator[Resource]:
+    """Definitions and plain objects; hooks are dropped."""
+    if crds:
+        yield from release.crds
+    yield from (r for r in release.resources if not hooks.is_hook(r.body))
+
+
+def in_namespace(resource: Resource) -> Resource:
+    """The object with the namespace that it is made in."""
+    if not resource.ref.namespace:
+        return resource
+    body = {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}
+    return replace(resource, body=body)
+
+
+def decoded(text: str, namespace: str, file: str) -> list[Resource]:
+    """The objects of a YAML text that stands in a program."""
+    source = Text(file, text)
+    found = [one for document in documents(source) for one in objects_in(document, file, lambda d, offset: d.place())]
+    return list(resources(found, namespace, defined_scopes(found)))
+
+
+def read_files(names: Iterable[Any], folder: Path, namespace: str) -> Iterator[Resource]:
+    for name in names:
+        for path in sorted(folder.glob(str(name))) if not (folder / str(name)).exists() else [folder / str(name)]:
+            yield from read_manifests(_typed(str(path)), namespace=namespace).resources
+
+
+def text_of(path: str) -> str:
+    return read_text(path, "read the YAML of the program").content
+
+
+def _typed(path: str) -> str:
+    """As the user would type it: relative to where they are, if it is below."""
+    try:
+        return shown(str(Path(path).resolve().relative_to(Path.cwd())))
+    except ValueError:
+        return shown(path)

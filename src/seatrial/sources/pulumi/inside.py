@@ -1,0 +1,74 @@
+"""What the provider makes of a chart or of YAML in a remote component: children, and the order between them.
+
+Upstream: `provider/pkg/provider/yaml/v2/yaml.go` of pulumi-kubernetes 4.32, which asks the graph of cli-utils: custom
+resources come after their definitions, namespaced objects after their Namespace, and whoever says so after others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.case import Resource
+from seatrial.hooks import RESOURCE_POLICY
+from seatrial.registration import KUBERNETES, Options, Registration, urn_of
+from seatrial.resource import Ref, annotations_of, dig
+from seatrial.sources.pulumi.project import Project
+
+DEPENDS_ON = "config.kubernetes.io/depends-on"
+
+
+def ordered_children(component: Registration, content: list[Resource], project: Project) -> Iterator[Registration]:
+    """The registrations of the objects in a component, definitions first."""
+    prefix = str(component.inputs.get("resourcePrefix") or component.name)
+    urns = {r.ref: _urn(component, r, prefix, project) for r in content}
+    defines = {
+        (str(dig(r.body, "spec", "group")), str(dig(r.body, "spec", "names", "kind"))): r.ref
+        for r in content
+        if r.ref.kind == "CustomResourceDefinition"
+    }
+    for resource in content:
+        keeps = annotations_of(resource.body).get(RESOURCE_POLICY) == "keep"
+        yield Registration(
+            urn=urns[resource.ref],
+            type=_type(resource),
+            name=_name(resource.ref, prefix),
+            parent=component.urn,
+            inputs=resource.body,
+            dependencies=tuple(sorted({urns[ref] for ref in _before(resource, urns, defines)})),
+            options=Options(retain_on_delete=keeps),
+            object=resource.body,
+            ref=resource.ref,
+        )
+
+
+def _before(resource: Resource, urns: dict[Ref, str], defines: dict[tuple[str, str], Ref]) -> Iterator[Ref]:
+    ref = resource.ref
+    if (ref.group, ref.kind) in defines:
+        yield defines[ref.group, ref.kind]
+    if ref.namespace and Ref("Namespace", "", ref.namespace) in urns:
+        yield Ref("Namespace", "", ref.namespace)
+    for word in str(annotations_of(resource.body).get(DEPENDS_ON) or "").split(","):
+        named = _named(word.strip())
+        if named in urns:
+            yield named
+
+
+def _named(word: str) -> Ref:
+    """`group/namespaces/NS/Kind/NAME` or `group/Kind/NAME`; the core group is empty."""
+    parts = word.split("/")
+    if len(parts) == 5 and parts[1] == "namespaces":
+        return Ref(parts[3], parts[2], parts[4], parts[0])
+    return Ref(parts[1], "", parts[2], parts[0]) if len(parts) == 3 else Ref("", "", word)
+
+
+def _urn(component: Registration, resource: Resource, prefix: str, project: Project) -> str:
+    return urn_of(project.stack, project.name, component.urn, _type(resource), _name(resource.ref, prefix))
+
+
+def _type(resource: Resource) -> str:
+    api_version = str(resource.body["apiVersion"])
+    return f"{KUBERNETES}{api_version if '/' in api_version else f'core/{api_version}'}:{resource.ref.kind}"
+
+
+def _name(ref: Ref, prefix: str) -> str:
+    return f"{prefix}:{ref.namespace}/{ref.name}" if ref.namespace else f"{prefix}:{ref.name}"

@@ -1,0 +1,321 @@
+"""The engine's end of a program: takes registrations, answers them as a preview would, and renders charts.
+
+Knows nothing of languages: whoever runs or reads a program speaks to this in the same messages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from msgspec.structs import replace
+
+from seatrial.case import Release, Resource
+from seatrial.errors import CannotContinue
+from seatrial.kinds.operators import is_cluster_scoped
+from seatrial.registration import (
+    CHART_V4,
+    HELM_RELEASE,
+    KUBERNETES,
+    REMOTE_COMPONENTS,
+    Options,
+    Program,
+    Registration,
+    api_version_of,
+    short,
+    urn_of,
+)
+from seatrial.resource import Body, Place, Ref, annotations_of, group_of, metadata, ref_of
+from seatrial.sources.pulumi.charts import Charts, as_v3_chart, as_v4_chart, decoded, in_namespace, read_files
+from seatrial.sources.pulumi.inside import ordered_children
+from seatrial.sources.pulumi.project import Project
+from seatrial.sources.pulumi.values import UNKNOWN, plain
+
+NAMESPACE = "default"
+SKIP_AWAIT = "pulumi.com/skipAwait"
+AUTO_NAMED = "pulumi.com/autonamed"
+
+
+class Monitor:
+    """One run of a program, as it registers."""
+
+    def __init__(self, project: Project, charts: Charts) -> None:
+        self._project = project
+        self._charts = charts
+        self._registrations: list[Registration] = []
+        self._rendered: dict[Ref, Resource] = {}
+        self._asked: dict[str, list[tuple[str, str]]] = {}
+        self._unknown: list[str] = []
+        self.warnings: list[str] = []
+        self._answers = {"register": self._register, "read": self._read, "call": self._call}
+
+    def answer(self, message: Body) -> Body:
+        """What the engine would say to one message of a program; an error is the program's to handle."""
+        try:
+            return self._answers[message["do"]](message)
+        except CannotContinue as why:
+            return {"error": str(why)}
+
+    def program(self) -> Program:
+        named = {(one.type, one.name): one.urn for one in self._registrations}
+        asked = {urn: tuple(named[key] for key in keys if key in named) for urn, keys in self._asked.items()}
+        return Program(
+            self._project.name,
+            tuple(replace(one, asked=asked.get(one.urn, ())) for one in self._registrations),
+            self._project.stack,
+            tuple(dict.fromkeys(self._unknown)),
+            tuple(dict.fromkeys(self.warnings)),
+        )
+
+    def resources(self) -> Iterator[Resource]:
+        """The objects of the program, each with the place where it was written."""
+        for one in self._registrations:
+            if one.object is not None and one.ref is not None and not one.reads:
+                yield self._resource(one.ref, one.object, one)
+            for body in (*one.definitions, *one.contents):
+                yield self._resource(_ref(body), body, one)
+
+    def _register(self, message: Body) -> Body:
+        one = self._registration(message)
+        self._registrations.append(one)
+        if one.remote:
+            self._expand(one)
+        return {"urn": one.urn, "id": self._id(one), "state": self._state(one)}
+
+    def _read(self, message: Body) -> Body:
+        type_, name = str(message["type"]), str(message["name"])
+        urn = self._urn(message)
+        inputs = plain(message.get("inputs") or {})
+        ref = _read_ref(type_, str(message["id"]))
+        body: Body | None = None
+        if type_.startswith(KUBERNETES):
+            api_version, kind = api_version_of(type_)
+            meta = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
+            body = {"apiVersion": api_version, "kind": kind, "metadata": meta}
+        one = Registration(
+            urn,
+            type_,
+            name,
+            reads=str(message["id"]),
+            parent=str(message.get("parent") or ""),
+            inputs=inputs,
+            dependencies=tuple(message.get("dependencies") or ()),
+            place=self._place(message),
+            object=body,
+            ref=ref if body else None,
+        )
+        self._registrations.append(one)
+        return {"urn": urn, "id": one.reads, "state": {**inputs, **(body or {})}}
+
+    def _registration(self, message: Body) -> Registration:
+        type_, name, custom = str(message["type"]), str(message["name"]), bool(message.get("custom"))
+        urn, inputs = self._urn(message), plain(message.get("inputs") or {})
+        self._asked[urn] = [(str(kind), str(called)) for kind, called in message.get("asked") or ()]
+        one = Registration(
+            urn=urn,
+            type=type_,
+            name=name,
+            custom=custom,
+            remote=bool(message.get("remote")) or type_ in REMOTE_COMPONENTS,
+            parent=str(message.get("parent") or ""),
+            inputs=inputs,
+            dependencies=tuple(message.get("dependencies") or ()),
+            property_dependencies={k: tuple(v) for k, v in (message.get("propertyDependencies") or {}).items()},
+            options=_options(message.get("options") or {}),
+            place=self._place(message),
+        )
+        if type_ == HELM_RELEASE:
+            return self._helm_release(one)
+        return _as_object(one) if custom else one
+
+    def _helm_release(self, one: Registration) -> Registration:
+        named, namespace = str(one.inputs.get("chart") or ""), str(one.inputs.get("namespace") or NAMESPACE)
+        called = str(one.inputs.get("name") or f"{one.name}-{_suffix(one.urn)}")
+        rendered = self._render(one, named, called, namespace, self._charts.values(one.inputs))
+        if rendered is None:
+            return one
+        crds = () if one.inputs.get("skipCrds") else rendered.crds
+        return replace(
+            one,
+            inputs={**one.inputs, "name": called, "namespace": namespace},
+            contents=tuple(in_namespace(r).body for r in rendered.resources),
+            definitions=tuple(r.body for r in crds),
+        )
+
+    def _expand(self, one: Registration) -> None:
+        """What the provider makes of a remote component."""
+        for child in ordered_children(one, self._content(one), self._project):
+            self._registrations.append(child)
+
+    def _content(self, one: Registration) -> list[Resource]:
+        inputs = one.inputs
+        namespace = str(inputs.get("namespace") or NAMESPACE)
+        if one.type == CHART_V4:
+            named, called = str(inputs.get("chart") or ""), str(inputs.get("name") or one.name)
+            rendered = self._render(one, named, called, namespace, self._charts.values(inputs))
+            found = [] if rendered is None else list(as_v4_chart(rendered, crds=not inputs.get("skipCrds")))
+        elif one.type.startswith("kubernetes:yaml/v2:"):
+            files = [inputs["file"]] if "file" in inputs else inputs.get("files") or []
+            found = [*read_files(files if isinstance(files, list) else [files], self._project.folder, namespace)]
+            texts = inputs.get("yaml") or ()
+            for text in [texts] if isinstance(texts, str) else texts:
+                found += decoded(str(text), namespace, self._project.file)
+            found += decoded("\n---\n".join(map(json.dumps, inputs.get("objs") or ())), namespace, self._project.file)
+        else:
+            self._unknown.append(f"{short(one.urn)}: what is in it cannot be told without the provider")
+            found = []
+        found = [_unawaited(in_namespace(r)) if inputs.get("skipAwait") else in_namespace(r) for r in found]
+        self._rendered.update((r.ref, r) for r in found)
+        return found
+
+    def _render(self, one: Registration, named: str, called: str, namespace: str, values: Body) -> Release | None:
+        rendered = self._charts.render(named, release=called, namespace=namespace, values=values)
+        if rendered is None:
+            self._unknown.append(_unknown_chart(short(one.urn), named))
+            return None
+        self._rendered.update((r.ref, in_namespace(r)) for r in (*rendered.crds, *rendered.resources))
+        return rendered
+
+    def _call(self, message: Body) -> Body:
+        token, args = str(message["token"]), plain(message["args"])
+        if token == "kubernetes:helm:template":
+            return {"result": {"result": self._template(json.loads(args["jsonOpts"]))}}
+        if token == "kubernetes:yaml:decode":
+            return {"result": {"result": self._decode(args)}}
+        self._unknown.append(f"the program calls {token}, which was answered with nothing")
+        return {"result": {"result": []} if token.startswith(KUBERNETES) else {}}
+
+    def _template(self, options: Body) -> list[Body]:
+        """The invoke behind helm.v3.Chart."""
+        named = str(options.get("path") or options.get("chart") or "")
+        called, namespace = str(options.get("release_name") or ""), str(options.get("namespace") or NAMESPACE)
+        rendered = self._charts.render(named, release=called, namespace=namespace, values=options.get("values") or {})
+        if rendered is None:
+            self._unknown.append(_unknown_chart(f"v3.Chart {called}", named))
+            return []
+        wanted = as_v3_chart(
+            rendered,
+            crds=not options.get("skip_crd_rendering"),
+            tests=bool(options.get("include_test_hook_resources")),
+        )
+        found = [in_namespace(r) for r in wanted]
+        self._rendered.update((r.ref, r) for r in found)
+        return [r.body for r in found]
+
+    def _decode(self, args: Body) -> list[Body]:
+        found = decoded(str(args.get("text") or ""), str(args.get("defaultNamespace") or NAMESPACE), self._project.file)
+        self._rendered.update((r.ref, r) for r in found)
+        return [r.body for r in found]
+
+    def _urn(self, message: Body) -> str:
+        parent = str(message.get("parent") or "")
+        return urn_of(self._project.stack, self._project.name, parent, str(message["type"]), str(message["name"]))
+
+    def _id(self, one: Registration) -> str:
+        if not one.custom:
+            return ""
+        if one.ref is not None:
+            return f"{one.ref.namespace}/{one.ref.name}" if one.ref.namespace else one.ref.name
+        return f"{one.name}-id"
+
+    def _state(self, one: Registration) -> Body:
+        """The outputs of a resource: what went in, and the names that were given; all else stays unknown."""
+        return {**one.inputs, **(one.object or {})} if one.object is not None else dict(one.inputs)
+
+    def _place(self, message: Body) -> Place | None:
+        path = unquote(urlparse(str(message.get("file") or "")).path)
+        if not path or not message.get("line"):
+            return None
+        try:
+            inside = Path(path).resolve().relative_to(self._project.folder)
+        except ValueError:
+            return None
+        return Place(str(Path(self._project.path, inside)), int(message["line"]))
+
+    def _resource(self, ref: Ref, body: Body, one: Registration) -> Resource:
+        rendered = self._rendered.get(ref)
+        if rendered is not None and one.place is None:
+            return replace(rendered, body=body)
+        if rendered is not None and (one.contents or one.parent):
+            return replace(rendered, body=body)
+        place = one.place or self._around(one)
+        return Resource(ref, body, place.file, lambda path: place)
+
+    def _around(self, one: Registration) -> Place:
+        """The place of the nearest component that has one, or the project file."""
+        named = {other.urn: other for other in self._registrations}
+        parent = named.get(one.parent)
+        while parent is not None and parent.place is None:
+            parent = named.get(parent.parent)
+        return parent.place if parent and parent.place else Place(self._project.file, 1, "file")
+
+
+def _as_object(one: Registration) -> Registration:
+    """The Kubernetes object that a resource is; auto-named where the program gives no name."""
+    if not one.type.startswith(KUBERNETES) or one.type.startswith("kubernetes:helm.sh/"):
+        return one
+    api_version, kind = api_version_of(one.type)
+    api_version, kind = str(one.inputs.get("apiVersion") or api_version), str(one.inputs.get("kind") or kind)
+    meta = metadata(one.inputs)
+    named = bool(meta.get("name") or meta.get("generateName"))
+    if not named:
+        annotations = {**annotations_of(one.inputs), AUTO_NAMED: "true"}
+        meta = {**meta, "name": f"{one.name.lower()}-{_suffix(one.urn)}", "annotations": annotations}
+    body = {**one.inputs, "apiVersion": api_version, "kind": kind, "metadata": meta}
+    clustered = is_cluster_scoped(group_of(api_version), kind)
+    if not clustered and not meta.get("namespace"):
+        body["metadata"] = {**meta, "namespace": NAMESPACE}
+    known = {key: value for key, value in body.items() if value != UNKNOWN}
+    ref = ref_of(known, namespaced=not clustered, namespace=NAMESPACE)
+    return replace(one, object=known, ref=ref, auto_named=not named)
+
+
+def _ref(body: Body) -> Ref:
+    group, kind = group_of(str(body.get("apiVersion"))), str(body.get("kind"))
+    return ref_of(body, namespaced=bool(metadata(body).get("namespace")) or not is_cluster_scoped(group, kind))
+
+
+def _read_ref(type_: str, id_: str) -> Ref:
+    api_version, kind = api_version_of(type_)
+    namespace, _, name = id_.rpartition("/")
+    clustered = is_cluster_scoped(group_of(api_version), kind)
+    return Ref(kind, "" if clustered else namespace or NAMESPACE, name, group_of(api_version))
+
+
+def _unawaited(resource: Resource) -> Resource:
+    meta = metadata(resource.body)
+    annotations = {**annotations_of(resource.body), SKIP_AWAIT: "true"}
+    return replace(resource, body={**resource.body, "metadata": {**meta, "annotations": annotations}})
+
+
+def _unknown_chart(who: str, named: str) -> str:
+    return f"{who}: the chart {named} is not on disk; --chart {named.rpartition('/')[2]}=PATH says where it is"
+
+
+def _suffix(urn: str) -> str:
+    """Eight hexadecimal digits as the provider gives; the same ones each time."""
+    return hashlib.sha256(urn.encode()).hexdigest()[:8]
+
+
+def _options(said: Body) -> Options:
+    timeouts = said.get("customTimeouts") or {}
+    before = said.get("deleteBeforeReplace")
+    return Options(
+        delete_before_replace=None if before is None else bool(before),
+        replace_on_changes=_words(said.get("replaceOnChanges")),
+        ignore_changes=_words(said.get("ignoreChanges")),
+        protect=bool(said.get("protect")),
+        retain_on_delete=bool(said.get("retainOnDelete")),
+        create_timeout=str(timeouts.get("create") or ""),
+        update_timeout=str(timeouts.get("update") or ""),
+        delete_timeout=str(timeouts.get("delete") or ""),
+        deleted_with=str(said.get("deletedWith") or ""),
+    )
+
+
+def _words(said: Any) -> tuple[str, ...]:
+    return tuple(str(word) for word in said) if isinstance(said, Iterable) and not isinstance(said, str) else ()

@@ -1,0 +1,124 @@
+"""A Pulumi program as a process of its own: with pipes to us, a time limit, and nothing of the user's around it.
+
+No credentials in its environment, an empty home, no network where the kernel lets us take it away. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from msgspec import Struct
+
+from seatrial.resource import Body
+
+CONFINED = Path(__file__).with_name("confined.py")
+MESSAGES_MAX = 50_000
+SAID_BYTES_MAX = 20_000
+
+
+class Farewell(Struct, frozen=True):
+    """How a program ended: the last thing it told us, and what it wrote."""
+
+    message: Body
+    """`ended`, `raised`, `lacking`, or `gone` where it ended without a word."""
+    said: str = ""
+    late: bool = False
+
+
+def run(
+    command: Callable[[int, int], list[str]],
+    setting: Body,
+    answer: Callable[[Body], Body],
+    *,
+    folder: Path,
+    seconds: float,
+) -> Farewell:
+    """Run a program to its end, and answer what it asks meanwhile. `command` gets the descriptors that it speaks by."""
+    with _home() as home, _pipes() as (theirs, ours), Path(home, "said").open("w+b") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-I", str(CONFINED), *command(*theirs)],
+            cwd=folder,
+            env=_environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            pass_fds=theirs,
+            start_new_session=True,  # a group of its own, so that whatever it starts ends with it
+        )
+        for descriptor in theirs:
+            os.close(descriptor)
+        late = threading.Timer(seconds, _end, [process])
+        late.start()
+        try:
+            last = _converse(*ours, {**setting, "home": home}, answer)
+        finally:
+            in_time = late.is_alive()
+            late.cancel()
+            _end(process)
+            process.wait()
+        said.seek(0)
+        return Farewell(last, said.read(SAID_BYTES_MAX).decode(errors="replace").strip(), late=not in_time)
+
+
+def _converse(reads: IO[str], writes: IO[str], setting: Body, answer: Callable[[Body], Body]) -> Body:
+    with suppress(BrokenPipeError):
+        _say(writes, setting)
+        for count, line in enumerate(reads):
+            message: Body = json.loads(line)
+            if message["do"] in ("ended", "raised", "lacking"):
+                return message
+            if count == MESSAGES_MAX:
+                return {"do": "raised", "type": "", "message": f"registers more than {MESSAGES_MAX} resources"}
+            _say(writes, answer(message))
+    return {"do": "gone"}
+
+
+def _say(writes: IO[str], message: Body) -> None:
+    writes.write(json.dumps(message) + "\n")
+    writes.flush()
+
+
+@contextmanager
+def _home() -> Iterator[str]:
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="seatrial-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _pipes() -> Iterator[tuple[tuple[int, int], tuple[IO[str], IO[str]]]]:
+    """The ends that the program reads from and writes to, and ours."""
+    their_reads, our_writes = os.pipe()
+    our_reads, their_writes = os.pipe()
+    writes = os.fdopen(our_writes, "w", encoding="utf-8")
+    reads = os.fdopen(our_reads, encoding="utf-8")
+    try:
+        yield (their_reads, their_writes), (reads, writes)
+    finally:
+        reads.close()
+        with suppress(BrokenPipeError):
+            writes.close()
+
+
+def _environment(home: str) -> dict[str, str]:
+    """Nothing of the user's: no credentials, no cluster, no proxies."""
+    return {"HOME": home, "TMPDIR": home, "PATH": os.defpath, "LANG": "C.UTF-8", "PULUMI_TEST_MODE": "true"}
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    """End it with all that it has started."""
+    with suppress(ProcessLookupError):  # It may just have ended by itself.
+        os.killpg(process.pid, signal.SIGKILL)

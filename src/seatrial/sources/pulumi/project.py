@@ -1,0 +1,107 @@
+"""The project file of a Pulumi program and the configuration of its stack. Runs nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from seatrial.errors import CannotContinue
+from seatrial.sources.files import read_text, shown
+from seatrial.yamlfile import Document, documents
+
+NAMES = ("Pulumi.yaml", "Pulumi.yml")
+USUAL_STACK = "dev"
+SECRET = "[secret]"
+"""What a program gets for a value that is encrypted."""
+
+
+class Project(Struct, frozen=True):
+    """A folder with a program, and what its files say about how to run it."""
+
+    folder: Path
+    path: str
+    """As the user would type it."""
+    file: str
+    name: str
+    runtime: str
+    document: Document
+    main: str = ""
+    runtime_options: dict[str, Any] = {}
+    stack: str = USUAL_STACK
+    config: dict[str, str] = {}
+    secrets: tuple[str, ...] = ()
+    """The keys whose values are encrypted."""
+
+
+def is_program(path: str) -> bool:
+    return project_file(Path(path)) is not None
+
+
+def project_file(folder: Path) -> Path | None:
+    return next((folder / name for name in NAMES if (folder / name).is_file()), None)
+
+
+def read_project(path: str) -> Project:
+    folder = Path(path)
+    found = project_file(folder)
+    if found is None:
+        raise CannotContinue(f"{shown(path)}: there is no Pulumi.yaml in it")
+    document = next(iter(documents(read_text(str(found), "read the Pulumi project"))), None)
+    body = document.body if document else None
+    if document is None or not isinstance(body, dict) or not body.get("name") or not body.get("runtime"):
+        raise CannotContinue(f"{shown(str(found))}: read the Pulumi project: it needs a name and a runtime")
+    runtime = body["runtime"]
+    options = (runtime.get("options") or {}) if isinstance(runtime, dict) else {}
+    stack = _stack(folder)
+    config = dict(_configured(body.get("config") or {}, str(body["name"])))
+    settings = _stack_settings(folder, stack)
+    config.update(_configured(settings.get("config") or {}, str(body["name"])))
+    return Project(
+        folder=folder.resolve(),
+        path=shown(path),
+        file=shown(str(found)),
+        name=str(body["name"]),
+        runtime=str(runtime.get("name")) if isinstance(runtime, dict) else str(runtime),
+        document=document,
+        main=str(body.get("main") or ""),
+        runtime_options=options if isinstance(options, dict) else {},
+        stack=stack,
+        config=config,
+        secrets=tuple(key for key, value in config.items() if value == SECRET),
+    )
+
+
+def _stack(folder: Path) -> str:
+    """The stack whose settings are there; `dev` where there are several, or none."""
+    found = sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in folder.glob("Pulumi.*.yaml"))
+    return found[0] if found and USUAL_STACK not in found else USUAL_STACK
+
+
+def _stack_settings(folder: Path, stack: str) -> dict[str, Any]:
+    path = folder / f"Pulumi.{stack}.yaml"
+    if not path.is_file():
+        return {}
+    body = next((d.body for d in documents(read_text(str(path), "read the settings of the stack"))), None)
+    return body if isinstance(body, dict) else {}
+
+
+def _configured(written: Any, project: str) -> Iterator[tuple[str, str]]:
+    """Configuration as a program gets it: every value a string, objects as JSON."""
+    for key, value in written.items() if isinstance(written, dict) else ():
+        name = key if ":" in key else f"{project}:{key}"
+        if isinstance(value, dict) and "secure" in value:
+            yield name, SECRET
+        elif isinstance(value, dict) and ("default" in value or "type" in value or "value" in value):
+            known = value.get("value", value.get("default"))
+            if known is not None:
+                yield name, _text(known)
+        elif value is not None:
+            yield name, _text(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,240 @@
+"""Runs inside the interpreter of a Pulumi program: has it register with us in the place of the engine.
+
+Started by path, with a Python that may not have seatrial: it knows nothing but the standard library and the `pulumi`
+that is there. Every request is written as a line of JSON to one pipe, and answered by a line on another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import runpy
+import sys
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+REFUSED = (
+    *("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo"),
+    *("socket.gethostbyname", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork"),
+    *("os.forkpty", "pty.spawn", "os.kill", "os.killpg", "signal.pthread_kill"),
+)
+"""What a program has no business with while it only says what it wants."""
+CHANGES = (
+    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod"),
+    *("os.chown", "os.utime", "shutil.rmtree", "shutil.move"),
+)
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+ROOT = "pulumi:pulumi:Stack"
+
+
+class Parent:
+    """The two pipes to whoever started us."""
+
+    def __init__(self, reads: int, writes: int) -> None:
+        self._reads = os.fdopen(reads, "r", encoding="utf-8")
+        self._writes = os.fdopen(writes, "w", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def told(self) -> Any:
+        return json.loads(self._reads.readline() or "null")
+
+    def say(self, message: dict[str, Any]) -> None:
+        self._writes.write(json.dumps(message) + "\n")
+        self._writes.flush()
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            self.say(message)
+            answer = self.told()
+        if not isinstance(answer, dict):
+            raise RuntimeError("seatrial is gone")
+        if answer.get("error"):
+            raise RuntimeError(answer["error"])
+        return answer
+
+
+def main() -> None:
+    parent = Parent(int(sys.argv[1]), int(sys.argv[2]))
+    setting = parent.told()
+    try:
+        pulumi = importlib.import_module("pulumi")
+    except ImportError as missing:
+        parent.say({"do": "lacking", "message": str(missing)})
+        return
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.set_default_executor(ThreadPoolExecutor(max_workers=1))  # One after another: the same order each time.
+    asked = _overheard(pulumi)
+    pulumi.runtime.set_mocks(
+        _mocks(pulumi, parent),
+        project=setting["project"],
+        stack=setting["stack"],
+        preview=True,  # What is not known stays unknown, and `apply` does not run on it.
+        monitor=_monitor(pulumi, parent, asked),
+    )
+    pulumi.runtime.set_all_config(setting["config"], setting["secrets"])
+    program = setting["program"]
+    sys.argv = [program]
+    sys.path.insert(0, program if Path(program).is_dir() else str(Path(program).parent))
+    sys.excepthook = lambda kind, wrong, trace: parent.say({"do": "raised", **_described(wrong)})
+    sys.addaudithook(_guard(setting["home"], setting["closed"], setting["open"]))
+    try:
+        loop.run_until_complete(
+            pulumi.runtime.stack.run_pulumi_func(lambda: runpy.run_path(program, run_name="__main__") and None)
+        )
+    except SystemExit as left:  # The one that does not come to the hook.
+        parent.say({"do": "raised", **_described(left)})
+        return
+    parent.say({"do": "ended"})
+
+
+def _mocks(pulumi: Any, parent: Parent) -> Any:
+    class Mocks(pulumi.runtime.Mocks):  # type: ignore[misc]
+        def call(self, args: Any) -> Any:
+            return parent.ask({"do": "call", "token": args.token, "args": _plain(args.args)})["result"]
+
+        def new_resource(self, args: Any) -> Any:
+            raise AssertionError("the monitor answers")
+
+    return Mocks()
+
+
+def _monitor(pulumi: Any, parent: Parent, asked: dict[tuple[str, str], list[list[str]]]) -> Any:
+    mocks: Any = importlib.import_module("pulumi.runtime.mocks")
+    resource_pb2 = importlib.import_module("pulumi.runtime.proto.resource_pb2")
+    struct_pb2 = importlib.import_module("google.protobuf.struct_pb2")
+    to_dict = importlib.import_module("google.protobuf.json_format").MessageToDict
+
+    def answered(message: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        answer = parent.ask(message)
+        state = struct_pb2.Struct()
+        state.update(answer["state"])
+        return answer, state
+
+    class Monitor(mocks.MockMonitor):  # type: ignore[misc]
+        """Answers as the engine would, and remembers the requests themselves: mocks are not told of dependencies."""
+
+        def RegisterResource(self, request: Any) -> Any:
+            if request.type == ROOT:
+                return resource_pb2.RegisterResourceResponse(urn=self.make_urn("", request.type, request.name))
+            said = {
+                "do": "register",
+                "type": request.type,
+                "name": request.name,
+                "parent": request.parent,
+                "custom": request.custom,
+                "remote": request.remote,
+                "inputs": to_dict(request.object),
+                "dependencies": sorted(request.dependencies),
+                "propertyDependencies": {
+                    key: sorted(found.urns) for key, found in request.propertyDependencies.items()
+                },
+                "asked": asked.get((request.type, request.name), []),
+                "options": _options(request),
+                "file": request.sourcePosition.uri,
+                "line": request.sourcePosition.line,
+            }
+            answer, state = answered(said)
+            return resource_pb2.RegisterResourceResponse(urn=answer["urn"], id=answer["id"], object=state)
+
+        def ReadResource(self, request: Any) -> Any:
+            said = {
+                "do": "read",
+                "type": request.type,
+                "name": request.name,
+                "parent": request.parent,
+                "id": request.id,
+                "inputs": to_dict(request.properties),
+                "dependencies": sorted(request.dependencies),
+                "file": request.sourcePosition.uri,
+                "line": request.sourcePosition.line,
+            }
+            answer, state = answered(said)
+            return resource_pb2.ReadResourceResponse(urn=answer["urn"], properties=state)
+
+    return Monitor(_mocks(pulumi, parent))
+
+
+def _options(request: Any) -> dict[str, Any]:
+    timeouts = request.customTimeouts
+    return {
+        "deleteBeforeReplace": request.deleteBeforeReplace if request.deleteBeforeReplaceDefined else None,
+        "replaceOnChanges": list(request.replaceOnChanges),
+        "ignoreChanges": list(request.ignoreChanges),
+        "protect": bool(request.protect),
+        "retainOnDelete": bool(request.retainOnDelete),
+        "deletedWith": request.deletedWith,
+        "customTimeouts": {"create": timeouts.create, "update": timeouts.update, "delete": timeouts.delete},
+    }
+
+
+def _overheard(pulumi: Any) -> dict[tuple[str, str], list[list[str]]]:
+    """What each resource names in `depends_on`, before the SDK expands it; outputs name nothing yet."""
+    runtime: Any = importlib.import_module("pulumi.runtime.resource")
+    prepare = runtime.prepare_resource
+    heard: dict[tuple[str, str], list[list[str]]] = {}
+
+    async def prepared(res: Any, ty: str, custom: bool, remote: bool, props: Any, opts: Any, *rest: Any) -> Any:
+        named = opts.depends_on if opts is not None else None
+        for other in named if isinstance(named, (list, tuple)) else [named]:
+            if isinstance(other, pulumi.Resource):
+                heard.setdefault((ty, _name(res)), []).append([other.pulumi_resource_type, _name(other)])
+        return await prepare(res, ty, custom, remote, props, opts, *rest)
+
+    runtime.prepare_resource = prepared
+    return heard
+
+
+def _name(res: Any) -> str:
+    return str(getattr(res, "pulumi_resource_name", "") or getattr(res, "_name", ""))
+
+
+def _guard(home: str, closed: list[str], opened: list[str]) -> Any:
+    """Refuses what a program could do harm with. Once set it cannot be taken away; C code does not pass by here."""
+
+    def within(path: Any, folders: list[str]) -> bool:
+        try:
+            real = os.path.realpath(os.fsdecode(path))
+        except (TypeError, ValueError):
+            return False
+        return any(real == folder or real.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+    def guard(event: str, args: tuple[Any, ...]) -> None:
+        if event in REFUSED:
+            raise PermissionError(f"seatrial runs this program without a network and without processes: {event}")
+        if event in CHANGES and not within(args[0], [home]):
+            raise PermissionError(f"seatrial lets this program change no file: {event} {args[0]}")
+        if event != "open" or isinstance(args[0], int):
+            return
+        if args[2] is not None and args[2] & WRITING and not within(args[0], [home, "/dev"]):
+            raise PermissionError(f"seatrial lets this program write no file: {args[0]}")
+        if within(args[0], closed) and not within(args[0], opened):
+            raise PermissionError(f"seatrial lets this program read nothing of your home: {args[0]}")
+
+    return guard
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+
+
+def _described(wrong: BaseException) -> dict[str, Any]:
+    frames = traceback.extract_tb(wrong.__traceback__)
+    return {
+        "type": type(wrong).__name__,
+        "message": str(wrong),
+        "frames": [[frame.filename, frame.lineno, frame.name, frame.line] for frame in frames],
+    }
+
+
+if __name__ == "__main__":
+    main()
