@@ -41,7 +41,7 @@ from seatrial.rules.aftermath import aftermath, named
 from seatrial.rules.deeds import live_before
 from seatrial.rules.definitions import losses
 from seatrial.rules.serving import DEFINITION, Unserved, defines, served_versions
-from seatrial.rules.writers import owner_of, wrote_before
+from seatrial.rules.writers import writer_of, wrote_before
 from seatrial.timeline import Event, Rehearsal
 
 LOSSES_MAX = 6
@@ -73,7 +73,7 @@ def _downgrades(rehearsal: Rehearsal) -> Iterator[Downgrade]:
         if event.object.kind != DEFINITION or event.effect != "changed" or not event.before or not event.after:
             continue
         before = wrote_before(rehearsal, event)
-        if before is None or owner_of(rehearsal, before) == owner_of(rehearsal, event):
+        if before is None or writer_of(rehearsal, before) == writer_of(rehearsal, event):
             continue
         if lost := losses(event.before, event.after):
             yield Downgrade(event, before, tuple(lost))

@@ -43,7 +43,7 @@ from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
 from seatrial.rules.deeds import GOING, live_after
 from seatrial.rules.definitions import gains, shape
 from seatrial.rules.serving import defined_by, unserved
-from seatrial.rules.writers import is_written, owner_of
+from seatrial.rules.writers import is_written, writer_of
 from seatrial.timeline import Event, Rehearsal
 
 UNDECLARED = re.compile(r"(?P<path>(?:\.[A-Za-z0-9_-]+)+): field not declared in schema")
@@ -113,7 +113,7 @@ def _is_of_another(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
     """Whether another release has put its own text in place: crd-shared-ownership-downgrade tells that."""
     begun = rehearsal.steps[step]
     writes = [e for e in rehearsal.timeline if e.object == ref and 0 <= e.step < step and is_written(e)]
-    owners = [owner_of(rehearsal, event) for event in writes]
+    owners = [writer_of(rehearsal, event) for event in writes]
     ours = (begun.release, begun.namespace, "")
     return ours in owners and owners[-1] != ours
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
-from seatrial.resource import Body, Ref, dig
+from seatrial.resource import Body, Ref, dig, group_of
 from seatrial.timeline import Event, Rehearsal
 
 REPLACES = ("upgrade", "rollback")
@@ -30,6 +30,16 @@ def restarted(rehearsal: Rehearsal, step: int, workload: Ref) -> bool:
     """Whether a step changed the template of a workload's pods."""
     was, now = live_before(rehearsal, step, workload), live_after(rehearsal, step, workload)
     return was is not None and now is not None and dig(was, "spec", "template") != dig(now, "spec", "template")
+
+
+def owner_of(rehearsal: Rehearsal, step: int, ref: Ref) -> Ref | None:
+    """The workload that a pod is of, through its ReplicaSet; None where nobody owns it."""
+    owner: Ref | None = None
+    body = live_after(rehearsal, step, ref)
+    while body is not None and (told := next(iter(dig(body, "metadata", "ownerReferences") or ()), None)):
+        owner = Ref(str(told["kind"]), ref.namespace, str(told["name"]), group_of(str(told["apiVersion"])))
+        body = live_after(rehearsal, step, owner)
+    return owner
 
 
 def newest(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:

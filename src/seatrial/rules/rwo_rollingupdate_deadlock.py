@@ -41,9 +41,9 @@ from collections.abc import Iterator
 from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.kinds.rollout import rollout_of
-from seatrial.resource import Body, Place, Ref, dig, group_of, listed, metadata
+from seatrial.resource import Body, Place, Ref, dig, listed
 from seatrial.rules.aftermath import named
-from seatrial.rules.deeds import live_after, newest, restarted
+from seatrial.rules.deeds import newest, owner_of, restarted
 from seatrial.rules.volumes import CLAIM
 from seatrial.timeline import Event, Rehearsal
 
@@ -62,22 +62,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for event in rehearsal.timeline:
         if event.effect != "said" or event.step < 0 or not (ELSEWHERE in event.message or TAKEN in event.message):
             continue
-        workload = _owner(rehearsal, event.step, event.object, event.after)
+        workload = owner_of(rehearsal, event.step, event.object)
         if workload is None or workload.kind != "Deployment" or workload in told:
             continue
         others = [owner for owner in _holders(rehearsal, event) if owner != workload]
         told.update((workload, *others))
         yield _seen(rehearsal, case, event, workload, others)
     yield from _waiting(rehearsal, case, told)
-
-
-def _owner(rehearsal: Rehearsal, step: int, pod: Ref, body: Body | None) -> Ref | None:
-    """The workload that a pod is of, through its ReplicaSet."""
-    ref: Ref | None = None
-    while body is not None and (owner := next(iter(metadata(body).get("ownerReferences") or ()), None)):
-        ref = Ref(str(owner["kind"]), pod.namespace, str(owner["name"]), group_of(str(owner["apiVersion"])))
-        body = live_after(rehearsal, step, ref)
-    return ref
 
 
 def _seen(rehearsal: Rehearsal, case: Case, event: Event, workload: Ref, others: list[Ref]) -> Finding:
@@ -110,7 +101,7 @@ def _holders(rehearsal: Rehearsal, event: Event) -> Iterator[Ref]:
     named_pods = event.message.partition("used by pod(s) ")[2]
     for name in filter(None, named_pods.split(", ")):
         pod = Ref("Pod", event.object.namespace, name)
-        owner = _owner(rehearsal, event.step, pod, live_after(rehearsal, event.step, pod))
+        owner = owner_of(rehearsal, event.step, pod)
         if owner is not None:
             yield owner
 

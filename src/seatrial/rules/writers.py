@@ -20,7 +20,7 @@ def is_written(event: Event) -> bool:
     return event.effect in WROTE and event.actor in ON_PURPOSE
 
 
-def owner_of(rehearsal: Rehearsal, event: Event) -> tuple[str, str, str]:
+def writer_of(rehearsal: Rehearsal, event: Event) -> tuple[str, str, str]:
     """Whose write it is: of a release by its name and namespace, of others by what they applied."""
     if event.step < 0:
         return "", "", ""
