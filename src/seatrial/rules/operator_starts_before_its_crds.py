@@ -9,7 +9,7 @@ the operator serves do not answer.
 
 It happens where a chart leaves its definitions to somebody else (`crds.enabled: false`, `installCRDs: false`,
 `--skip-crds`), and where they are made after the operator: by a hook after the install, or by a release that comes
-later. Helm itself does not mind.
+later. Helm itself does not mind. An operator whose role lets it make definitions is taken to bring its own.
 
 Whether the definitions will be in the cluster cannot be known where nobody in the trial brings them: then it is a
 `may`. A trial that has them (`assume: crds: [definitions.yaml]`) decides it.
@@ -35,12 +35,13 @@ from collections.abc import Iterator
 from seatrial.case import Case, Resource
 from seatrial.findings import Certainty, Finding, Rule, found
 from seatrial.kinds.operators import Operator, workload_of
-from seatrial.resource import Ref
+from seatrial.resource import Body, Ref, listed
 from seatrial.rules.aftermath import named
 from seatrial.rules.serving import DEFINITION, DEFINITIONS
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
+MAKES_DEFINITIONS = {"apiGroups": DEFINITIONS, "resources": "customresourcedefinitions", "verbs": "create"}
 SAYS = '"if kind is a CRD, it should be installed before calling Start"'
 
 
@@ -53,7 +54,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         written = case.written(event.step, event.object)
         if running is None or written is None or running[0].platform or running[0].name in told:
             continue
-        if not _are_there(rehearsal, event, running[0]):
+        if not _are_there(rehearsal, event, running[0]) and not _makes_its_own(_of_step(case, event.step)):
             told.add(running[0].name)
             yield _finding(rehearsal, case, event, running[0])
 
@@ -67,6 +68,16 @@ def _are_there(rehearsal: Rehearsal, event: Event, operator: Operator) -> bool:
         elif earlier.effect == "deleted":
             live.discard(earlier.object)
     return bool(live & _definitions_of(operator))
+
+
+def _makes_its_own(resources: tuple[Resource, ...]) -> bool:
+    """Whether a role of the release lets somebody make definitions: Crossplane's first container does."""
+    rules = (rule for r in resources if r.ref.kind == "ClusterRole" for rule in listed(r.body, "rules"))
+    return any(all(_allows(rule, field, wanted) for field, wanted in MAKES_DEFINITIONS.items()) for rule in rules)
+
+
+def _allows(rule: Body, field: str, wanted: str) -> bool:
+    return bool({wanted, "*"} & set(listed(rule, field)))
 
 
 def _definitions_of(operator: Operator) -> set[Ref]:
