@@ -5,7 +5,8 @@ Helm makes and changes all plain objects of a revision first, then deletes what 
 only then waits, if it was told `--wait`. Between the making and the deleting nobody waits for anything. A Deployment
 that got another name (a component or the chart was renamed, `fullnameOverride` was set) is therefore a new Deployment
 whose pods are still starting while the old one's are taken down. The Service that selects both has nobody to send
-requests to until the new pods are ready. A rolling update does not come into it: that is between pods of one Deployment.
+requests to until the new pods are ready. A rolling update does not come into it: that is between pods of one
+Deployment.
 
 Helm reports success, with `--wait` too. How long the gap is depends on how fast the new pods start: it is a `may`.
 
