@@ -207,7 +207,7 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
 def _act(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: Memory) -> Ended:
     step = played.step
     if played.fleet is not None and plan.argocd is not None:
-        sync = _of_argocd(step.action, played.fleet, plan.argocd, memory.argocd, cluster.recorder.step)
+        sync = _of_argocd(step, played.fleet, plan.argocd, memory.argocd, cluster.recorder.step)
         return play(sync, InProcess(cluster, engine))
     if played.program is not None:
         stack = memory.stacks.setdefault(played.release_name, pulumi.Checkpoint())
@@ -239,12 +239,11 @@ def _act(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: Memo
     return play(script(played.objects, played.namespace), InProcess(cluster, actor))
 
 
-def _of_argocd(
-    action: str, fleet: argocd.Fleet, settings: argocd.Settings, memory: argocd.Memory, index: int
-) -> Script:
-    if action == "delete":
+def _of_argocd(step: Step, fleet: argocd.Fleet, settings: argocd.Settings, memory: argocd.Memory, index: int) -> Script:
+    if step.action == "delete":
         return argocd.delete_fleet(fleet, settings, memory)
-    return argocd.sync_fleet(fleet, settings, memory, started=FIRST_SYNC_SECONDS + index * SYNC_SECONDS)
+    started = FIRST_SYNC_SECONDS + index * SYNC_SECONDS
+    return argocd.sync_fleet(fleet, settings, memory, started=started, flags=step.flags)
 
 
 def _of_pulumi(action: str, program: Program, stack: pulumi.Checkpoint) -> Script:

@@ -16,7 +16,8 @@ from seatrial.argocdhooks import is_hook
 from seatrial.engines import Ended, Stuck
 from seatrial.engines.argocd import deletion
 from seatrial.engines.argocd.app import API_VERSION, CASCADE, GROUP, App, Settings
-from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compare, ended, requested, synced
+from seatrial.engines.argocd.asking import requested
+from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compare, ended, synced
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.script import Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
 from seatrial.readiness.argocd import health, worst
@@ -171,9 +172,9 @@ class _Fleet:
             self.begun.add(ref)
             self.runs.append(_Run(app, self._child(app)))
 
-    def root(self, app: App, *, prune: bool) -> Part[None]:
+    def root(self, app: App, flags: tuple[str, ...]) -> Part[None]:
         """Sync what is asked for, whatever its state."""
-        asked = requested(app, prune=prune, started=self.started)
+        asked = requested(app, flags, self.started)
         tried = yield from synced(app, self.settings, asked)
         self._remember(app, tried)
 
@@ -226,11 +227,13 @@ class _Fleet:
                 yield command  # The definition that Argo CD brings has no status of its own.
 
 
-def sync_fleet(fleet: Fleet, settings: Settings, memory: Memory, *, started: int, prune: bool = False) -> Script:
+def sync_fleet(
+    fleet: Fleet, settings: Settings, memory: Memory, *, started: int, flags: tuple[str, ...] = ()
+) -> Script:
     """Sync the roots, and let all others that are or come to be there sync by themselves."""
     all_of_them = _Fleet(fleet, settings, memory, started)
     for app in fleet.roots:
-        all_of_them.runs.append(_Run(app, all_of_them.root(app, prune=prune)))
+        all_of_them.runs.append(_Run(app, all_of_them.root(app, flags)))
         all_of_them.begun.add(app.ref)
     found = yield Survey()
     for body in found.body["items"]:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from seatrial.argocdhooks import is_hook, is_skipped
 from seatrial.engines import Ended, Stuck
-from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Asked, Settings
+from seatrial.engines.argocd.app import App, Asked, Settings
+from seatrial.engines.argocd.asking import requested
 from seatrial.engines.argocd.comparing import is_modified
 from seatrial.engines.argocd.operation import Sync
 from seatrial.engines.argocd.results import ERROR, NOTHING
@@ -69,13 +70,6 @@ def synced(app: App, settings: Settings, asked: Asked) -> Part[Tried]:
         yield Wait(tuple(task.object for task in operation.tasks))
     message = f"{operation.message} (retried {attempt} times)." if attempt else operation.message
     return Tried(replace(operation, message=message, attempts=attempt + 1), sync.stuck)
-
-
-def requested(app: App, *, prune: bool = False, started: int = 0) -> Asked:
-    """A sync that somebody asks for: with the Application's own prune and retries where it is automated."""
-    limit = AUTOMATED_RETRIES if app.automated else 0
-    retries = limit if app.retries is None else app.retries
-    return Asked(prune=prune or app.prune, retries=retries, automated=app.automated, started=started)
 
 
 def automatic(
@@ -162,7 +156,8 @@ def _blocked(tried: Tried) -> str:
     """The message that stays for ever, why it does, and what it keeps from running."""
     operation, stuck = tried.operation, tried.stuck
     assert stuck is not None
-    words = f"{operation.message}: {stuck.sentence}{_by_script(operation)}. Argo CD has no timeout for this"
+    why = f"{stuck.sentence}{_by_script(operation)}".removesuffix(".")
+    words = f"{operation.message}: {why}. Argo CD has no timeout for this"
     never = operation.never_ran()
     if not never:
         return words

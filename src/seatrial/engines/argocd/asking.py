@@ -1,0 +1,61 @@
+"""What a sync operation is asked to do: by an Application's own policy, and by the flags of `argocd app sync`."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Asked
+from seatrial.errors import CannotContinue
+from seatrial.resource import Ref
+
+OPTIONS = {
+    "--replace": "Replace=true",
+    "--server-side": "ServerSideApply=true",
+    "--apply-out-of-sync-only": "ApplyOutOfSyncOnly=true",
+}
+VALUED = ("--resource", "--retry-limit", "--strategy")
+KNOWN = ("--prune", "--force", *OPTIONS, *(f"{flag}=..." for flag in VALUED))
+
+
+def requested(app: App, flags: tuple[str, ...] = (), started: int = 0) -> Asked:
+    """A sync that somebody asks for: with the Application's own prune and retries where it is automated."""
+    limit = AUTOMATED_RETRIES if app.automated else 0
+    retries = limit if app.retries is None else app.retries
+    asked = Asked(prune=app.prune, retries=retries, automated=app.automated, started=started)
+    for flag in flags:
+        asked = _with_flag(asked, flag, app)
+    return asked
+
+
+def _with_flag(asked: Asked, flag: str, app: App) -> Asked:
+    name, _, value = flag.replace(" ", "=", 1).partition("=")
+    match name:
+        case "--prune":
+            return replace(asked, prune=value != "false")
+        case "--force":
+            return replace(asked, force=True)
+        case "--strategy" if value in ("apply", "hook"):
+            return replace(asked, skips_hooks=value == "apply")
+        case "--retry-limit" if value.lstrip("-").isdecimal():
+            return replace(asked, retries=int(value))
+        case "--resource":
+            return replace(asked, selected=(*asked.selected, *_selected(value, app)))
+    if name in OPTIONS and not value:
+        return replace(asked, options=(*asked.options, OPTIONS[name]))
+    raise CannotContinue(f"step sync: the flag {flag} cannot be rehearsed; known are {', '.join(KNOWN)}")
+
+
+def _selected(value: str, app: App) -> tuple[Ref, ...]:
+    """`GROUP:KIND:NAME`, or `GROUP:KIND:NAMESPACE/NAME`."""
+    group, _, rest = value.partition(":")
+    kind, _, place = rest.partition(":")
+    namespace, _, name = place.rpartition("/")
+    found = tuple(
+        target.ref
+        for target in app.targets
+        if (target.ref.group, target.ref.kind, target.ref.name) == (group, kind, name)
+        and namespace in ("", target.ref.namespace)
+    )
+    if not found:
+        raise CannotContinue(f"step sync: --resource={value}: the Application {app.name} has no such object")
+    return found
