@@ -11,6 +11,10 @@ must be there first, and a chart that also lists it collides with it:
   is part of the release: `helm uninstall` deletes it with everything in it, its own record first
   (`uninstallation completed with 1 error(s): uninstall: Failed to purge the release: release: not found`).
 
+As a hook it is worse. Before Helm makes a hook it deletes what has its name, `helm.sh/resource-policy: keep` or not:
+the namespace goes with all that is in it, and the record of the release as well. The install reports success;
+`helm list` shows nothing, and the next upgrade says `"x" has no deployed releases`.
+
 ## Example
 ```yaml
 apiVersion: v1
@@ -32,12 +36,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.case import Case
+from seatrial import hooks
+from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.aftermath import helm_says
+from seatrial.rules.aftermath import helm_says, named
+from seatrial.rules.deeds import DEPLOYS, GOING, cascade
 from seatrial.rules.ownership import Conflict, conflict
-from seatrial.timeline import Rehearsal
+from seatrial.rules.records import NAME as RECORD
+from seatrial.timeline import Event, Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -48,6 +55,43 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             continue
         seen.add(met.resource.ref)
         yield _finding(rehearsal, step, met)
+    for step, ended in enumerate(rehearsal.steps):
+        ref = Ref("Namespace", "", ended.namespace)
+        written = case.written(step, ref)
+        deletion = next((e for e in rehearsal.of_step(step) if _goes(e, ref)), None)
+        if deletion and ended.action in DEPLOYS and written and hooks.is_hook(written.body) and ref not in seen:
+            seen.add(ref)
+            yield _deleted(rehearsal, step, written, deletion)
+
+
+def _goes(event: Event, ref: Ref) -> bool:
+    return event.object == ref and event.actor == "helm" and event.effect in GOING
+
+
+def _deleted(rehearsal: Rehearsal, step: int, written: Resource, deletion: Event) -> Finding:
+    ended, ref = rehearsal.steps[step], written.ref
+    lost = cascade(rehearsal, deletion)
+    records = [event for event in lost if RECORD.fullmatch(event.object.name)]
+    later = rehearsal.steps[step + 1].error.strip() if step + 1 < len(rehearsal.steps) else ""
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="data-loss",
+        message=f"helm {ended.action} deletes {ref}, into which it deploys, because it is a hook of the chart"
+        + (": the record of the release goes with it" if records else ""),
+        details=(
+            "Before Helm makes a hook it deletes what has its name, unless a delete policy says otherwise; "
+            "helm.sh/resource-policy: keep is not looked at.",
+            f"Gone with it: {named(event.object for event in lost)}." if lost else "",
+            f"The {ended.action} reports success." if ended.outcome == "ok" else helm_says(ended),
+            f'The next step says: "{later}"' if later else "",
+        ),
+        places=[written.place("metadata", "annotations", hooks.HOOK)],
+        evidence=[deletion, *records],
+        confirm=f"helm list -n {ref.name}  # empty after an {ended.action} that succeeded",
+    )
 
 
 def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
