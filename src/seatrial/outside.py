@@ -214,8 +214,11 @@ def _acting(key: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """The operator that acts on a kind, and in which role; nothing where nobody is known to."""
     behaves = key in kinds.known() and kinds.known()[key].behave is not kinds.stays
     operator = brought()[key][0] if key in brought() else None
-    if operator is not None and behaves and not operator.platform:
-        yield operator.name, role_for(operator, key[0])
+    if operator is None or not behaves or operator.platform:
+        return
+    role = role_for(operator, key[0])
+    if any(workload.role == role for workload in operator.workloads):
+        yield operator.name, role
         if key[1] == "Certificate" and operator.name == cert_manager.OPERATOR:
             yield operator.name, "injector"
 

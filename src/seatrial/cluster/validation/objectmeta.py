@@ -25,6 +25,7 @@ _NAME_RULES: dict[tuple[str, str], NameRule] = {
     ("apps", "StatefulSet"): names.label,
     ("apiregistration.k8s.io", "APIService"): names.path_segment,
     ("certificates.k8s.io", "CertificateSigningRequest"): names.path_segment,
+    ("image.openshift.io", "ImageStreamTag"): names.path_segment,  # `app:latest`, by an API server of OpenShift's own
     ("rbac.authorization.k8s.io", "ClusterRole"): names.path_segment,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): names.path_segment,
     ("rbac.authorization.k8s.io", "Role"): names.path_segment,

@@ -1,0 +1,134 @@
+"""Operations of Argo CD on the embedded cluster: how they end, and what they leave on record."""
+
+from __future__ import annotations
+
+from seatrial.cluster.cluster import Cluster
+from seatrial.engines import Ended
+from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_fleet
+from seatrial.engines.script import play
+from seatrial.inprocess import InProcess
+from seatrial.readiness.argocd.verdict import Script
+from seatrial.resource import Body, ref_of
+
+HOOK, WAVE, POLICY = (f"argocd.argoproj.io/{word}" for word in ("hook", "sync-wave", "hook-delete-policy"))
+NO_NAMESPACE: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "lost", "namespace": "nowhere"}}
+FAILS = {"ConfigMap": Script("return {status = obj.data.health}")}
+
+
+def test_a_failed_apply_waits_for_its_siblings_since_3_4() -> None:
+    sick = _config("sick", health="Progressing")
+    bodies = [sick, NO_NAMESPACE, _config("later", {WAVE: "1"})]
+    new = _synced(bodies, Settings((3, 4), FAILS))
+    assert (new.outcome, new.operations[0].phase) == ("hung", "Running")
+    assert new.operations[0].message == "waiting for healthy state of /ConfigMap/sick"
+    old = _synced(bodies, Settings((3, 3), FAILS))
+    assert (old.outcome, old.error.split(" (")[0]) == (
+        "failed",
+        'one or more objects failed to apply, reason: namespaces "nowhere" not found',
+    )
+
+
+def test_a_degraded_object_fails_the_sync_before_the_next_wave() -> None:
+    ended = _synced([_config("sick", health="Degraded"), _config("later", {WAVE: "1"})], Settings((3, 5), FAILS))
+    operation = ended.operations[0]
+    assert operation.message == "one or more synchronization tasks completed unsuccessfully"
+    assert operation.never_ran() == (("Sync", 1),)
+    assert operation.tasks[0].health == "Degraded"
+
+
+def test_a_degraded_object_is_not_looked_at_while_another_is_progressing() -> None:
+    bodies = [_config("a", health="Degraded"), _config("b", health="Progressing"), _config("c", {WAVE: "1"})]
+    ended = _synced(bodies, Settings((3, 5), FAILS))
+    assert ended.outcome == "hung"
+    assert ended.operations[0].message == "waiting for healthy state of /ConfigMap/b"
+
+
+def test_nobody_looks_at_the_last_wave() -> None:
+    ended = _synced([_config("sick", health="Degraded")], Settings((3, 5), FAILS))
+    assert (ended.outcome, ended.operations[0].message) == ("ok", "successfully synced (all tasks run)")
+
+
+def test_suspended_objects_and_hooks_are_waited_for() -> None:
+    for marks in ({}, {HOOK: "PreSync"}):
+        bodies = [_config("paused", marks, health="Suspended"), _config("later", {WAVE: "1"})]
+        assert _synced(bodies, Settings((3, 5), FAILS)).outcome == "hung"
+
+
+def test_an_empty_verdict_ends_a_hook_and_never_an_object() -> None:
+    scripts = {"ConfigMap": Script("if obj.metadata.name == 'x' then return nil end return {status = 'Healthy'}")}
+    hook = _synced([_config("x", {HOOK: "PreSync"}), _config("y")], Settings((3, 5), scripts))
+    plain = _synced([_config("x"), _config("y", {WAVE: "1"})], Settings((3, 5), scripts))
+    assert (hook.outcome, plain.outcome) == ("ok", "hung")
+    assert "its health check says nothing, which is not healthy" in plain.error
+
+
+def test_hooks_for_failures_run_when_something_failed_and_go_with_the_operation() -> None:
+    bodies = [
+        _config("sick", {HOOK: "PreSync", POLICY: "HookSucceeded"}, health="Degraded"),
+        _config("well", {HOOK: "PreSync", POLICY: "HookFailed"}, health="Healthy"),
+        _config("tell", {HOOK: "SyncFail"}, health="Healthy"),
+    ]
+    ended = _synced(bodies, Settings((3, 5), FAILS))
+    operation = ended.operations[0]
+    assert operation.phase == "Failed"
+    assert {task.object.name: task.state for task in operation.tasks} == {
+        "sick": "Failed",
+        "well": "Succeeded",
+        "tell": "Succeeded",
+    }
+    assert [ref.name for ref in operation.hooks_deleted] == ["well"]
+
+
+def test_a_deployment_that_never_starts_meets_its_deadline_and_fails_the_sync() -> None:
+    container = {"name": "app", "image": "registry.example/app:1"}
+    spec = {"serviceAccountName": "nobody", "containers": [container]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    web: Body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}}
+    web["spec"] = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    ended = _synced([web, _config("later", {WAVE: "1"})], Settings((3, 5)))
+    assert ended.outcome == "failed"
+    assert ended.error.splitlines() == [
+        "one or more synchronization tasks completed unsuccessfully",
+        'Deployment/default/web: Deployment "web" exceeded its progress deadline',
+    ]
+
+
+def test_what_nobody_asked_to_prune_stays_and_is_on_record() -> None:
+    cluster, memory = Cluster(), Memory()
+    _play(cluster, App("shop", "default", (_target(_config("old")),), revision="1"), Settings((3, 5)), memory)
+    ended = _play(cluster, App("shop", "default", (_target(_config("new")),), revision="2"), Settings((3, 5)), memory)
+    told = [(task.object.name, task.status, task.message) for task in ended.operations[0].tasks]
+    assert told == [("new", "Synced", "configmap/new created"), ("old", "PruneSkipped", "ignored (requires pruning)")]
+
+
+def test_an_object_with_the_mark_of_another_is_left_alone() -> None:
+    cluster, memory = Cluster(), Memory()
+    copied = _config("copy", {"argocd.argoproj.io/tracking-id": "shop:/ConfigMap:default/original"})
+    _play(cluster, App("other", "default", (_target(copied),)), Settings((2, 14)), memory)
+    app = App("shop", "default", (_target(_config("original")),), prune=True)
+    ended = _play(cluster, app, Settings((3, 5)), memory)
+    assert [task.object.name for task in ended.operations[0].tasks] == ["original"]
+
+
+def test_a_repeated_object_is_told_and_the_last_one_wins() -> None:
+    ended = _synced([_config("twice", health="one"), _config("twice", health="two")], Settings((3, 5)))
+    said = "RepeatedResourceWarning: Resource /ConfigMap/default/twice appeared 2 times among application resources."
+    assert ended.warnings == (f"shop: {said}",)
+    assert len(ended.operations[0].tasks) == 1
+
+
+def _synced(bodies: list[Body], settings: Settings) -> Ended:
+    return _play(Cluster(), App("shop", "default", tuple(map(_target, bodies))), settings, Memory())
+
+
+def _play(cluster: Cluster, app: App, settings: Settings, memory: Memory) -> Ended:
+    return play(sync_fleet(Fleet((app,)), settings, memory, started=0), InProcess(cluster, "argocd"))
+
+
+def _target(body: Body) -> Target:
+    return Target(ref_of(body), body)
+
+
+def _config(name: str, annotations: dict[str, str] | None = None, health: str = "Healthy") -> Body:
+    meta = {"name": name, "namespace": "default", "annotations": dict(annotations or {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"health": health}}

@@ -1,0 +1,190 @@
+"""Applications, ApplicationSets and the settings of Argo CD, read from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seatrial.argocdsettings import settings_of
+from seatrial.engines.argocd.tracking import is_excluded, tracking
+from seatrial.errors import CannotContinue
+from seatrial.readiness.argocd.verdict import Script
+from seatrial.resource import Body
+from seatrial.sources.applicationsets import applications_of
+from seatrial.sources.argocd import NotAtHand, Repos, plain_url, render_application, repos_of
+
+URL = "https://git.example/team/web.git"
+CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
+TEMPLATE = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n"
+    "data: {color: {{ .Values.color | quote }}, size: {{ .Values.size | quote }}, "
+    "fresh: {{ .Release.IsInstall | quote }}, there: {{ lookup `v1` `Secret` `a` `b` | empty | quote }}}\n"
+)
+
+
+@pytest.fixture
+def repos(tmp_path: Path) -> Repos:
+    _write(tmp_path / "chart/Chart.yaml", CHART)
+    _write(tmp_path / "chart/values.yaml", "color: red\nsize: small\n")
+    _write(tmp_path / "chart/templates/config.yaml", TEMPLATE)
+    _write(tmp_path / "chart/crds/widgets.yaml", _named("CustomResourceDefinition", "apiextensions.k8s.io/v1"))
+    _write(tmp_path / "envs/prod.yaml", "color: blue\n")
+    _write(tmp_path / "plain/a.yaml", _named("ConfigMap", "v1", "a"))
+    _write(tmp_path / "plain/deep/b.yaml", _named("ConfigMap", "v1", "b"))
+    return repos_of([f"{URL}={tmp_path}"])
+
+
+def test_urls_are_compared_as_argo_cd_does() -> None:
+    assert {plain_url(url) for url in (URL, "https://git.example/Team/web/", "git@git.example:team/web.git")} == {
+        "git.example/team/web"
+    }
+
+
+def test_a_chart_is_always_installed_and_looks_nothing_up(repos: Repos) -> None:
+    assert _data(repos, {"path": "chart"}) == {"color": "red", "size": "small", "fresh": "true", "there": "true"}
+
+
+def test_values_come_from_files_then_the_application_then_parameters(repos: Repos) -> None:
+    helm: Body = {"valueFiles": ["/envs/prod.yaml"], "valuesObject": {"size": "large"}, "releaseName": "other"}
+    assert _data(repos, {"path": "chart", "helm": helm})["color"] == "blue"
+    assert _data(repos, {"path": "chart", "helm": helm})["size"] == "large"
+    helm["parameters"] = [{"name": "size", "value": "7", "forceString": True}]
+    assert _data(repos, {"path": "chart", "helm": helm})["size"] == "7"
+
+
+def test_one_source_may_use_the_files_of_another(repos: Repos) -> None:
+    sources = [
+        {"repoURL": URL, "path": "chart", "helm": {"valueFiles": ["$values/envs/prod.yaml"]}},
+        {"repoURL": URL, "ref": "values"},
+        {"repoURL": URL, "path": "plain"},
+    ]
+    release = render_application(_application({"sources": sources}), repos).release
+    assert release is not None
+    assert [str(resource.ref) for resource in release.resources] == [
+        "CustomResourceDefinition/x",
+        "ConfigMap/shop/web",
+        "ConfigMap/shop/a",
+    ]
+
+
+def test_definitions_are_left_out_where_the_application_says_so(repos: Repos) -> None:
+    assert _kinds(repos, {"path": "chart", "helm": {"skipCrds": True}}) == ["ConfigMap"]
+
+
+def test_a_folder_is_read_without_those_below_unless_it_says_recurse(repos: Repos) -> None:
+    assert len(_kinds(repos, {"path": "plain"})) == 1
+    assert len(_kinds(repos, {"path": "plain", "directory": {"recurse": True}})) == 2
+    assert _kinds(repos, {"path": "plain", "directory": {"recurse": True, "exclude": "{a.yaml,*/b.yaml}"}}) == []
+
+
+def test_what_cannot_be_rendered_is_told_in_argo_cds_words(repos: Repos) -> None:
+    failed = render_application(_application({"source": {"repoURL": URL, "path": "nowhere"}}), repos)
+    assert failed.error == (
+        "ComparisonError: Failed to load target state: failed to generate manifest for source 1 of 1: "
+        "rpc error: code = Unknown desc = nowhere: app path does not exist"
+    )
+    outside = render_application(_application({"source": {"repoURL": URL, "path": "../.."}}), repos)
+    assert outside.error.endswith("../..: app path does not exist")
+
+
+def test_a_repository_that_nobody_gave_is_not_guessed(repos: Repos) -> None:
+    with pytest.raises(NotAtHand, match=r"https://elsewhere\.example is not at hand"):
+        render_application(_application({"source": {"repoURL": "https://elsewhere.example", "path": "a"}}), repos)
+
+
+def test_a_repo_flag_needs_both_halves() -> None:
+    with pytest.raises(CannotContinue, match="takes URL=PATH"):
+        repos_of(["nothing"])
+
+
+def test_a_set_makes_an_application_for_each_pair_of_a_matrix(repos: Repos) -> None:
+    generators = [{"list": {"elements": [{"env": "test"}, {"env": "prod"}]}}, {"clusters": {}}]
+    made = _made([{"matrix": {"generators": generators}}], "{{env}}-{{name}}", repos)
+    assert made == ["test-in-cluster", "prod-in-cluster"]
+
+
+def test_a_set_makes_an_application_for_each_folder(repos: Repos) -> None:
+    folders = {"repoURL": URL, "directories": [{"path": "*"}, {"path": "envs", "exclude": True}]}
+    assert _made([{"git": folders}], "{{path.basename}}", repos) == ["chart", "plain"]
+    assert _made([{"git": folders}], "{{ .path.basename | upper | lower }}", repos, go=True) == ["chart", "plain"]
+
+
+def test_a_set_that_asks_a_forge_is_not_guessed(repos: Repos) -> None:
+    with pytest.raises(NotAtHand, match="its pullRequest generator asks what is not known here"):
+        _made([{"pullRequest": {"github": {}}}], "x", repos)
+
+
+def test_argocd_cm_says_how_it_is_set_up() -> None:
+    data = {
+        "resource.customizations.health.example.com_Widget": "return {}",
+        "resource.customizations.useOpenLibs.example.com_Widget": "true",
+        "resource.customizations": "'*.example.org/*': {health.lua: 'return nil'}",
+        "resource.exclusions": "- {apiGroups: ['*.example.net'], kinds: ['*'], clusters: ['*']}",
+        "application.resourceTrackingMethod": "annotation+label",
+    }
+    settings = settings_of("3.5", [_setting("ConfigMap", "v1", "argocd-cm", {"data": data})])
+    assert settings.scripts["example.com/Widget"] == Script("return {}", open_libs=True)
+    assert settings.scripts["*.example.org/*"] == Script("return nil")
+    assert is_excluded("a.example.net", "Anything", settings)
+    assert not is_excluded("", "Endpoints", settings), "exclusions replace those that Argo CD comes with"
+    assert tracking(settings) == "annotation+label"
+
+
+def test_distributions_exclude_different_kinds() -> None:
+    kinds = [("tekton.dev", "PipelineRun"), ("apiregistration.k8s.io", "APIService"), ("", "Endpoints")]
+    operated = _setting("ArgoCD", "argoproj.io/v1beta1", "gitops", {"spec": {}})
+    found = {
+        "upstream": settings_of("3.5", []),
+        "upstream, before 3.0": settings_of("2.14", []),
+        "openshift": settings_of("openshift-gitops", []),
+        "an instance of the operator": settings_of("3.3", [operated]),
+    }
+    assert {name: [is_excluded(*kind, settings) for kind in kinds] for name, settings in found.items()} == {
+        "upstream": [False, False, True],
+        "upstream, before 3.0": [False, False, False],
+        "openshift": [True, True, True],
+        "an instance of the operator": [False, True, True],
+    }
+
+
+def test_the_operators_resource_brings_health_checks() -> None:
+    spec = {"resourceHealthChecks": [{"kind": "PersistentVolumeClaim", "check": "return {}"}]}
+    settings = settings_of("3.5", [_setting("ArgoCD", "argoproj.io/v1beta1", "gitops", {"spec": spec})])
+    assert settings.scripts == {"PersistentVolumeClaim": Script("return {}")}
+
+
+def _data(repos: Repos, source: Body) -> dict[str, str]:
+    release = render_application(_application({"source": {"repoURL": URL, **source}}), repos).release
+    assert release is not None
+    data: dict[str, str] = next(r.body["data"] for r in release.resources if r.ref.kind == "ConfigMap")
+    return data
+
+
+def _kinds(repos: Repos, source: Body) -> list[str]:
+    release = render_application(_application({"source": {"repoURL": URL, **source}}), repos).release
+    assert release is not None
+    return [resource.ref.kind for resource in release.resources]
+
+
+def _made(generators: list[Body], name: str, repos: Repos, *, go: bool = False) -> list[str]:
+    template = {"metadata": {"name": name}, "spec": {}}
+    spec = {"goTemplate": go, "generators": generators, "template": template}
+    return [body["metadata"]["name"] for body in applications_of({"metadata": {"name": "all"}, "spec": spec}, repos)]
+
+
+def _application(spec: Body) -> Body:
+    return {"metadata": {"name": "web"}, "spec": {"destination": {"namespace": "shop"}, **spec}}
+
+
+def _setting(kind: str, api_version: str, name: str, rest: Body) -> Body:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **rest}
+
+
+def _named(kind: str, api_version: str, name: str = "x") -> str:
+    return f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: {name}}}\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
