@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, agreed
+from seatrial.otherversion import other_version
 from seatrial.planning import CheckOptions, Planned, plans
 from seatrial.rehearsal import rehearse
 from seatrial.result import Difference, Played, Result
@@ -46,10 +47,20 @@ def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator
     def play(job: tuple[Planned, Schedule]) -> Rehearsal:
         piece, schedule = job
         progress(f"rehearse {piece.plan.case.name or 'the release'} with {piece.engine}, {schedule}")
-        return rehearse(piece.plan, piece.engine, schedule)
+        return _compared(rehearse(piece.plan, piece.engine, schedule), piece, schedule)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
         yield from zip((piece for piece, _ in jobs), pool.map(play, jobs), strict=True)
+
+
+def _compared(rehearsal: Rehearsal, piece: Planned, schedule: Schedule) -> Rehearsal:
+    """A rehearsal beside that of the engine's other major version, of which only what was refused is kept."""
+    plan = other_version(piece.plan, rehearsal)
+    if plan is None:
+        return rehearsal
+    other = rehearse(plan, piece.engine, schedule)
+    refusals = tuple(event for event in other.timeline if event.effect == "refused")
+    return replace(rehearsal, otherwise=replace(other, timeline=refusals))
 
 
 def _findings(rule: Rule, rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:

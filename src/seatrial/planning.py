@@ -319,6 +319,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         argocd=setting.argocd,
         server_side=history is None or history.server_side,
         helm=helmprocess.chosen(engine, options.helm_binary),
+        revisions=tuple((revision.number, revision.release) for revision in history.revisions) if history else (),
     )
     prerequisites = (
         *(_stored(history) if history else ()),

@@ -10,12 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial import helmsdk, hooks
-from seatrial.case import Case
+from seatrial.case import Case, Release
 from seatrial.cluster import controllers, stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import Request
-from seatrial.engines import Ended, Stalled, Stuck, argocd, helm, helmprocess, kubectl, pulumi
+from seatrial.engines import Ended, Stalled, Stuck, argocd, helm, helm3, helmprocess, kubectl, pulumi
 from seatrial.engines.argocd import versions
 from seatrial.engines.script import Script, play
 from seatrial.errors import CannotContinue
@@ -62,6 +62,8 @@ class Played(Struct, frozen=True):
     """What `apply` applies and `delete` deletes."""
     archive: bytes = b""
     """The chart as a helm binary takes it."""
+    asks: bool = False
+    """Whether its templates ask the cluster, the revision or chance."""
     fleet: argocd.Fleet | None = None
     """The Applications that Argo CD syncs or deletes."""
     notes: tuple[str, ...] = ()
@@ -94,6 +96,10 @@ class Plan(Struct, frozen=True):
     """Whether Helm had the server merge what it has put there."""
     helm: Binary | None = None
     """The helm binary that plays in the place of the SDK."""
+    by_rules_of_helm_3: bool = False
+    """Whether Helm is played by the rules of Helm 3, in the place of the real one."""
+    revisions: tuple[tuple[int, Release], ...] = ()
+    """Of the release whose records are among what is deployed."""
 
 
 def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> Rehearsal:
@@ -117,9 +123,8 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehear
         assume(cluster, plan.assumed)
         if not first:
             _deployed(cluster, plan)
-        memory = Memory()
-        for index, played in enumerate(steps, start=first):
-            results.append(_play(cluster, plan, index, played, engine, memory))
+        stage = _Stage(cluster, plan, engine, _shelf(plan), Memory())
+        results.extend(_play(stage, index, played) for index, played in enumerate(steps, start=first))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
     return Rehearsal(_versioned(plan, engine), schedule, tuple(results), tuple(timeline), tuple(sorted(not_modelled)))
@@ -128,9 +133,26 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehear
 def _versioned(plan: Plan, engine: str) -> str:
     if plan.argocd is not None:
         return f"{engine}@{versions.shown(plan.argocd.version)}"
-    if engine == helm.NAME:
-        return f"{engine}@{plan.helm.version if plan.helm else helm.VERSION}"
-    return f"{engine}@{pulumi.VERSION if engine == pulumi.NAME else kubectl.VERSION}"
+    if engine != helm.NAME:
+        return f"{engine}@{pulumi.VERSION if engine == pulumi.NAME else kubectl.VERSION}"
+    if plan.by_rules_of_helm_3:
+        return f"{engine}@{helm3.VERSION}"
+    return f"{engine}@{plan.helm.version if plan.helm else helm.VERSION}"
+
+
+class _Stage(Struct, frozen=True):
+    """Where steps are played, and by whom."""
+
+    cluster: Cluster
+    plan: Plan
+    engine: str
+    shelf: helm3.Shelf
+    memory: Memory
+
+
+def _shelf(plan: Plan) -> helm3.Shelf:
+    before = plan.case.before
+    return {(before.namespace, before.name, number): release for number, release in plan.revisions} if before else {}
 
 
 def _clusters(steps: tuple[Played, ...]) -> Iterator[tuple[int, list[Played]]]:
@@ -146,14 +168,14 @@ def _moved(events: Iterable[Event], by: int) -> Iterator[Event]:
         yield replace(event, index=event.index + by, cause=cause) if by else event
 
 
-def _play(cluster: Cluster, plan: Plan, index: int, played: Played, engine: str, memory: Memory) -> StepResult:
-    step = played.step
-    cluster.recorder.begin(index, engine, helm.UNORDERED.get(step.action, ()))
+def _play(stage: _Stage, index: int, played: Played) -> StepResult:
+    cluster, plan, step = stage.cluster, stage.plan, played.step
+    cluster.recorder.begin(index, stage.engine, helm.UNORDERED.get(step.action, ()))
     before = _people_wrote(cluster)
-    ended = _act(cluster, plan, played, engine, memory)
+    ended = _act(stage, index, played)
     if step.settle:
         cluster.settle()
-    again = _again(cluster, plan, played, engine, memory) if ended.outcome == "failed" else None
+    again = _again(stage, index, played) if ended.outcome == "failed" else None
     after = _people_wrote(cluster)
     gone = {ref for ref in before if ref not in after}
     return StepResult(
@@ -184,17 +206,18 @@ def _unrest(cluster: Cluster) -> tuple[str, ...]:
     return (f"the cluster did not come to rest: its controllers were stopped after {controllers.MOVES_MAX:,} moves",)
 
 
-def _again(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: Memory) -> Outcome | None:
+def _again(stage: _Stage, index: int, played: Played) -> Outcome | None:
     """Repeat an install that Helm has not recorded: where it made definitions and was too fast for them, it goes on.
 
     Without this a race in the first step would hide whatever the lazy schedule has to show of all the others.
     """
-    if engine != helm.NAME or played.step.action != "install" or cluster.schedule == "eager":
+    cluster = stage.cluster
+    if stage.engine != helm.NAME or played.step.action != "install" or cluster.schedule == "eager":
         return None
     made = any(event.effect == "created" and event.step == cluster.recorder.step for event in cluster.timeline())
     if not made or _is_recorded(cluster, played.release_name):
         return None
-    outcome = _act(cluster, plan, played, engine, memory).outcome
+    outcome = _act(stage, index, played).outcome
     cluster.settle()
     return outcome
 
@@ -204,39 +227,35 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
     return any(labels_of(body).get("name") == release for body in records)
 
 
-def _act(cluster: Cluster, plan: Plan, played: Played, engine: str, memory: Memory) -> Ended:
-    step = played.step
+def _act(stage: _Stage, index: int, played: Played) -> Ended:
+    cluster, plan, step = stage.cluster, stage.plan, played.step
     if played.fleet is not None and plan.argocd is not None:
-        sync = _of_argocd(step, played.fleet, plan.argocd, memory.argocd, cluster.recorder.step)
-        return play(sync, InProcess(cluster, engine))
+        script = _of_argocd(step, played.fleet, plan.argocd, stage.memory.argocd, cluster.recorder.step)
+        return play(script, InProcess(cluster, stage.engine))
     if played.program is not None:
-        stack = memory.stacks.setdefault(played.release_name, pulumi.Checkpoint())
-        return play(_of_pulumi(step.action, played.program, stack), InProcess(cluster, engine))
-    if engine == helm.NAME and plan.helm and step.action in hooks.EVENTS_OF:
-        with Server(cluster, actor=engine) as server:
+        stack = stage.memory.stacks.setdefault(played.release_name, pulumi.Checkpoint())
+        return play(_of_pulumi(step.action, played.program, stack), InProcess(cluster, stage.engine))
+    if stage.engine != helm.NAME or step.action not in hooks.EVENTS_OF:
+        script = (kubectl.apply if step.action == "apply" else kubectl.delete)(played.objects, played.namespace)
+        return play(script, InProcess(cluster, kubectl.NAME if stage.engine == kubectl.NAME else SOMEONE))
+    if plan.by_rules_of_helm_3:
+        act = helm3.Act(step, played.release_name, played.namespace, stage.shelf, plan.case.releases[index])
+        return play(helm3.play_act(act), InProcess(cluster, helm.NAME))
+    return _real_helm(cluster, plan.helm, played)
+
+
+def _real_helm(cluster: Cluster, binary: Binary | None, played: Played) -> Ended:
+    """Each act has a server of its own: what a cancelled Helm still does behind our back ends with it."""
+    step, name, namespace = played.step, played.release_name, played.namespace
+    if binary:
+        with Server(cluster, actor=helm.NAME) as server:
+            api, chart = _Embedded(cluster, server), played.archive
             return helmprocess.act(
-                step,
-                _Embedded(cluster, server),
-                plan.helm,
-                release=played.release_name,
-                namespace=played.namespace,
-                chart=played.archive,
-                values=played.values,
+                step, api, binary, release=name, namespace=namespace, chart=chart, values=played.values
             )
-    if engine == helm.NAME and step.action in hooks.EVENTS_OF:
-        # A server for this act alone: what a cancelled Helm still does behind our back ends with it.
-        with Server(cluster, actor=engine, calls_itself=helmsdk.CALLS_ITSELF) as server:
-            return helm.act(
-                step,
-                _Embedded(cluster, server),
-                release=played.release_name,
-                namespace=played.namespace,
-                chart=played.chart,
-                values=played.values,
-            )
-    script = kubectl.apply if step.action == "apply" else kubectl.delete
-    actor = kubectl.NAME if engine == kubectl.NAME else SOMEONE
-    return play(script(played.objects, played.namespace), InProcess(cluster, actor))
+    with Server(cluster, actor=helm.NAME, calls_itself=helmsdk.CALLS_ITSELF) as server:
+        api = _Embedded(cluster, server)
+        return helm.act(step, api, release=name, namespace=namespace, chart=played.chart, values=played.values)
 
 
 def _of_argocd(step: Step, fleet: argocd.Fleet, settings: argocd.Settings, memory: argocd.Memory, index: int) -> Script:

@@ -27,6 +27,7 @@ from seatrial.resource import Body
 from seatrial.sources import git, kind_of
 from seatrial.sources.argocd import Repos
 from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own_values
+from seatrial.sources.gates import asks_anything
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.pulumi import read_program
 from seatrial.sources.rendering import render
@@ -47,6 +48,7 @@ class Opened:
         self._charts: dict[str, ChartSource] = {}
         self._releases: dict[tuple[str, bytes], Release] = {}
         self._programs: dict[str, Release] = {}
+        self._asking: dict[str, bool] = {}
 
     def path(self, source: str) -> str:
         return source if source == "-" or git.is_ref(source) else str(PurePath(self.base, source))
@@ -56,6 +58,12 @@ class Opened:
         if path not in self._charts:
             self._charts[path] = open_chart(path, self._beside)
         return self._charts[path]
+
+    def asks(self, chart: ChartSource) -> bool:
+        """Whether a chart may be rendered otherwise by whoever deploys it."""
+        if chart.path not in self._asking:
+            self._asking[chart.path] = asks_anything(chart.files)
+        return self._asking[chart.path]
 
     def add(self, chart: ChartSource) -> str:
         """A chart that is not on disk as it is here; the name under which steps deploy it."""
@@ -159,7 +167,7 @@ def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release
         api_versions=setting.api_versions,
     )
     past.deploy(release, own_values(chart) if defaults is None else defaults)
-    return Played(step, name, namespace, chart.load, given, archive=chart.archive), release
+    return Played(step, name, namespace, chart.load, given, archive=chart.archive, asks=opened.asks(chart)), release
 
 
 def _given(step: Step, setting: Setting) -> Body:

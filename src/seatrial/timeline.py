@@ -126,6 +126,8 @@ class Rehearsal(Struct, frozen=True):
     steps: tuple[StepResult, ...]
     timeline: tuple[Event, ...]
     not_modelled: tuple[str, ...] = ()
+    otherwise: Rehearsal | None = None
+    """The same by the rules of the engine's other major version, as far as that was played; its refusals alone."""
 
     def of_step(self, step: int) -> Iterator[Event]:
         return (event for event in self.timeline if event.step == step)

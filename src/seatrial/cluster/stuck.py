@@ -21,6 +21,8 @@ def stuck_on(cluster: Cluster, targets: Iterable[Ref], content: Callable[[Body],
     with cluster.lock:
         waited = sorted(targets)
         cluster.awaits("", _unhappy(cluster, waited, content))
+        if _unhappy(cluster, waited, content):
+            cluster.settle()  # Who waits so long gives all others time, too: a claim may want a pod of a Deployment.
         unhappy = _unhappy(cluster, waited, content)
         return _without_owned(cluster, unhappy or (waited if certain else []))
 

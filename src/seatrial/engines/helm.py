@@ -15,12 +15,13 @@ from seatrial import helmsdk, hooks
 from seatrial.case import Release
 from seatrial.engines import Api, Ended, Stalled, Stuck
 from seatrial.errors import CannotContinue
-from seatrial.readiness.kstatus import content_as_hook, content_when_waited_for
+from seatrial.readiness.kstatus import content_when_waited_for, content_without_wait
 from seatrial.resource import Body, Ref
 from seatrial.trial import Step
 
 NAME = "helm"
 VERSION = helmsdk.VERSION
+MAJOR = int(VERSION.partition(".")[0])
 
 UNORDERED: dict[str, tuple[str, ...]] = {"install": ("apply", "create"), "uninstall": ("delete",)}
 """What Helm sends at once for all objects of a kind; everything else is one after another."""
@@ -105,7 +106,7 @@ def _acted(
     context = helmsdk.HelmContext()
     call = _call(step, config, context, release, namespace, chart, values, options)
     waits = "wait" in options or "rollback_on_failure" in options
-    api.believes(content_when_waited_for if waits else content_as_hook)
+    api.believes(content_when_waited_for if waits else content_without_wait)
     ended = _Call(call)
     stuck: Stuck | None = None
     while stuck is None and not ended.wait(PATIENCE_SECONDS):

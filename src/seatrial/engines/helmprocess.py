@@ -9,7 +9,7 @@ from seatrial.engines.helm import FAREWELL_SECONDS, NAME, PATIENCE_SECONDS, VERS
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import CHART, FLAG, VALUES, Binary, Process, find, knows_not
 from seatrial.readiness import helm3
-from seatrial.readiness.kstatus import content_as_hook, content_when_waited_for
+from seatrial.readiness.kstatus import content_when_waited_for, content_without_wait
 from seatrial.resource import Body
 from seatrial.trial import Step
 
@@ -87,4 +87,4 @@ def _content(step: Step, binary: Binary) -> Callable[[Body], bool]:
     waits = any(flag.startswith(WAITS) for flag in step.flags)
     if binary.major < 4 or LEGACY in step.flags:
         return helm3.content_when_waited_for if waits else helm3.content_as_hook
-    return content_when_waited_for if waits else content_as_hook
+    return content_when_waited_for if waits else content_without_wait

@@ -40,7 +40,9 @@ def _deployment(body: Body) -> bool:
     if dig(body, "spec", "paused"):
         return True
     replicas = _number(body, "spec", "replicas", default=1)
-    ready = min(_number(body, "status", "updatedReplicas"), _number(body, "status", "readyReplicas"))
+    # It counts the pods of the newest ReplicaSet alone: those of older ones, which serve until then, are ready too.
+    older = _number(body, "status", "replicas") - _number(body, "status", "updatedReplicas")
+    ready = _number(body, "status", "readyReplicas") - older
     return _is_observed(body) and ready >= replicas - _unavailable_max(body, replicas)
 
 

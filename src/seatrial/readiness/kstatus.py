@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from seatrial.hooks import is_hook
 from seatrial.resource import Body, dig, listed, metadata
 
 Status = Literal["InProgress", "Failed", "Current", "Terminating"]
@@ -39,6 +40,13 @@ def content_as_hook(body: Body) -> bool:
         case "v1", "Pod":
             return dig(body, "status", "phase") in ("Succeeded", "Failed")
     return True
+
+
+def content_without_wait(body: Body) -> bool:
+    """The same where Helm is not told to `--wait`: since 4.3 it waits for the definitions of crds/ nevertheless."""
+    if body.get("kind") == "CustomResourceDefinition" and not is_hook(body):
+        return content_when_waited_for(body)
+    return content_as_hook(body)
 
 
 def _condition(body: Body, type_: str) -> str:

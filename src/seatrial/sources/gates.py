@@ -32,6 +32,11 @@ class Gate(Struct, frozen=True):
     place: Place
 
 
+def asks_anything(chart: ChartFiles) -> bool:
+    """Whether any template's text may come out otherwise the next time, or in another cluster."""
+    return any(_ASKS.search(text.content) or ".Capabilities" in text.content for text in template_texts(chart))
+
+
 def gate_of(chart: ChartFiles, file: str) -> Gate | None:
     """The question that a template asks, itself or in a template that it calls; one that decides something first."""
     texts = {text.path: text for text in template_texts(chart)}

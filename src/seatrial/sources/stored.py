@@ -58,6 +58,12 @@ def read_history(path: str, *, name: str = "", namespace: str = "", usual: str =
     return _history(path, _up_to(chosen, number, shown(file)))
 
 
+def recorded(body: Body) -> Release:
+    """The release in a record that Helm has just written."""
+    record, _ = record_in(body, Place(name_of(body), 1))
+    return _revision(record, name_of(body)).release
+
+
 def _revisions(text: Text, name: str, namespace: str, usual: str) -> Iterator[Revision]:
     if _is_get_all(text.content):
         yield _get_all(text)

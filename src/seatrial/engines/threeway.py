@@ -1,0 +1,133 @@
+"""Patches as clients reckon them: what to send so that a live object says what is wanted now, and no longer what was.
+
+Strategic three-way patches are those of `util/strategicpatch` of apimachinery, for which clients have the Go types;
+`MERGED_BY` holds what their tags say. Merge patches are for kinds whose types no client has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seatrial.resource import Body
+
+MERGED_BY: dict[str, tuple[str, ...]] = {
+    "conditions": ("type",),
+    "containers": ("name",),
+    "env": ("name",),
+    "ephemeralContainers": ("name",),
+    "hostAliases": ("ip",),
+    "imagePullSecrets": ("name",),
+    "initContainers": ("name",),
+    "ownerReferences": ("uid",),
+    "ports": ("containerPort", "port"),
+    "secrets": ("name",),
+    "topologySpreadConstraints": ("topologyKey",),
+    "volumeDevices": ("devicePath",),
+    "volumeMounts": ("mountPath",),
+    "volumes": ("name",),
+    "webhooks": ("name",),
+}
+"""By which field the items of a list are told apart; all other lists are replaced whole."""
+ONE_OF = frozenset(("strategy", "updateStrategy", "volumes"))
+"""Where a field that is wanted excludes those beside it (`retainKeys`)."""
+
+
+def strategic(before: Body, wanted: Body, live: Body) -> Body:
+    """What differs from the live object, and nulls for what was said before and is not wanted; empty where nothing."""
+    return _joined(_changed(live, wanted), _dropped(before, wanted))
+
+
+def merge(before: Body, wanted: Body) -> Body:
+    """What differs from what was said before, whatever the live object says: RFC 7386."""
+    changes: Body = {key: None for key in before if key not in wanted}
+    for key, value in wanted.items():
+        old = before.get(key)
+        if isinstance(value, dict) and isinstance(old, dict):
+            if inner := merge(old, value):
+                changes[key] = inner
+        elif key not in before or old != value:
+            changes[key] = value
+    return changes
+
+
+def _changed(live: Body, wanted: Body) -> Body:
+    changes: Body = {}
+    for key, value in wanted.items():
+        old = live.get(key)
+        if value is None or old == value:
+            continue
+        if isinstance(value, dict) and isinstance(old, dict):
+            inner = _changed(old, value)
+            if inner:
+                changes[key] = {**inner, "$retainKeys": sorted(value)} if key in ONE_OF else inner
+        elif (by := _key_of(key, value)) and isinstance(old, list):
+            changes.update(_changed_items(key, by, old, value))
+        else:
+            changes[key] = value
+    return changes
+
+
+def _changed_items(field: str, by: str, live: list[Any], wanted: list[Any]) -> Iterator[tuple[str, Any]]:
+    there = {item.get(by): item for item in live if isinstance(item, dict)}
+    items = []
+    for item in wanted:
+        old = there.get(item[by])
+        inner = item if old is None else _changed(old, item)
+        if inner:
+            retain = {"$retainKeys": sorted(item)} if field in ONE_OF else {}
+            items.append({**inner, by: item[by], **retain})
+    if items:
+        yield field, items
+        yield f"$setElementOrder/{field}", [{by: item[by]} for item in wanted]
+
+
+def _dropped(before: Body, wanted: Body) -> Body:
+    gone: Body = {key: None for key, value in before.items() if key not in wanted and value is not None}
+    for key, old in before.items():
+        value = wanted.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            if inner := _dropped(old, value):
+                gone[key] = inner
+        elif isinstance(value, list) and (items := list(_dropped_items(_key_of(key, old), old, value))):
+            gone[key] = items
+    return gone
+
+
+def _dropped_items(by: str, before: list[Any], wanted: list[Any]) -> Iterator[Body]:
+    kept = {item.get(by): item for item in wanted if isinstance(item, dict)}
+    if not by:
+        return
+    for item in before:
+        if item[by] not in kept:
+            yield {"$patch": "delete", by: item[by]}
+        elif inner := _dropped(item, kept[item[by]]):
+            yield {**inner, by: item[by]}
+
+
+def _key_of(field: str, items: Any) -> str:
+    """The field that tells these items apart; empty where the list is replaced whole."""
+    if not isinstance(items, list) or not items:
+        return ""
+    return next((by for by in MERGED_BY.get(field, ()) if all(isinstance(i, dict) and by in i for i in items)), "")
+
+
+def _joined(changes: Body, gone: Body) -> Body:
+    """Both patches as one."""
+    joined = dict(changes)
+    for key, value in gone.items():
+        other = changes.get(key)
+        if isinstance(value, dict) and isinstance(other, dict):
+            joined[key] = _joined(other, value)
+        elif isinstance(value, list) and isinstance(other, list):
+            joined[key] = _joined_items(key, other, value)
+        elif key not in changes:
+            joined[key] = value
+    return joined
+
+
+def _joined_items(field: str, changes: list[Any], gone: list[Any]) -> list[Any]:
+    by = _key_of(field, gone)
+    removed = {item[by]: item for item in gone}
+    both = [_joined(item, removed.pop(item[by], {})) for item in changes]
+    return [*both, *removed.values()]
