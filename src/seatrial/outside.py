@@ -14,6 +14,7 @@ from seatrial.case import Release, Resource
 from seatrial.graph import edges, products_of
 from seatrial.kinds import Kind, Need, cert_manager, generated
 from seatrial.kinds.catalogue import CATALOGUE
+from seatrial.kinds.commands import ANY_RIGHT
 from seatrial.kinds.installed import definition_of, workloads
 from seatrial.kinds.operators import (
     OperatorKind,
@@ -25,21 +26,27 @@ from seatrial.kinds.operators import (
     table,
     workload_of,
 )
+from seatrial.kinds.rbac import GROUP as RBAC
 from seatrial.kinds.removed import REMOVED
 from seatrial.resource import Body, Ref, dig, group_of, listed, metadata, ref_of, version_of
 from seatrial.result import Prerequisite
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
+ALL_RIGHTS = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+"""Of a role that others bring: it allows what those who are bound to it need."""
+
 # What can be made up without making a promise that changes an outcome.
 MADE_UP: dict[tuple[str, str], Body] = {
     ("", "ConfigMap"): {"apiVersion": "v1", "data": {}},
     ("", "Secret"): {"apiVersion": "v1", "data": {}},
-    ("", "ServiceAccount"): {"apiVersion": "v1"},
+    ("", "ServiceAccount"): {"apiVersion": "v1", "metadata": {"annotations": {ANY_RIGHT: "assumed"}}},
     ("", "PersistentVolumeClaim"): {
         "apiVersion": "v1",
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     },
+    (RBAC, "ClusterRole"): {"apiVersion": f"{RBAC}/v1", "rules": ALL_RIGHTS},
+    (RBAC, "Role"): {"apiVersion": f"{RBAC}/v1", "rules": ALL_RIGHTS},
     ("scheduling.k8s.io", "PriorityClass"): {"apiVersion": "scheduling.k8s.io/v1", "value": 1000},
     ("storage.k8s.io", "StorageClass"): {"apiVersion": "storage.k8s.io/v1", "provisioner": "example.com/assumed"},
     ("node.k8s.io", "RuntimeClass"): {"apiVersion": "node.k8s.io/v1", "handler": "assumed"},
@@ -168,7 +175,7 @@ def _made_up(
 ) -> tuple[Body, Prerequisite]:
     meta = {"name": ref.name, "namespace": ref.namespace} if ref.namespace else {"name": ref.name}
     usual = MADE_UP.get(_key(ref)) or {"apiVersion": f"{ref.group}/{served[_key(ref)]}", "spec": {}}
-    body: Body = {"kind": ref.kind, "metadata": meta, **usual}
+    body: Body = {**usual, "kind": ref.kind, "metadata": {**(usual.get("metadata") or {}), **meta}}
     keys = sorted({need.key for need in needs if need.key})
     if keys:
         body["data"] = dict.fromkeys(keys, "")

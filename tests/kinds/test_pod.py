@@ -269,3 +269,50 @@ def test_a_volume_for_one_pod_is_never_shared() -> None:
     ]
     world.delete("Pod", "app").run()
     assert world.status("Pod", "other")["phase"] == "Running"
+
+
+RIGHTLESS = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: app, namespace: demo}
+"""
+ASKS = "command: [kubectl, get, pods]"
+WORDS = (
+    'Error from server (Forbidden): pods is forbidden: User "system:serviceaccount:demo:app" cannot list resource '
+    '"pods" in API group "" in the namespace "demo"'
+)
+
+
+def asking(restart: str, *, first: bool = False, account: str = "app") -> str:
+    inits = f'initContainers: [{{name: ask, image: "kubectl:1", {ASKS}}}]' if first else ""
+    mains = f'containers: [{{name: main, image: "kubectl:1"{"" if first else f", {ASKS}"}}}]'
+    return f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: app, namespace: demo}}
+spec:
+  serviceAccountName: {account}
+  restartPolicy: {restart}
+  {inits}
+  {mains}
+"""
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize(("restart", "phase"), [("Never", "Failed"), ("OnFailure", "Pending")])
+def test_a_pod_fails_whose_account_may_not_do_what_its_command_does(restart: str, phase: str, first: bool) -> None:
+    world = SmallWorld(f"{RIGHTLESS}---{asking(restart, first=first)}").run()
+    assert world.status("Pod", "app")["phase"] == (phase if first or restart == "Never" else "Running")
+    assert WORDS in " ".join(world.said)
+
+
+@pytest.mark.parametrize("unlucky", [False, True])
+def test_others_may_have_given_rights_to_the_account_that_every_namespace_has(unlucky: bool) -> None:
+    world = SmallWorld(RIGHTLESS.replace("name: app", "name: default"), unlucky=unlucky)
+    world.apply(asking("Never", account="default"))
+    assert world.run().status("Pod", "app")["phase"] == ("Failed" if unlucky else "Succeeded")
+
+
+def test_an_account_that_is_taken_for_granted_may_do_anything() -> None:
+    granted = RIGHTLESS.replace("name: app,", "name: app, annotations: {seatrial.dev/any-right: assumed},")
+    assert SmallWorld(f"{granted}---{asking('Never')}").run().status("Pod", "app")["phase"] == "Succeeded"

@@ -116,3 +116,31 @@ def test_a_secret_that_a_described_operator_makes_is_not_made_up(tmp_path: Path)
     releases = read(tmp_path, f"{remote}\n---{POD}")
     given = assumed_objects(described)
     assert outside.objects(releases, given, described_in(given)) == []
+
+
+def test_accounts_and_roles_that_others_bring_may_do_what_is_asked_of_them(tmp_path: Path) -> None:
+    text = """
+apiVersion: v1
+kind: Pod
+metadata: {name: app}
+spec: {serviceAccountName: theirs, containers: []}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: app}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: readers}
+subjects: [{kind: ServiceAccount, name: default}]
+"""
+    assert [body for body, _ in outside.objects(read(tmp_path, text))] == [
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "readers"},
+            "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"annotations": {"seatrial.dev/any-right": "assumed"}, "name": "theirs", "namespace": "demo"},
+        },
+    ]

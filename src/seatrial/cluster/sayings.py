@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from seatrial.kinds import PRINTED
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, Ref
 
@@ -32,7 +33,7 @@ def as_events(sayings: Iterable[Saying], kind: ServedKind, namespace: str) -> li
     found = [
         shape(saying, f"{saying.about.name}.{index:016x}")
         for index, saying in enumerate(sayings, start=1)
-        if namespace in ("", _home(saying))
+        if namespace in ("", _home(saying)) and saying.reason != PRINTED
     ]
     return sorted(found, key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"]))
 

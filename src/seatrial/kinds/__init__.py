@@ -108,6 +108,10 @@ class Delete(Struct, frozen=True):
     now: bool = False
 
 
+PRINTED = "Printed"
+"""The reason of what a container printed: it stands in its log, and is no event of the API."""
+
+
 class Say(Struct, frozen=True):
     """What a kubelet, a scheduler or a controller would say of an object, in its own words; once until it changes."""
 

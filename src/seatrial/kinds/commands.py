@@ -16,10 +16,15 @@ from seatrial.kinds.kubectl_calls import asked_by
 from seatrial.kinds.objectmeta import namespace_of
 from seatrial.kinds.pod_template import Path, containers_of
 from seatrial.kinds.shell import SHELLS, Certainty, commands_in, commands_of
-from seatrial.resource import Body, Ref, dig, listed
+from seatrial.resource import Body, Ref, annotations_of, dig, listed, name_of
 
 # Images whose entry point is a command, so that their `args` are its words.
 ENTRY_POINTS = {"kubectl": "kubectl", "oc": "oc"}
+
+ANY_RIGHT = "seatrial.dev/any-right"
+"""On an account that is taken for granted: whatever its pods ask for is taken to be allowed."""
+ELSEWHERE = "KUBECONFIG"
+"""In its environment, a container says with this that it speaks to some cluster as somebody."""
 
 ConfigMaps = Callable[[str], Body | None]
 """The ConfigMap of a name, where it can be looked up."""
@@ -51,6 +56,8 @@ def needed(
     known = tuple(definitions)
     for place, container in containers_of(spec):
         env = _env(container, namespace)
+        if ELSEWHERE in env:
+            continue
         script = _mounted_script(container, spec, config_maps)
         commands = commands_in(script, env) if script is not None else commands_of(_words(container, env), env)
         for command in commands:
@@ -67,21 +74,36 @@ def needed(
 
 
 def refusal(pod: Body, world: World) -> str:
-    """What a pod says that certainly fails because its ServiceAccount may not do what its script does; else nothing."""
+    """What a pod prints that certainly fails because its account may not do what its script does; else nothing."""
+    return next(iter(refusals(pod, world).values()), "")
+
+
+def refusals(pod: Body, world: World) -> dict[Path, str]:
+    """The containers that certainly fail because the account of their pod may not do what they do, and their words."""
     spec, namespace = pod.get("spec") or {}, namespace_of(pod)
     account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
-    user = service_account(namespace, account)
+    if not any(container.get("command") or container.get("args") for _, container in containers_of(spec)):
+        return {}
+    if _may_have_rights(world.get(Ref("ServiceAccount", namespace, account)), world):
+        return {}
 
     def config_map(name: str) -> Body | None:
         return world.get(Ref("ConfigMap", namespace, name))
 
+    user, found = service_account(namespace, account), dict[Path, str]()
     definitions = world.all("CustomResourceDefinition", group="apiextensions.k8s.io")
     for need in needed(spec, namespace, definitions, config_map):
-        if need.fatal:
-            decision = decide(user, need.access, world)
-            if not decision.allowed:
-                return need.says.replace("{}", forbidden_words(user, need.access, decision.reason))
-    return ""
+        decision = decide(user, need.access, world) if need.fatal and need.field not in found else None
+        if decision is not None and not decision.allowed:
+            found[need.field] = need.says.replace("{}", forbidden_words(user, need.access, decision.reason))
+    return found
+
+
+def _may_have_rights(account: Body | None, world: World) -> bool:
+    """An account that others bring has what they gave it; so may the one that every namespace has, with luck."""
+    if account is None:
+        return False
+    return ANY_RIGHT in annotations_of(account) or (name_of(account) == "default" and not world.unlucky)
 
 
 def _words(container: Body, env: dict[str, str]) -> list[str]:

@@ -246,7 +246,10 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def _restarts(pod: Body) -> int:
-    return sum(int(container.get("restartCount") or 0) for container in listed(pod, "status", "containerStatuses"))
+    fields = ("initContainerStatuses", "containerStatuses")
+    return sum(
+        int(container.get("restartCount") or 0) for field in fields for container in listed(pod, "status", field)
+    )
 
 
 def _index(pod: Body) -> int:

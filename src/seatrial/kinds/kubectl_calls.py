@@ -94,6 +94,8 @@ CREATE_ALIASES = {
     "sa": "serviceaccount",
     "svc": "service",
 }
+ELSEWHERE = frozenset(("--as", "--cluster", "--context", "--kubeconfig", "--server", "-s", "--token", "--user"))
+"""Flags by which a call speaks to another cluster, or as somebody else."""
 NAMESPACES = Resource("", "namespaces", namespaced=False)
 
 
@@ -126,7 +128,7 @@ def asked_by(
     if not words or words[0].rpartition("/")[2] not in ("kubectl", "oc"):
         return
     call = taken_apart(words[1:], namespace, stdin, tuple(definitions), feeder)
-    if UNKNOWN in call.verb or call.flags.get("--dry-run", "server") != "server":
+    if UNKNOWN in call.verb or call.flags.get("--dry-run", "server") != "server" or ELSEWHERE & call.flags.keys():
         return
     yield from _asked(call)
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.kinds import Acts, Say, Status, World, scheduler
+from seatrial.kinds import PRINTED, Acts, Say, Status, World, scheduler
+from seatrial.kinds.commands import refusals
 from seatrial.kinds.images import pull_failure
 from seatrial.kinds.objectmeta import controller_of, moment, namespace_of
 from seatrial.kinds.pod_status import ended, running, status, waiting
@@ -50,17 +51,19 @@ def start(pod: Body, world: World) -> Acts:
 
 def go_on(pod: Body, world: World) -> Acts:
     """What comes of a running pod: one that is to end is ready once, and ends; one that may try again fails again."""
-    fails, policy = _fails(pod), _restart_policy(pod)
+    if _restart_policy(pod) == "Always":
+        return
     inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
     mains = listed(pod, "spec", "containers")
-    if policy == "Always":
-        return
     if not is_ready(pod) and not _has_restarted(pod):
         yield Status(pod, status(pod, "Running", inits, [running(container, moment(pod)) for container in mains]))
-    elif policy == "OnFailure" and fails:
+        return
+    fails = _failures(pod, world)
+    yield from (Say(pod, PRINTED, words) for words in fails.values() if words)
+    if fails and _restart_policy(pod) == "OnFailure":
         yield from _crash_loop(pod, world)
     else:
-        states = [ended(container, 1 if fails else 0, moment(pod)) for container in mains]
+        states = [ended(container, int(index in fails), moment(pod)) for index, container in enumerate(mains)]
         yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, states))
 
 
@@ -121,7 +124,12 @@ def _run(pod: Body, world: World) -> Acts:
     inits = listed(pod, "spec", "initContainers")
     mains = listed(pod, "spec", "containers")
     done: list[Body] = []
+    refused = refusals(pod, world) if inits else {}
     for index, container in enumerate(inits):
+        if words := refused.get(("initContainers", index)):
+            yield Say(pod, PRINTED, words)
+            yield from _init_failed(pod, world, done, index)
+            return
         if obstacle := _container_obstacle(container, pod, world):
             stuck = waiting(container, obstacle.state, obstacle.detail)
             rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
@@ -147,6 +155,22 @@ def _run(pod: Body, world: World) -> Acts:
     yield Status(pod, status(pod, "Pending" if first else "Running", done, states))
     if first:
         yield Say(pod, first.reason, first.message)
+
+
+def _init_failed(pod: Body, world: World, done: list[Body], index: int) -> Acts:
+    """An init container that ends with an error ends the pod, or is tried again for ever."""
+    inits = listed(pod, "spec", "initContainers")
+    failed, where = inits[index], f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})"
+    rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
+    others = [waiting(other, "PodInitializing") for other in listed(pod, "spec", "containers")]
+    if _restart_policy(pod) == "Never":
+        states = [*done, ended(failed, 1, moment(pod), init=True), *rest]
+        yield Status(pod, status(pod, "Failed", states, others))
+        return
+    words = f"back-off 10s restarting failed container={failed.get('name')} pod={where}"
+    stuck = waiting(failed, "CrashLoopBackOff", words, restarts=_restarts(pod, world))
+    yield Status(pod, status(pod, "Pending", [*done, stuck, *rest], others))
+    yield Say(pod, "BackOff", f"Back-off restarting failed container {failed.get('name')} in pod {where}")
 
 
 def _container_obstacle(container: Body, pod: Body, world: World) -> Obstacle | None:
@@ -200,6 +224,13 @@ def _init_ended(container: Body, pod: Body) -> Body:
 
 def _has_restarted(pod: Body) -> bool:
     return any(container.get("restartCount") for container in listed(pod, "status", "containerStatuses"))
+
+
+def _failures(pod: Body, world: World) -> dict[int, str]:
+    """Which containers end with an error, by their place, and what they print."""
+    if _fails(pod):
+        return dict.fromkeys(range(len(listed(pod, "spec", "containers"))), "")
+    return {int(place[1]): words for place, words in refusals(pod, world).items() if place[0] == "containers"}
 
 
 def _fails(pod: Body) -> bool:

@@ -41,12 +41,14 @@ from seatrial.resource import Ref
 from seatrial.rules.aftermath import helm_says
 from seatrial.rules.hookruns import acted_on, done_by_helm, lacks, left_over
 from seatrial.rules.hookwords import ends
+from seatrial.rules.refusedcommands import refused_commands
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     explained = {(lack.step, lack.hook.ref) for lack in lacks(rehearsal, case) if lack.why != "nobody"}
+    explained |= {(refused.step, refused.owner.ref) for refused in refused_commands(rehearsal, case)}
     seen: set[Ref] = set()
     for step, ended in enumerate(rehearsal.steps):
         release = acted_on(case, step)

@@ -9,6 +9,7 @@ from seatrial.case import Release
 from seatrial.graph import Edge, users_of
 from seatrial.kinds import absence
 from seatrial.kinds.catalogue import CATALOGUE, plural_of
+from seatrial.kinds.rbac import GROUP as RBAC
 from seatrial.resource import Ref
 from seatrial.timeline import Rehearsal, StepResult
 
@@ -20,6 +21,8 @@ BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
     """Who uses an object beyond the hooks of the release: one edge for each user."""
     found = {edge.user.ref: edge for edge in users_of(release, ref) if not hooks.is_hook(edge.user.body)}
+    if ref.kind == "ServiceAccount":  # A binding keeps the name of an account, and suffers nothing while there is none.
+        found = {user: edge for user, edge in found.items() if user.group != RBAC}
     return [found[user] for user in sorted(found)]
 
 

@@ -1,0 +1,136 @@
+"""A Job runs a command that its account may not: the API server refuses it, and the Job fails.
+
+## What happens
+A hook that runs `kubectl` speaks to the API server as the account of its pod, and may do what roles that are bound to
+that account allow. Common faults: the binding names another account; the role lacks a verb (`kubectl wait` needs `list`
+and `watch` beside `get`, and says `timed out waiting for the condition` without them; `kubectl apply` needs `get` and
+`patch`; `scale` needs `patch` on `deployments/scale`); a Role is bound in one namespace and the command looks into
+another; binding and role are plain objects, which do not exist yet when a pre-install hook runs and no longer when a
+post-delete hook does.
+
+Helm reports only that the Job failed. The reason is in the log of a pod, and `hook-failed` deletes that. Whoever tries
+the command by hand is an administrator, and it works.
+
+Commands are read, not run: `kubectl` and `oc` on a command line, in `sh -c`, or in a script that is mounted from a
+ConfigMap. What another program asks for cannot be seen. What is told is what surely runs and surely ends the container.
+The account `default` may have been given rights by others, hence *may*; of an account that the release does not bring
+nothing is told. The same is told of init containers and of Jobs that are no hooks.
+
+## Example
+```yaml
+kind: RoleBinding
+subjects: [{kind: ServiceAccount, name: app}]
+---
+kind: Job
+metadata:
+  annotations: {helm.sh/hook: post-install}
+spec:
+  template:
+    spec:
+      serviceAccountName: app-hooks                  # another one
+      containers:
+        - command: [kubectl, wait, --for=condition=Ready, pod, -l, app=app]
+```
+
+## Instead
+An account, a role and a binding for the hook, as hooks of the same event with a lower weight, and every verb that the
+command needs.
+
+## Fix safety
+Give no more than the command needs: an account that stays behind keeps its rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial import hooks
+from seatrial.case import Case, Resource
+from seatrial.findings import Finding, Rule, found
+from seatrial.resource import Place, Ref, listed
+from seatrial.rules.aftermath import aftermath, helm_says
+from seatrial.rules.hookruns import event_of
+from seatrial.rules.hookwords import ends
+from seatrial.rules.refusedcommands import Refused, refused_commands
+from seatrial.timeline import Rehearsal
+
+FIRST: dict[str, tuple[str, ...]] = {
+    "later": ("metadata", "name"),
+    "gone": ("metadata", "name"),
+    "role": ("rules",),
+    "unbound": ("subjects",),
+}
+"""Where the fault is, in the binding or role that it is about."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[Ref] = set()
+    for refused in refused_commands(rehearsal, case):
+        if refused.owner.ref not in seen:
+            seen.add(refused.owner.ref)
+            yield _finding(rehearsal, case, refused)
+
+
+def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
+    ended, owner, account = rehearsal.steps[refused.step], refused.owner, refused.account
+    failed = ended.outcome == "failed"
+    return found(
+        RULE,
+        rehearsal,
+        refused.step,
+        objects=[owner.ref],
+        damage="failed-deploy",
+        message=f"{_who_fails(rehearsal, refused)}, since {account} may not {' and '.join(refused.verbs)} "
+        f"{refused.resource}",
+        details=(
+            f'{refused.said.object} prints: "{refused.said.message}"',
+            _why(refused),
+            helm_says(ended) if failed else "",
+            aftermath(rehearsal, case, refused.step) if failed and ended.action != "uninstall" else "",
+        ),
+        places=[*_places(refused)],
+        evidence=[refused.said],
+        confirm=f"kubectl auth can-i {refused.verbs[-1]} {refused.resource} -n {account.namespace} "
+        f"--as=system:serviceaccount:{account.namespace}:{account.name}",
+    )
+
+
+def _who_fails(rehearsal: Rehearsal, refused: Refused) -> str:
+    ref, event = refused.owner.ref, event_of(rehearsal, refused.step, refused.owner)
+    if event and rehearsal.steps[refused.step].outcome != "ok":
+        return f"{ends(rehearsal, refused.step)}: the {event} hook {ref} fails"
+    return f"{ref} fails" if ref.kind in ("Job", "Pod") else f"the pods of {ref} do not start"
+
+
+def _why(refused: Refused) -> str:
+    about, account = refused.about, refused.account
+    match refused.cause:
+        case "gone":
+            return f"{about.ref if about else account} is gone with the release by then."
+        case "later":
+            assert about is not None
+            kind = "a hook" if hooks.is_hook(about.body) else "a plain object"
+            return f"{about.ref} is {kind}, and not there when this runs."
+        case "role":
+            assert about is not None
+            return f"{about.ref}, to which it is bound, does not allow it."
+        case "unbound":
+            instead = f" {about.ref} binds {_bound(about)} instead, which it does not bring." if about else ""
+            others = " Others may have given it that right." if account.name == "default" else ""
+            return f"No binding of the release is for {account}.{instead}{others}"
+
+
+def _bound(binding: Resource) -> str:
+    return ", ".join(f"ServiceAccount {subject.get('name')}" for subject in listed(binding.body, "subjects"))
+
+
+def _places(refused: Refused) -> Iterator[Place]:
+    """What to change first: rules, subjects, or when the one that is missing comes; then who asks."""
+    owner, about = refused.owner, refused.about
+    path = ("spec",) if owner.ref.kind == "Pod" else ("spec", "template", "spec")
+    if about is not None and refused.cause in FIRST:
+        yield about.place(*FIRST[refused.cause])
+    yield owner.place(*path, "serviceAccountName")
+
+
+RULE = Rule("ST224", "hook-job-missing-rbac", check)
