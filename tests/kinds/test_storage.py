@@ -118,8 +118,10 @@ def test_a_claim_takes_the_smallest_volume_that_fits() -> None:
     assert phases == {"large": "Available", "medium": "Bound", "other": "Available", "small": "Available"}
 
 
-def test_a_claim_in_use_stays_until_the_pod_is_gone_and_takes_its_volume_along() -> None:
-    world = SmallWorld(FAST + claim() + POD).run()
+@pytest.mark.parametrize("restarts", ["Always", "Never"])
+def test_a_claim_in_use_stays_until_the_pod_is_gone_and_takes_its_volume_along(restarts: str) -> None:
+    world = SmallWorld(FAST + claim() + POD.replace("spec:\n", f"spec:\n  restartPolicy: {restarts}\n")).run()
+    assert world.status("Pod", "app")["phase"] == {"Always": "Running", "Never": "Succeeded"}[restarts]
     world.delete("PersistentVolumeClaim", "data").run()
     assert world.names("PersistentVolumeClaim") == ["data"]
     world.delete("Pod", "app").run()

@@ -19,6 +19,7 @@ from seatrial.kinds.objectmeta import (
     with_metadata,
     without_finalizer,
 )
+from seatrial.kinds.pod_template import claims_of
 from seatrial.kinds.pods import is_finished
 from seatrial.kinds.quantities import amount
 from seatrial.kinds.selection import fits
@@ -155,13 +156,21 @@ def prepare_volume(volume: Body, old: Body | None) -> Body:
 
 
 def _users(claim: Body, world: World) -> list[Body]:
-    """Pods on a node that use a claim; one that waits to be scheduled does not hold it."""
-    return [pod for pod in _consumers(claim, world) if dig(pod, "spec", "nodeName")]
+    """Pods on a node that use a claim. One that has ended holds it until it is deleted, but for its ephemeral ones."""
+    on_nodes = [pod for pod in _using(claim, world) if dig(pod, "spec", "nodeName")]
+    return [pod for pod in on_nodes if not is_finished(pod) or _names(pod, claim)]
 
 
 def _consumers(claim: Body, world: World) -> list[Body]:
-    using = world.using(Ref("PersistentVolumeClaim", namespace_of(claim), name_of(claim)))
-    return [pod for pod in using if not is_finished(pod)]
+    return [pod for pod in _using(claim, world) if not is_finished(pod)]
+
+
+def _using(claim: Body, world: World) -> list[Body]:
+    return world.using(Ref("PersistentVolumeClaim", namespace_of(claim), name_of(claim)))
+
+
+def _names(pod: Body, claim: Body) -> bool:
+    return name_of(claim) in (name for _, name in claims_of(pod.get("spec") or {}))
 
 
 def _keep(claim: Body, world: World) -> Acts:

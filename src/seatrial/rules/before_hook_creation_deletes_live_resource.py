@@ -40,7 +40,7 @@ from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.deeds import as_plain, cascade, live_after, live_before
+from seatrial.rules.deeds import as_plain, cascade, held_up, live_after, live_before
 from seatrial.rules.words import consumers_sentence, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
@@ -100,8 +100,8 @@ def _finding(
     shared = (old.name, old.namespace) != (ended.release, ended.namespace)
     lost = cascade(rehearsal, deletion)
     users = users_beyond_hooks(old, ref)
-    if not lost and not users and ref.kind != "PersistentVolumeClaim":
-        return None
+    if not lost and not users and (ref.kind != "PersistentVolumeClaim" or held_up(rehearsal, step, ref)):
+        return None  # A claim that cannot go is told by hook-recreate-races-finalizer.
     with_it = f" with {len(lost)} objects in it" if len(lost) > 1 else " with what is in it" if lost else ""
     return found(
         RULE,

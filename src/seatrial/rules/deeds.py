@@ -89,6 +89,21 @@ def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
     return list({event.object: event for event in reversed(found)}.values())[::-1]
 
 
+def held_up(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
+    """Helm's deletion of an object that was still on its way out when Helm wrote it again, or waited for it."""
+    deletion: Event | None = None
+    for event in rehearsal.of_step(step):
+        if event.object != ref:
+            continue
+        if event.effect == "deleted":
+            deletion = None
+        elif event.actor == "helm" and event.effect == "deleting":
+            deletion = event
+        elif event.actor == "helm" and deletion is not None:
+            return deletion
+    return deletion if ref in rehearsal.steps[step].waits_for else None
+
+
 def _last_body(events: Iterator[Event]) -> Body | None:
     body: Body | None = None
     for event in events:
