@@ -66,3 +66,15 @@ def test_a_command_line_without_a_shell_is_one_command() -> None:
 @pytest.mark.parametrize("script", ["a '", 'a "$(', "a `", "if", "fi fi", "<<X", "$(" * 50, "a |", "&& b", "))(("])
 def test_what_cannot_be_read_is_no_error(script: str) -> None:
     list(commands_in(script, {}))
+
+
+@pytest.mark.parametrize(
+    "script", ["until a; do sleep 1; done", "while ! a; do sleep 1; done; b", "x; until a && b; do c; done"]
+)
+def test_what_is_waited_for_is_tried_again(script: str) -> None:
+    assert "a" in [command.words[0] for command in commands_in(script, {}) if command.retried]
+
+
+@pytest.mark.parametrize("script", ["while a; do b; done", "if ! a; then b; fi", "a || true", "until b; do a; done"])
+def test_what_is_only_asked_is_not(script: str) -> None:
+    assert "a" not in [command.words[0] for command in commands_in(script, {}) if command.retried]

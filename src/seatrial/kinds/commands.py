@@ -15,7 +15,7 @@ from seatrial.kinds.authorizer import Access, decide, forbidden_words, service_a
 from seatrial.kinds.kubectl_calls import asked_by
 from seatrial.kinds.objectmeta import namespace_of
 from seatrial.kinds.pod_template import Path, containers_of
-from seatrial.kinds.shell import SHELLS, Certainty, commands_in, commands_of
+from seatrial.kinds.shell import SHELLS, Certainty, Command, commands_in, commands_of
 from seatrial.resource import Body, Ref, annotations_of, dig, listed, name_of
 
 # Images whose entry point is a command, so that their `args` are its words.
@@ -54,23 +54,28 @@ def needed(
 ) -> Iterator[Needed]:
     """The rights that the containers of a pod with this spec need; `definitions` are CRDs whose names they may use."""
     known = tuple(definitions)
+    for place, command in commands_run(spec, namespace, config_maps):
+        if ELSEWHERE in _env(dig(spec, *place), namespace):
+            continue
+        for asked in asked_by(command.words, namespace, known, command.stdin, command.feeder):
+            sure = command.certainty == "will" and asked.certainty == "will"
+            yield Needed(
+                asked.access,
+                "will" if sure else "may",
+                sure and command.fatal and bool(asked.says),
+                asked.says,
+                " ".join(command.words).replace("\x00", "…"),
+                place,
+            )
+
+
+def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) -> Iterator[tuple[Path, Command]]:
+    """The commands in the containers of a pod with this spec, each with the place of its container."""
     for place, container in containers_of(spec):
         env = _env(container, namespace)
-        if ELSEWHERE in env:
-            continue
         script = _mounted_script(container, spec, config_maps)
         commands = commands_in(script, env) if script is not None else commands_of(_words(container, env), env)
-        for command in commands:
-            for asked in asked_by(command.words, namespace, known, command.stdin, command.feeder):
-                sure = command.certainty == "will" and asked.certainty == "will"
-                yield Needed(
-                    asked.access,
-                    "will" if sure else "may",
-                    sure and command.fatal and bool(asked.says),
-                    asked.says,
-                    " ".join(command.words).replace("\x00", "…"),
-                    place,
-                )
+        yield from ((place, command) for command in commands)
 
 
 def refusal(pod: Body, world: World) -> str:

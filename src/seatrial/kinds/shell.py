@@ -48,6 +48,8 @@ class Command(Struct, frozen=True):
     """A here-document that is fed to it."""
     feeder: tuple[str, ...] = ()
     """The words of the command whose output it reads."""
+    retried: bool = False
+    """Whether it is tried until it succeeds: `until ...`, `while ! ...`."""
 
 
 class _Statement(Struct, frozen=True):
@@ -141,10 +143,11 @@ def _read(statement: _Statement, state: _State, *, last: bool) -> Iterator[Comma
             sure = operator != "||" and not any(block in UNSURE for block in state.blocks)
             ends = (last and not state.blocks) or (state.exits and not later) or gives_up
             fatal = sure and ends and not (saved or negated or asked or stage < len(pipeline) - 1)
+            retried = asked and not saved and state.blocks[-1] == ("while" if negated else "until")
             for found in _simple(rest, state):
                 certainty: Certainty = "will" if sure and found.certainty == "will" else "may"
                 stdin = found.stdin or poured
-                yield Command(found.words, certainty, found.fatal and fatal, stdin, found.feeder or feeder)
+                yield Command(found.words, certainty, found.fatal and fatal, stdin, found.feeder or feeder, retried)
                 passed = found.words, _output(found.words, stdin)
             feeder, poured = passed
 

@@ -1,0 +1,162 @@
+"""A hook that runs before everything else asks a database of the same release, which is not there yet.
+
+## What happens
+Helm makes the plain objects of a release when its pre-install hooks have succeeded. A migration that is such a hook, in
+a chart that brings its database along, looks for a Service that does not exist: the name cannot be resolved (`could not
+translate host name`, `bad address`). A hook that waits for the database (`until pg_isready ...`) waits for ever, one
+that does not fails as often as its Job allows. No install of the chart with its own database ever succeeds.
+
+At upgrades the database is there, and with a database outside the release the install works as well: so it does for the
+one who wrote it.
+
+That a hook waits for a Service is told without doubt where its script calls a known client (`pg_isready`, `nc`, `curl`
+and others) with that name, in a loop or so that its failure ends the script. Where only the environment or arguments of
+the hook name the Service of what looks like a database, it *may* be so: no program is run here.
+
+## Example
+```yaml
+kind: Job
+metadata:
+  annotations: {helm.sh/hook: pre-install}
+spec:
+  template:
+    spec:
+      initContainers:
+        - command: [sh, -c, "until pg_isready -h app-postgresql; do sleep 1; done"]
+```
+
+## Instead
+`post-install,pre-upgrade`; or a plain Job with a name of its own for each revision, and pods that wait for it. Or the
+database in a release of its own.
+
+## Fix safety
+As a post-install hook the migration runs after the app has started; with `--wait` only if the app is ready without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial import hooks
+from seatrial.case import Case, Release, Resource
+from seatrial.findings import Finding, Rule, found
+from seatrial.graph import needs_of
+from seatrial.kinds.commands import commands_run
+from seatrial.resource import Ref, dig, listed
+from seatrial.rules.hookruns import event_of, pod_of
+from seatrial.rules.webhookcalls import World, backs, state
+from seatrial.rules.words import in_kubectl
+from seatrial.timeline import Event, Rehearsal
+
+BEFORE = ("pre-install", "pre-upgrade")
+_CLIENTS = """
+    pg_isready psql mysql mysqladmin mariadb mariadb-admin redis-cli mongosh mongo cqlsh nc ncat telnet curl wget
+    wait-for-it.sh wait-for-it wait-for wait4x dockerize nslookup getent
+"""
+CLIENTS = frozenset(_CLIENTS.split())
+"""Programs that fail, or wait, where nobody answers."""
+STORES = frozenset((1433, 2379, 3306, 4222, 5432, 5672, 6379, 8123, 9042, 9092, 9200, 11211, 26257, 27017))
+"""Ports by which one knows a database, a cache or a queue."""
+
+
+class Asked(Struct, frozen=True):
+    """A Service of the release that a hook asks for, where it says so, and whether it cannot do without."""
+
+    service: Resource
+    field: tuple[str | int, ...]
+    command: str = ""
+    retried: bool = False
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[tuple[Ref, Ref]] = set()
+    for step, release in enumerate(case.releases):
+        for hook in release.resources if release else ():
+            pod = pod_of(rehearsal, step, hook) if event_of(rehearsal, step, hook) in BEFORE else None
+            if pod is None or release is None:
+                continue
+            world = state(rehearsal, pod)
+            for asked in _asked(hook, release):
+                pair = hook.ref, asked.service.ref
+                if pair not in seen and _is_not_there(asked.service, release, world):
+                    seen.add(pair)
+                    yield _finding(rehearsal, step, hook, pod, asked)
+
+
+def _asked(hook: Resource, release: Release) -> Iterator[Asked]:
+    """Of each Service the surest sign first."""
+    services = [r for r in release.resources if r.ref.kind == "Service" and not hooks.is_hook(r.body)]
+    path = ("spec",) if hook.ref.kind == "Pod" else ("spec", "template", "spec")
+    for place, command in commands_run(dig(hook.body, *path) or {}, hook.ref.namespace):
+        needed = command.certainty == "will" and (command.fatal or command.retried)
+        if needed and command.words[:1] and command.words[0].rpartition("/")[2] in CLIENTS:
+            for service in services:
+                if any(_names(word, service.ref, hook.ref.namespace) for word in command.words[1:]):
+                    yield Asked(service, (*path, *place), " ".join(command.words), command.retried)
+    mentioned = {need.object: need for need in needs_of(hook) if need.guess}
+    for service in services:
+        if service.ref in mentioned and _is_store(service, release):
+            yield Asked(service, mentioned[service.ref].field)
+
+
+def _names(word: str, service: Ref, namespace: str) -> bool:
+    """Whether a word of a command line holds the DNS name of a Service: `db:5432`, `http://db.demo.svc/`."""
+    full = rf"{re.escape(service.name)}\.{re.escape(service.namespace)}(?:\.svc(?:\.cluster\.local)?)?"
+    name = rf"(?:{full}|{re.escape(service.name)})" if service.namespace == namespace else full
+    return re.search(rf"(?:^|[/@=,]){name}(?=$|[:/,])", word) is not None
+
+
+def _is_store(service: Resource, release: Release) -> bool:
+    ports = {port.get("port") for port in listed(service.body, "spec", "ports")}
+    return bool(ports & STORES) or any(r.ref.kind == "StatefulSet" for r in _backends(service, release))
+
+
+def _backends(service: Resource, release: Release) -> list[Resource]:
+    return [
+        r
+        for r in release.resources
+        if r.ref.namespace == service.ref.namespace and backs(dig(r.body, "spec", "template") or {}, service.body)
+        if not hooks.is_hook(r.body)
+    ]
+
+
+def _is_not_there(service: Resource, release: Release, world: World) -> bool:
+    """Whether nothing can answer: no Service, or none of the workloads behind it."""
+    backends = _backends(service, release)
+    return service.ref not in world or (bool(backends) and all(r.ref not in world for r in backends))
+
+
+def _finding(rehearsal: Rehearsal, step: int, hook: Resource, pod: Event, asked: Asked) -> Finding:
+    ref, service, action = hook.ref, asked.service.ref, rehearsal.steps[step].action
+    event = event_of(rehearsal, step, hook)
+    sure = bool(asked.command)
+    how = "waits for" if asked.retried else "asks"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref, service],
+        damage="failed-deploy",
+        certainty="will" if sure else "may",
+        message=f"helm {action} does not get past the {event} hook {ref}{', which' if sure else ' if that'} {how} "
+        f"{service}: Helm makes it only after its hooks",
+        details=(
+            f'It runs "{asked.command}".'
+            if sure
+            else f"It names {service.name}. What it does with it is not run here.",
+            f"{service} and what stands behind it are plain objects of the release, and not there when {pod.object} "
+            f"runs: the name cannot be resolved, and Helm waits for {ref} to end.",
+            "On a cluster that has the release already they are there, and upgrades work: that hides it."
+            if hooks.runs_at(hook.body, "upgrade")
+            else "",
+        ),
+        places=[hook.place(*asked.field), asked.service.place("metadata", "name")],
+        evidence=[pod],
+        confirm=f"kubectl get {in_kubectl(service)}  # while the hook runs: not found",
+    )
+
+
+RULE = Rule("ST207", "pre-hook-needs-release-database", check)
