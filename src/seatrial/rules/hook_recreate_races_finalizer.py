@@ -73,13 +73,14 @@ def _finding(rehearsal: Rehearsal, step: int, hook: Resource, deletion: Event) -
     ref, ended = hook.ref, rehearsal.steps[step]
     event, waits = event_of(rehearsal, step, hook), ref in ended.waits_for
     outcome = "waits for that in vain" if waits else "applies it onto the one that is going"
+    lost = f" and leaves no {ref.name}" if ended.outcome == "ok" else ""
     return found(
         RULE,
         rehearsal,
         step,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step)}: Helm deletes {ref} of the last run for the {event} hook and {outcome}",
+        message=f"{ends(rehearsal, step)}{lost}: Helm deletes {ref} of the last run for the {event} hook and {outcome}",
         details=(
             _held_by(rehearsal, deletion),
             f"Helm {ended.error.strip()}." if ended.outcome == "hung" and not waits else "",
