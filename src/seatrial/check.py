@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.case import Case
+from seatrial.contrast import Seen, contrasts, not_contrasted
 from seatrial.findings import Finding, Rule, agreed
 from seatrial.otherversion import other_version
 from seatrial.planning import CheckOptions, Planned, plans
@@ -79,6 +80,7 @@ def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:
 
 def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], findings: tuple[Finding, ...]) -> Result:
     resources = {r.ref: r for piece in planned for r in piece.plan.case.all_resources()}
+    seen = [Seen(rehearsal, piece.plan.case) for piece, rehearsal in played]
     places = {place for finding in findings for place in finding.places}
     return Result(
         played=tuple(Played(piece.plan.case.name, rehearsal) for piece, rehearsal in played),
@@ -89,8 +91,9 @@ def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], fin
         objects=len(resources),
         files=len({resource.file for resource in resources.values()}),
         differences=_differences(planned),
+        contrasts=tuple(contrasts(seen)),
         consumers=tuple(sorted({piece.consumer for piece in planned if piece.consumer})),
-        notes=tuple(sorted({note for piece in planned for note in piece.notes})),
+        notes=tuple(sorted({*(note for piece in planned for note in piece.notes), *not_contrasted(seen)})),
         excerpts={place: line for place in sorted(places) if (line := line_at(place)) is not None},
     )
 

@@ -62,6 +62,8 @@ class Result(Struct, frozen=True):
     excerpts: dict[Place, str] = {}
     """The source line at each place that a finding names, as far as it could be read."""
     differences: tuple[Difference, ...] = ()
+    contrasts: tuple[Difference, ...] = ()
+    """Objects that the engines of this check do not treat alike."""
     consumers: tuple[Consumer, ...] = ()
     notes: tuple[str, ...] = ()
     """What was left out, and other sentences about the check itself."""

@@ -49,7 +49,8 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
     if not page.quiet:
         yield from _nothing_found(result)
         yield from _consumers(result.consumers, page)
-        yield from _differences(result.differences, page)
+        yield from _differences("Not the same however the chart is rendered:", result.differences, page)
+        yield from _differences("Not the same under all engines:", result.contrasts, page)
         yield from _outside(result, page)
         yield from _last_line(result, page)
 
@@ -172,11 +173,11 @@ def _consumers(found: Sequence[Consumer], page: Page) -> Iterator[Line]:
     yield ()
 
 
-def _differences(found: Sequence[Difference], page: Page) -> Iterator[Line]:
-    """Objects that depend on how the chart is rendered: what a flip of a value or the second deploy changes."""
+def _differences(heading: str, found: Sequence[Difference], page: Page) -> Iterator[Line]:
+    """Objects that depend on how the chart is rendered, or on who deploys it."""
     if not found:
         return
-    yield line(Piece("Not the same however the chart is rendered:", "strong"))
+    yield line(Piece(heading, "strong"))
     shown = found if page.verbose else found[:DIFFERENCES_MAX]
     for one in shown:
         yield from (line(text) for text in sentences(difference(one), page, first="  ", rest="    "))

@@ -1,8 +1,9 @@
 """The stable, versioned report for programs. Its shapes are the contract; docs/output.schema.json is made from them.
 
 Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
-`schedules`, `warnings`, `again`, `missing_dependencies`, `differences`, `consumers`, `notes`) are left out where
-they would be empty, and always stand last. Within one version keys are added, never removed or given another meaning.
+`schedules`, `warnings`, `again`, `missing_dependencies`, `differences`, `contrasts`, `consumers`, `notes`) are left
+out where they would be empty, and always stand last. Within one version keys are added, never removed or given another
+meaning.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class Prerequisite(Struct, frozen=True):
 class State(Struct, frozen=True):
     """What an object is under some values, or in one act."""
 
-    where: Annotated[str, Meta(description="`on install`, `on upgrade`, or the values: `tls=true`.")]
+    where: Annotated[str, Meta(description="`on install`, `on upgrade`, `under argocd@3.5`, or values: `tls=true`.")]
     what: Annotated[str, Meta(description="`plain`, `a hook` or `absent`.")]
 
 
@@ -160,6 +161,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     summary: Summary
     missing_dependencies: list[str] = []
     differences: list[Difference] = []
+    contrasts: list[Difference] = []
     consumers: list[Consumer] = []
     notes: Annotated[list[str], Meta(description="What was left out.")] = []
 
@@ -182,6 +184,7 @@ def render(result: Result, page: Page) -> str:
         summary=Summary(result.objects, len(result.played), len(result.findings)),
         missing_dependencies=list(result.missing_dependencies),
         differences=[_difference(found) for found in result.differences],
+        contrasts=[_difference(found) for found in result.contrasts],
         consumers=[
             Consumer(one.chart, list(one.helpers), [_difference(flip) for flip in one.flipped], list(one.changed))
             for one in result.consumers

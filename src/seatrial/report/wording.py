@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from seatrial.findings import Finding
 from seatrial.result import Difference, Result
 
-PLAIN_WORDS = ("on ", "before", "now")
+PLAIN_WORDS = ("on ", "under ", "before", "now")
 NAMES_MAX = 3
 """Names in the closing line; the rest is counted."""
 
