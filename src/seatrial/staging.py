@@ -70,9 +70,9 @@ class Opened:
         self._charts[self.path(chart.path)] = chart
         return chart.path
 
-    def render(self, chart: ChartSource, values: Body, **options: Any) -> Release:
-        """A release, rendered once however many steps and cases deploy it."""
-        key = (chart.path, msgspec.json.encode([values, options], order="sorted"))
+    def render(self, chart: ChartSource, values: Body, *, turn: int = 0, **options: Any) -> Release:
+        """A release, rendered once however many steps and cases deploy it; in another `turn`, once more."""
+        key = (chart.path, msgspec.json.encode([values, options, turn], order="sorted"))
         if key not in self._releases:
             self._releases[key] = render(chart, values, **options)
         return self._releases[key]
@@ -122,13 +122,13 @@ class Setting(Struct, frozen=True):
 def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Release | None]]:
     """Every step, those of a rebuild among them, and the release that it deploys."""
     past = Past(setting.history)
-    for step in _flat(steps):
+    for turn, step in enumerate(_flat(steps)):
         if step.fresh:
             past = Past(None)
         if step.action in RENDERED:
             yield _rendered(step, setting, past)
         elif setting.argocd is not None and (step.action == "sync" or _is_application(step, setting)):
-            yield _synced(step, setting)
+            yield _synced(step, setting, turn)
         elif step.action in PROGRAMMED:
             yield _programmed(step, setting)
         elif step.action in ("apply", "delete"):
@@ -183,8 +183,11 @@ def _is_application(step: Step, setting: Setting) -> bool:
     return step.action == "delete" and bool(step.source) and _kind_named(step.source) is None
 
 
-def _synced(step: Step, setting: Setting) -> tuple[Played, Release]:
-    """A chart or manifests as the source of one Application, rendered as Argo CD does: always for an install."""
+def _synced(step: Step, setting: Setting, turn: int) -> tuple[Played, Release]:
+    """A chart or manifests as the source of one Application, rendered as Argo CD does: always for an install.
+
+    Each sync is one of another commit, or comes when what was rendered for this one is no longer kept.
+    """
     opened, namespace = setting.opened, step.namespace or setting.namespace
     path = opened.path(step.source)
     if git.is_ref(path) or kind_of(path) == "chart":
@@ -193,6 +196,7 @@ def _synced(step: Step, setting: Setting) -> tuple[Played, Release]:
         rendered = opened.render(
             chart,
             _given(step, setting),
+            turn=turn,
             release=name,
             namespace=namespace,
             kube_version=f"v{setting.kube_version}.0",

@@ -6,17 +6,19 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial import hooks
+from seatrial import argocdhooks, hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.resource import Ref
 from seatrial.rules.secretdata import decoded, is_salted, secret_data
 from seatrial.timeline import Event, Rehearsal, StepResult
 
-DEPLOYS = ("install", "upgrade")
+DEPLOYS = ("install", "upgrade", "sync")
+DEPLOYS_AGAIN = ("upgrade", "sync")
+ENGINES = ("helm", "argocd")
 
 
 class Renewed(Struct, frozen=True):
-    """A Secret that an upgrade with the same chart and values gave other content."""
+    """A Secret that an upgrade or a sync with the same chart and values gave other content."""
 
     step: int
     secret: Resource
@@ -28,9 +30,9 @@ class Renewed(Struct, frozen=True):
 
 
 def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
-    """(earlier, step) for each upgrade to the chart and the values that are deployed already."""
+    """(earlier, step) for each upgrade or sync to the chart and the values that are deployed already."""
     for step, ended in enumerate(rehearsal.steps):
-        earlier = _step_before(rehearsal, step) if ended.action == "upgrade" else None
+        earlier = _step_before(rehearsal, step) if ended.action in DEPLOYS_AGAIN else None
         if earlier is None or rehearsal.steps[earlier].action not in DEPLOYS:
             continue
         if rehearsal.steps[earlier].outcome == "ok" and same_input(case.releases[earlier], case.releases[step]):
@@ -78,10 +80,11 @@ def _named(ended: StepResult) -> tuple[str, str]:
 
 
 def _plain_secret(release: Release | None, event: Event) -> Resource | None:
-    if event.actor != "helm" or event.object.kind != "Secret" or event.effect != "changed" or release is None:
+    if event.actor not in ENGINES or event.object.kind != "Secret" or event.effect != "changed" or release is None:
         return None
     found = release.find(event.object)
-    return None if found is None or hooks.is_hook(found.body) else found
+    is_hook = argocdhooks.is_hook if event.actor == "argocd" else hooks.is_hook
+    return None if found is None or is_hook(found.body) else found
 
 
 def _made_up(rehearsal: Rehearsal, case: Case, earlier: int, step: int, event: Event) -> Iterator[str]:

@@ -38,17 +38,15 @@ from collections.abc import Iterator
 
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
-from seatrial.findings import Damage, Finding, Rule, found
+from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.deeds import as_plain, cascade, held_up, live_after, live_before
+from seatrial.rules.deeds import as_plain, cascade, held_up
+from seatrial.rules.madeanew import LOST_MAX, back_sentence, damage_of, lost_sentence, with_it
 from seatrial.rules.words import consumers_sentence, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
 MEANT = ("Job", "Pod", "CustomResourceDefinition")
 """Kinds that are made to be run again, and the one that Helm never deletes for a hook."""
-CONTENT_ONLY = ("ConfigMap", "Secret")
-CONTENT = ("data", "binaryData")
-LOST_MAX = 6
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -102,46 +100,28 @@ def _finding(
     users = users_beyond_hooks(old, ref)
     if not lost and not users and (ref.kind != "PersistentVolumeClaim" or held_up(rehearsal, step, ref)):
         return None  # A claim that cannot go is told by hook-recreate-races-finalizer.
-    with_it = f" with {len(lost)} objects in it" if len(lost) > 1 else " with what is in it" if lost else ""
+    what = f"{ref}{with_it(lost)}"
     return found(
         RULE,
         rehearsal,
         step,
         objects=[ref],
-        damage=_damage(rehearsal, step, ref, lost),
-        message=f"helm {ended.action} of {ended.release} deletes {ref}{with_it}, which is that of release {old.name}"
+        damage=damage_of(rehearsal, step, ref, lost),
+        message=f"helm {ended.action} of {ended.release} deletes {what}, which is that of release {old.name}"
         if shared
-        else f"every helm {ended.action} deletes {ref}{with_it}, because it is a hook",
+        else f"every helm {ended.action} deletes {what}, because it is a hook",
         details=(
             _policy_sentence(resource),
             _shared_sentence(old, ref) if shared else "",
-            _lost_sentence(rehearsal, step, [event.object for event in lost]),
+            lost_sentence(rehearsal, step, [event.object for event in lost]),
             consumers_sentence(old, ref),
-            _back_sentence(rehearsal, step, ref),
+            back_sentence(rehearsal, step, ref),
             _outcome_sentence(rehearsal, step),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=(deletion, *lost[:LOST_MAX]),
         confirm=_confirm(ref),
     )
-
-
-def _damage(rehearsal: Rehearsal, step: int, ref: Ref, lost: list[Event]) -> Damage:
-    if lost or ref.kind == "PersistentVolumeClaim":
-        return "data-loss"
-    return "nuisance" if _is_back_as_it_was(rehearsal, step, ref) else "outage"
-
-
-def _is_back_as_it_was(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
-    """Whether pods that run read the same as before. Of other kinds it matters that it is another object."""
-    was, now = live_before(rehearsal, step, ref), live_after(rehearsal, step, ref)
-    return ref.kind in CONTENT_ONLY and now is not None and all((was or {}).get(key) == now.get(key) for key in CONTENT)
-
-
-def _back_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
-    if not _is_back_as_it_was(rehearsal, step, ref):
-        return ""
-    return "It is back a moment later with the same content: what runs does not notice, what starts in between does."
 
 
 def _shared_sentence(owner: Release, ref: Ref) -> str:
@@ -163,17 +143,6 @@ def _policy_sentence(resource: Resource) -> str:
         "It names no helm.sh/hook-delete-policy, and absent means before-hook-creation: Helm deletes whatever has its "
         "name, whoever owns it."
     )
-
-
-def _lost_sentence(rehearsal: Rehearsal, step: int, lost: list[Ref]) -> str:
-    if not lost:
-        return ""
-    ended = rehearsal.steps[step]
-    gone = [ref for ref in lost if ref in ended.deleted or ref in ended.missing]
-    named = ", ".join(map(str, lost[:LOST_MAX])) + (f" and {len(lost) - LOST_MAX} more" if len(lost) > LOST_MAX else "")
-    many = "None of them is" if len(gone) == len(lost) else f"{len(gone)} of them are not"
-    back = f" {many} there when it ends." if gone else " Helm makes them anew, empty."
-    return f"Deleted with it: {named}.{back}"
 
 
 def _outcome_sentence(rehearsal: Rehearsal, step: int) -> str:

@@ -37,7 +37,9 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.resource import Ref, dig, group_of, listed, version_of
+from seatrial.rules.syncs import is_argocd
 from seatrial.rules.webhookcalls import outcome_of
+from seatrial.rules.words import engine_in_words
 from seatrial.timeline import Event, Rehearsal
 
 NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"')
@@ -78,7 +80,7 @@ def _missing(rehearsal: Rehearsal, case: Case, step: int, release: Release) -> I
                 yield Missing(provider.ref, provider, other, next(iter(users), None), ("kind",))
     for event in rehearsal.of_step(step):
         said_namespace = NO_NAMESPACE.search(event.message) if event.effect == "refused" else None
-        if said_namespace:
+        if said_namespace and not is_argocd(rehearsal):  # There namespace-before-content tells it.
             wanted = Ref("Namespace", "", said_namespace["name"])
             yield from _brought(case, step, release, wanted, release.find(event.object), ("metadata",), event)
     for wanted in ended.lacking:
@@ -128,6 +130,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, miss
     other = case.releases[missing.step]
     assert other is not None
     later = missing.step > step
+    engine, unit = engine_in_words(rehearsal), "Application" if is_argocd(rehearsal) else "release"
     who = missing.user.ref if missing.user else f"release {release.name}"
     return found(
         RULE,
@@ -138,8 +141,8 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, miss
         message=f"{outcome_of(rehearsal, step)} for release {release.name}: {who} needs {missing.what}, which release "
         f"{other.name} brings {'in a later step' if later else 'and which is not there yet'}",
         details=(
-            f'Helm says: "{rehearsal.steps[step].error.strip()}"',
-            "Helm knows of one release at a time: their order is up to whoever installs them."
+            f'{engine} says: "{rehearsal.steps[step].error.strip()}"',
+            f"{engine} knows of one {unit} at a time: their order is up to whoever installs them."
             if later
             else f"Release {other.name} was not waited for.",
             "On a cluster that has had both for long, any order works: that hides it.",
@@ -149,7 +152,9 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, miss
             missing.provider.place("metadata", "name"),
         ],
         evidence=[missing.event] if missing.event else [],
-        confirm=f"helm status {other.name} --namespace {other.namespace}  # before {release.name} is installed",
+        confirm=f"argocd app get {other.name}  # before {release.name} is synced"
+        if is_argocd(rehearsal)
+        else f"helm status {other.name} --namespace {other.namespace}  # before {release.name} is installed",
     )
 
 

@@ -47,6 +47,8 @@ from seatrial.resource import Ref, dig, group_of
 from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
 from seatrial.rules.deeds import newest
 from seatrial.rules.serving import Unserved, defined_by, definition_in_cluster, generated_by, unserved
+from seatrial.rules.syncs import look_at_operation
+from seatrial.rules.unknownkinds import Unknown, generator_of, unknown_kinds
 from seatrial.timeline import Rehearsal
 
 # Where an object names the package that an operator installs with all its definitions.
@@ -71,6 +73,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if early:
             yield _finding(rehearsal, case, step, *zip(*early, strict=True))
             return
+    for unknown in unknown_kinds(rehearsal, case):
+        if generator := generator_of(case, unknown):
+            yield _of_sync(rehearsal, unknown, generator)
     deployed = newest(rehearsal, case)
     if deployed is not None and rehearsal.steps[deployed[0]].outcome == "ok":
         yield from _packaged(rehearsal, case, *deployed)
@@ -104,6 +109,31 @@ def _finding(
             *(generator.place("metadata", "name") for generator in generators),
         ],
         confirm=f"kubectl api-resources --api-group={group_of(kinds[0].api_version)}  # before the {ended.action}",
+    )
+
+
+def _of_sync(rehearsal: Rehearsal, unknown: Unknown, generator: Resource) -> Finding:
+    """Argo CD looks up all kinds before its first wave, or where that is forgiven, in the wave of the object."""
+    operation, users = unknown.operation, [resource.ref for resource in unknown.resources]
+    when = "in its wave" if unknown.in_its_wave else "before its first wave"
+    return found(
+        RULE,
+        rehearsal,
+        unknown.step,
+        objects=[generator.ref, *users],
+        damage="failed-deploy",
+        message=f"the sync of {operation.app} fails {when}: {named_is(users)} of a kind that {_maker(generator.ref)} "
+        f"makes of {generator.ref}, and Argo CD looks for it before that is done",
+        details=(
+            f'Argo CD says: "{operation.message}"',
+            "Kinds are looked up before the first wave, and nothing was applied, the template included: a later wave "
+            "changes nothing without SkipDryRunOnMissingResource=true on the object."
+            if not unknown.in_its_wave
+            else "",
+            "On a cluster where the template has been for long, the kind is there: that hides it.",
+        ),
+        places=[*(r.place("kind") for r in unknown.resources), generator.place("metadata", "name")],
+        confirm=look_at_operation(operation),
     )
 
 

@@ -33,25 +33,21 @@ A hook that becomes plain is a hook-to-release flip where the release is install
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.kinds import Need
-from seatrial.kinds.commands import needed
-from seatrial.kinds.pod_template import containers_of
-from seatrial.resource import Body, Ref, dig, listed
+from seatrial.resource import Body, Ref, dig
 from seatrial.rules.aftermath import aftermath
 from seatrial.rules.hookruns import done_by_helm
 from seatrial.rules.hookwords import ends, how, said_of, says, waited_in_vain
+from seatrial.rules.waiters import awaited_jobs
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Rehearsal, StepResult
 
 WAITS = ("--wait", "--atomic", "--rollback-on-failure")
-WAITERS = ("job", "job-wr", "job-we")
-"""What the images of k8s-wait-for take before the name of a Job."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -118,7 +114,7 @@ def _of_init_containers(rehearsal: Rehearsal, release: Release, step: int, workl
     """An init container that waits for a Job which only a post hook brings."""
     spec = dig(workload.body, "spec", "template", "spec")
     made = any(e.effect in ("created", "changed") for e in done_by_helm(rehearsal, step, workload.ref))
-    for name, at in _awaited_jobs(spec, workload.ref.namespace) if isinstance(spec, dict) and made else ():
+    for name, at in awaited_jobs(spec, workload.ref.namespace) if isinstance(spec, dict) and made else ():
         job = release.find(Ref("Job", workload.ref.namespace, name, "batch"))
         event = _post_event(job.body, rehearsal.steps[step].action) if job else ""
         if job is not None and event:
@@ -139,19 +135,6 @@ def _of_init_containers(rehearsal: Rehearsal, release: Release, step: int, workl
                 places=[job.place("metadata", "annotations", hooks.HOOK), workload.place(*at)],
                 confirm=f"kubectl get {in_kubectl(job.ref)}  # while Helm waits: it does not exist",
             )
-
-
-def _awaited_jobs(spec: Body, namespace: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """(name of a Job, where) for each that the init containers of a pod ask for."""
-    at = ("spec", "template", "spec")
-    for need in needed(spec, namespace):
-        if need.access.resource == "jobs" and need.access.name and need.field[0] == "initContainers":
-            yield need.access.name, (*at, *need.field)
-    for place, container in containers_of(spec):
-        words = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
-        for before, word in pairwise(words):
-            if before in WAITERS and place[0] == "initContainers":
-                yield word, (*at, *place)
 
 
 RULE = Rule("ST219", "post-hook-wait-deadlock", check)

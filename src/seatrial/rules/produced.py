@@ -18,6 +18,7 @@ from seatrial.rules.aftermath import aftermath
 from seatrial.rules.deeds import live_after
 from seatrial.rules.hookruns import Lack, acted_on, done_by_helm, event_of
 from seatrial.rules.hookwords import ends, ends_sentence, hook_in_vain, how, said_of, waited_in_vain
+from seatrial.rules.syncs import is_argocd
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
@@ -38,6 +39,9 @@ class Awaited(Struct, frozen=True):
 
 
 def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
+    """Under Helm; of a sync of Argo CD it is told which wave it does not get past, and why."""
+    if is_argocd(rehearsal):
+        return
     for step, ended in enumerate(rehearsal.steps):
         release = acted_on(case, step)
         if ended.outcome != "hung" or release is None:

@@ -39,10 +39,11 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.resource import Body, Ref, dig, labels_of, listed
-from seatrial.rules.again import same_again
+from seatrial.rules.again import ENGINES, same_again
 from seatrial.rules.deeds import live_after, live_before, restarted
 from seatrial.rules.secretdata import PEM, decoded, secret_data
-from seatrial.rules.words import confirm_twice
+from seatrial.rules.syncs import is_argocd
+from seatrial.rules.words import confirm_twice, engine_in_words
 from seatrial.timeline import Event, Rehearsal
 
 X509 = "x509: certificate signed by unknown authority"
@@ -70,7 +71,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for _, step in same_again(rehearsal, case):
         release = case.releases[step]
         for event in rehearsal.of_step(step):
-            if release is None or event.effect != "changed" or event.actor != "helm" or event.object in seen:
+            if release is None or event.effect != "changed" or event.actor not in ENGINES or event.object in seen:
                 continue
             renewed = [client for client in _clients(event.after) if _is_new(client, event.before)]
             servers = list(_servers(rehearsal, release, step, renewed))
@@ -140,6 +141,7 @@ def _finding(
 ) -> Finding:
     ref, changed = event.object, _changed(rehearsal, step, server.secrets)
     written = release.find(ref)
+    again, every = ("a sync", "every sync") if is_argocd(rehearsal) else ("an upgrade", "every helm upgrade")
     damage: Damage = "nuisance" if all(client.ignores for client in clients) else "outage"
     return found(
         RULE,
@@ -147,10 +149,10 @@ def _finding(
         step,
         objects=[ref],
         damage=damage,
-        message=f"every helm upgrade gives {ref} a new certificate authority, while {server.workload} "
+        message=f"{every} gives {ref} a new certificate authority, while {server.workload} "
         + ("keeps running with the old certificate" if changed else "keeps its old certificate for good"),
         details=(
-            _what_collides(ref, server, changed),
+            _what_collides(engine_in_words(rehearsal), ref, server, changed),
             _refusal_sentence(clients, damage),
             "" if changed else "Restarting the pods does not help: the Secret holds what the first authority signed.",
         ),
@@ -158,17 +160,17 @@ def _finding(
             *([written.place(*clients[0].path)] if written else []),
             *(secret.place("data") for secret in server.secrets if secret.ref in changed),
         ],
-        evidence=[event, *(e for e in rehearsal.of_step(step) if e.object in changed and e.actor == "helm")],
-        confirm=confirm_twice(ref, _jsonpath(clients[0]), "an upgrade to the same chart"),
+        evidence=[event, *(e for e in rehearsal.of_step(step) if e.object in changed and e.actor in ENGINES)],
+        confirm=confirm_twice(ref, _jsonpath(clients[0]), f"{again} to the same chart"),
     )
 
 
-def _what_collides(ref: Ref, server: Server, changed: list[Ref]) -> str:
+def _what_collides(who: str, ref: Ref, server: Server, changed: list[Ref]) -> str:
     if not changed:
         held = ", ".join(str(secret.ref) for secret in server.secrets)
         return f"The caBundle is made anew with each rendering; the certificate in {held} is not."
     return (
-        f"Helm writes the new certificate into {', '.join(map(str, changed))} and the new authority into {ref}, and "
+        f"{who} writes the new certificate into {', '.join(map(str, changed))} and the new authority into {ref}, and "
         f"leaves the template of {server.workload} as it was: nothing restarts its pods. The kubelet writes the new "
         "files within a minute or two; a server that reads its certificate only at start shows the old one until "
         "someone restarts it."

@@ -11,6 +11,7 @@ from seatrial.case import Case, Release, Resource
 from seatrial.kinds.generated import definitions_of
 from seatrial.resource import Body, Ref, dig, group_of, listed, version_of
 from seatrial.rules.deeds import live_after
+from seatrial.rules.syncs import is_argocd
 from seatrial.timeline import Rehearsal, StepResult
 
 DEFINITION = "CustomResourceDefinition"
@@ -35,7 +36,9 @@ class Unserved(Struct, frozen=True):
 
 
 def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, list[Unserved]]]:
-    """The steps that failed for kinds which nobody served, and those kinds."""
+    """The steps of Helm that failed for kinds which nobody served, and those kinds."""
+    if is_argocd(rehearsal):
+        return
     for step, ended in enumerate(rehearsal.steps):
         release = case.releases[step]
         if ended.outcome != "failed" or release is None or IN_THE_OLD_ONE in ended.error:

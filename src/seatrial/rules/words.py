@@ -15,6 +15,7 @@ from seatrial.timeline import Rehearsal, StepResult
 
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
 NAMES_MAX = 5
+ENGINES = {"helm": "Helm", "argocd": "Argo CD"}
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
 
@@ -55,6 +56,12 @@ def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
 def next_time_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
     """What the following steps do to the object."""
     return " ".join(_later(rehearsal, step, ref))
+
+
+def engine_in_words(rehearsal: Rehearsal) -> str:
+    """The engine as people call it: `Argo CD`."""
+    name = rehearsal.engine.partition("@")[0]
+    return ENGINES.get(name, name)
 
 
 def in_kubectl(ref: Ref) -> str:

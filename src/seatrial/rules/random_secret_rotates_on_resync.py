@@ -1,0 +1,94 @@
+"""A template makes up a password each time it is rendered, and Argo CD renders without a cluster to look into.
+
+## What happens
+Argo CD runs `helm template`: `randAlphaNum` and its kin give another value with each rendering, and `lookup` finds
+nothing, so that a template which means to keep the value that is there makes up a new one as well. The next sync
+writes it into the Secret, under data that was set up with the old one. A database turns away whoever comes with the new
+password; sessions and tokens that were signed with an old key end; with a checksum of the Secret in their template all
+pods restart.
+
+It is often said that the value changes with every refresh. Argo CD keeps what it rendered for a commit, for a day as it
+comes. It renders anew for another commit, whatever that changes; with a hard refresh; when the keeping ends; and when
+the cluster gains or loses an API. Then the Application is `OutOfSync` although nobody changed anything, and automated
+syncs apply the new value at once.
+
+It **will** do harm where a workload with storage reads a key that is called a password. Elsewhere it **may**: whether
+the value is stored anywhere is known only to the app.
+
+## Example
+```yaml
+{{- $old := (lookup "v1" "Secret" .Release.Namespace "app-db").data | default dict }}
+data:
+  password: {{ $old.password | default (randAlphaNum 20 | b64enc) }}    # Argo CD: always a new one
+```
+
+## Instead
+Take the value from `.Values` with `required`, or name a Secret that exists (`existingSecret`), made by hand, by an
+operator or out of an `ExternalSecret`. If the chart cannot be changed: `ignoreDifferences` for the Secret's `/data`
+together with the sync option `RespectIgnoreDifferences=true`; without that option the field is not compared, and still
+written with each sync.
+
+## Fix safety
+Taking the value from elsewhere is safe if it is the one that the data was set up with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.case import Case
+from seatrial.findings import Finding, Rule, found
+from seatrial.graph import Edge
+from seatrial.rules.again import Renewed, renewed_secrets
+from seatrial.rules.renewing import (
+    TURNED_AWAY,
+    keeper_of,
+    made_up_keys,
+    named,
+    outcome_of,
+    place_of,
+    readers_of,
+    severity,
+    what_pods_do,
+)
+from seatrial.rules.syncs import is_argocd
+from seatrial.rules.words import confirm_twice
+from seatrial.timeline import Rehearsal
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for renewed in renewed_secrets(rehearsal, case) if is_argocd(rehearsal) else ():
+        keys = made_up_keys(renewed)
+        users = list(readers_of(case, renewed, keys))
+        if users:
+            yield _finding(rehearsal, renewed, keys, users)
+
+
+def _finding(rehearsal: Rehearsal, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
+    ref = renewed.secret.ref
+    keeper = keeper_of(readers)
+    certainty, damage = severity(keeper, keys, readers)
+    return found(
+        RULE,
+        rehearsal,
+        renewed.step,
+        objects=[ref],
+        damage=damage,
+        certainty=certainty,
+        message=f"a sync makes up {named(keys)} of {ref} anew whenever Argo CD has rendered again, "
+        f"{outcome_of(keeper, readers)}",
+        details=(
+            "Argo CD renders without a cluster: lookup finds nothing there, so a template that reads the old value "
+            "back makes up another one too. It renders anew for each commit, at a hard refresh, and when what it kept "
+            "of the last time has expired.",
+            *what_pods_do(rehearsal, renewed, readers),
+            TURNED_AWAY if (certainty, damage) == ("will", "outage") else "",
+            "Going back to an older commit does not bring the old value back: that is rendered again as well.",
+        ),
+        places=[place_of(renewed.secret, key) for key in keys],
+        evidence=[renewed.event],
+        confirm=confirm_twice(ref, "{.data}", "a hard refresh and a sync"),
+    )
+
+
+RULE = Rule("ST803", "random-secret-rotates-on-resync", check)

@@ -1,0 +1,83 @@
+"""An object of an earlier wave never becomes healthy, so the sync waits for ever and later waves are never applied.
+
+## What happens
+Argo CD applies one wave at a time, and begins the next when everything of the last one is healthy. There is no
+timeout. A Service of type LoadBalancer without a controller that gives it an address, an Ingress whose controller
+publishes none, a Secret that nobody makes, an image that cannot be pulled: the object stays `Progressing`, the
+operation `Running`, and it looks like a slow start. A fix that is pushed meanwhile is not applied: the running
+operation must be terminated first.
+
+The last wave is not waited for. The same object there does no harm, which is why such faults are found when somebody
+adds a wave, or a PostSync hook, behind it.
+
+## Example
+```yaml
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: cache
+  annotations:
+    argocd.argoproj.io/sync-wave: "-1"     # everything else is in wave 0
+spec:
+  paused: true                             # Suspended, and that is not healthy
+```
+
+## Instead
+Put what may never be ready into the last wave, or into an Application of its own. A health check of your own that calls
+everything healthy also ends the wait, and hides the next real failure.
+
+## Fix safety
+Another wave changes nothing for what is already there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.case import Case
+from seatrial.findings import Finding, Rule, found
+from seatrial.rules.blocked import NO_TIMEOUT, Blocked, blocked, ends_in_words, evidence_of, never_run, order_of
+from seatrial.rules.syncs import in_words, look_at_operation
+from seatrial.rules.turns import apps_out_of_turn
+from seatrial.timeline import Rehearsal
+
+NAMES_MAX = 4
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    elsewhere = apps_out_of_turn(rehearsal, case)
+    brought = {resource.ref for resource in case.all_resources()}
+    for one in blocked(rehearsal, case, "never"):
+        # What another Application brings is a question of their order, which cross-release-order tells.
+        if not brought & set(rehearsal.steps[one.step].lacking) and one.operation.app not in elsewhere:
+            yield _finding(rehearsal, case, one)
+
+
+def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
+    operation, lacking = one.operation, rehearsal.steps[one.step].lacking
+    resources = [case.written(one.step, task.object) for task in one.waited]
+    return found(
+        RULE,
+        rehearsal,
+        one.step,
+        objects=[task.object for task in one.waited],
+        damage="failed-deploy",
+        message=f"{ends_in_words(one)}: {in_words(one.waited[0])} {_stays(one)}",
+        details=(
+            f"It lacks {', '.join(map(str, lacking[:NAMES_MAX]))}, which nobody brings." if lacking else "",
+            f'Argo CD says: "{operation.message}"' if operation.phase == "Failed" else NO_TIMEOUT,
+            never_run(operation),
+        ),
+        places=[order_of(r) for r in resources if r is not None],
+        evidence=evidence_of(rehearsal, one),
+        confirm=look_at_operation(operation),
+    )
+
+
+def _stays(one: Blocked) -> str:
+    if one.operation.phase == "Running":
+        return f'stays at "{one.operation.message}"'
+    return f"is not healthy, because of {', '.join(str(task.object) for task in one.waited[:NAMES_MAX])}"
+
+
+RULE = Rule("ST801", "wave-blocked-by-never-healthy", check)
