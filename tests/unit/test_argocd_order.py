@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatrial.engines.argocd.app import App, Asked, Settings, Target
+from seatrial.engines.argocd.app import App, Asked, Marks, Settings, Target
 from seatrial.engines.argocd.tasks import Task, build, with_namespace
 from seatrial.resource import Body, Ref, ref_of
 
@@ -90,7 +90,7 @@ def test_create_namespace_comes_first_unless_a_manifest_makes_it() -> None:
 def test_a_selective_sync_runs_no_hooks() -> None:
     hook = _target(_body("Job", "migrate", annotations={"argocd.argoproj.io/hook": "PreSync"}))
     config, other = _target(_body("ConfigMap", "a")), _target(_body("ConfigMap", "b"))
-    tasks = build(APP, SETTINGS, Asked(selected=(config.ref,)), [hook, config, other], {})
+    tasks = build(APP, SETTINGS, Asked(selected=(config[0].ref,)), [hook, config, other], {})
     assert _shown(tasks) == ["Sync 0 ConfigMap/a"]
 
 
@@ -99,7 +99,7 @@ def _order(bodies: list[Body]) -> list[str]:
 
 
 def _places(bodies: list[Body], live: list[Body] | None = None, settings: Settings = SETTINGS) -> list[str]:
-    there: dict[Ref, Body | None] = {_target(body).ref: body for body in live or []}
+    there: dict[Ref, Body | None] = {_target(body)[0].ref: body for body in live or []}
     return _shown(build(APP, settings, Asked(), [_target(body) for body in bodies], there))
 
 
@@ -107,9 +107,10 @@ def _shown(tasks: list[Task]) -> list[str]:
     return [f"{task.phase} {task.wave} {task.ref.kind}/{task.ref.name}" for task in tasks]
 
 
-def _target(body: Body) -> Target:
+def _target(body: Body) -> tuple[Target, Marks]:
     ref = ref_of(body, namespaced=body["kind"] not in CLUSTER_SCOPED, namespace="store")
-    return with_namespace(Target(ref, body), APP)
+    target = with_namespace(Target(ref, body), APP)
+    return target, target.marks
 
 
 def _body(kind: str, name: str, *, wave: int = 0, annotations: dict[str, str] | None = None) -> Body:

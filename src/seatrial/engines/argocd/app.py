@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from seatrial.argocdhooks import is_hook, is_ignored, phases_of, wave_of
 from seatrial.readiness.argocd import Scripts
 from seatrial.resource import Body, Ref
 
@@ -16,11 +17,24 @@ AUTOMATED_RETRIES = 5
 """Of an automated sync that says nothing else: `autoSync` in controller/appcontroller.go."""
 
 
+class Marks(Struct, frozen=True):
+    """What Argo CD reads in the annotations of an object; read once, and needed at every step."""
+
+    hook: bool
+    ignored: bool
+    phases: tuple[str, ...]
+    wave: int
+
+
 class Target(Struct, frozen=True):
     """An object that the source of an Application says should be there."""
 
     ref: Ref
     body: Body
+
+    @property
+    def marks(self) -> Marks:
+        return Marks(is_hook(self.body), is_ignored(self.body), phases_of(self.body), wave_of(self.body))
 
 
 class App(Struct, frozen=True):

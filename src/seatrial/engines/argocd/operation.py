@@ -42,6 +42,7 @@ class Sync:
         self.stuck: Stuck | None = None
         targets, self.conditions = wanted(app, settings)
         self._targets = [with_namespace(target, app) for target in targets]
+        self._marked = [(target, target.marks) for target in self._targets]
         self._results: dict[tuple[Ref, str], Result] = {}
         self._live: dict[Ref, Body | None] = {}
         self._home: Body | None = None
@@ -128,12 +129,13 @@ class Sync:
         everything: dict[Ref, Body] = {live_ref(body): body for body in found.body["items"]}
         self._live = {live_ref(body): body for body in managed(everything.values(), self.app, self.settings)}
         self._home = everything.get(Ref("Namespace", "", self.app.destination))
-        hooks = build(self.app, self.settings, self.asked, self._targets, {}, self._home)
+        hooks = build(self.app, self.settings, self.asked, self._marked, {}, self._home)
         for ref in (*(target.ref for target in self._targets), *(task.ref for task in hooks)):
             if ref in everything:
                 self._live[ref] = everything[ref]
         if "RespectIgnoreDifferences=true" in self.asked.options:
             self._targets = [respecting(t, self._live.get(t.ref), self.app, self.settings) for t in self._targets]
+            self._marked = [(target, target.marks) for target in self._targets]
         if "ApplyOutOfSyncOnly=true" in self.asked.options:
             self._unmodified = {target.ref for target in self._targets if self._is_unmodified(target)}
         self._build()
@@ -145,7 +147,7 @@ class Sync:
     def _build(self) -> None:
         """The tasks as they are now. What was pruned and is gone has none any more, and stays on record."""
         skipped = {task.key for task in self._tasks if task.skip_dry_run}
-        built = build(self.app, self.settings, self.asked, self._targets, self._live, self._home)
+        built = build(self.app, self.settings, self.asked, self._marked, self._live, self._home)
         self._tasks = [replace(task, skip_dry_run=True) if task.key in skipped else task for task in built]
         known = {task.key: task for task in self._tasks}
         ran = {key: task for key, task in self._seen.items() if self._results.get(key, PENDING).status}

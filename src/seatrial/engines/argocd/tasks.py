@@ -17,12 +17,11 @@ from seatrial.argocdhooks import (
     delete_policies,
     has_option,
     is_hook,
-    is_ignored,
     phases_of,
     wave_of,
 )
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import App, Asked, Settings, Target
+from seatrial.engines.argocd.app import App, Asked, Marks, Settings, Target
 from seatrial.engines.argocd.tracking import CRD, speaks_of_itself
 from seatrial.resource import Body, Ref, dig, group_of, metadata, name_of, ref_of
 
@@ -47,6 +46,7 @@ class Task(Struct, frozen=True):
     target: Body | None
     live: Body | None = None
     skip_dry_run: bool = False
+    is_hook: bool = False
 
     @property
     def body(self) -> Body:
@@ -57,10 +57,6 @@ class Task(Struct, frozen=True):
     @property
     def is_prune(self) -> bool:
         return self.target is None
-
-    @property
-    def is_hook(self) -> bool:
-        return is_hook(self.body)
 
     @property
     def key(self) -> tuple[Ref, str]:
@@ -83,7 +79,7 @@ def build(
     app: App,
     settings: Settings,
     asked: Asked,
-    targets: list[Target],
+    targets: list[tuple[Target, Marks]],
     live: Mapping[Ref, Body | None],
     home: Body | None = None,
 ) -> list[Task]:
@@ -104,17 +100,16 @@ def is_multi_step(tasks: list[Task]) -> bool:
 
 
 def _of_resources(
-    asked: Asked, targets: Iterable[Target], live: Mapping[Ref, Body | None], settings: Settings
+    asked: Asked, targets: Iterable[tuple[Target, Marks]], live: Mapping[Ref, Body | None], settings: Settings
 ) -> Iterator[Task]:
     left = {ref: body for ref, body in live.items() if body is not None}
-    for target in targets:
-        if is_ignored(target.body) or is_hook(target.body):
+    for target, marks in targets:
+        if marks.ignored or marks.hook:
             continue
         left.pop(target.ref, None)
         if _is_selected(target.ref, asked):
-            for phase in phases_of(target.body):
-                body = live.get(target.ref)
-                yield Task(target.ref, phase, wave_of(target.body), target.body, body)
+            for phase in marks.phases:
+                yield Task(target.ref, phase, marks.wave, target.body, live.get(target.ref), is_hook=False)
     for ref, body in left.items():
         # A live hook is never pruned, and one whose mark was copied from elsewhere is not ours.
         if _is_selected(ref, asked) and not is_hook(body) and speaks_of_itself(body, settings):
@@ -126,17 +121,17 @@ def _is_selected(ref: Ref, asked: Asked) -> bool:
 
 
 def _of_hooks(
-    app: App, asked: Asked, targets: Iterable[Target], live: Mapping[Ref, Body | None], settings: Settings
+    app: App, asked: Asked, targets: Iterable[tuple[Target, Marks]], live: Mapping[Ref, Body | None], settings: Settings
 ) -> Iterator[Task]:
-    for target in targets:
-        if not is_hook(target.body) or is_ignored(target.body):
+    for target, marks in targets:
+        if not marks.hook or marks.ignored:
             continue
-        for phase in phases_of(target.body):
+        for phase in marks.phases:
             body = _named(target.body, app, asked, phase)
             if versions.has(settings.version, "hook finalizer"):
                 body = _with_finalizer(body)
             ref = replace(target.ref, name=name_of(body))
-            yield Task(ref, phase, wave_of(body), body, live.get(ref))
+            yield Task(ref, phase, marks.wave, body, live.get(ref), is_hook=True)
 
 
 def _named(body: Body, app: App, asked: Asked, phase: str) -> Body:
@@ -156,12 +151,12 @@ def _with_finalizer(body: Body) -> Body:
     return {**body, "metadata": {**meta, "finalizers": [*finalizers, FINALIZER]}}
 
 
-def _of_namespace(app: App, asked: Asked, targets: Iterable[Target], home: Body | None) -> Task | None:
+def _of_namespace(app: App, asked: Asked, targets: Iterable[tuple[Target, Marks]], home: Body | None) -> Task | None:
     """`CreateNamespace=true`: in front of all others, unless a manifest makes the namespace."""
     ref = Ref("Namespace", "", app.destination)
     if "CreateNamespace=true" not in asked.options or not app.destination:
         return None
-    if any(target.ref == ref and not is_hook(target.body) for target in targets):
+    if any(target.ref == ref and not marks.hook for target, marks in targets):
         return None
     if home is not None and app.namespace_metadata is None:
         return None
