@@ -7,12 +7,13 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from msgspec.structs import replace
-from rehearsed import CLEAN, FINDING, FIXED, LAZY, RESULT, STEPS
+from rehearsed import CLEAN, CONFIG, FINDING, FIXED, LAZY, RESULT, STEPS
 
 from seatrial.report.json import render, render_run, schema
 from seatrial.report.page import Page
 from seatrial.resource import Place, Ref
 from seatrial.result import Played, Result
+from seatrial.timeline import Operation, SyncTask
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "output.schema.json"
 
@@ -190,3 +191,34 @@ def test_the_schema_misses_what_is_left_out(key: str) -> None:
     definition = {**json.loads(SCHEMA.read_text()), "anyOf": [{"$ref": "#/$defs/Report"}]}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(report, definition)
+
+
+def test_operations_of_argo_cd_are_told_with_their_tasks() -> None:
+    task = SyncTask(CONFIG, "Sync", -1, status="Synced", state="Running", health="Progressing")
+    operation = Operation("shop", "Running", "waiting for healthy state of /ConfigMap/web-config", (task,), (CONFIG,))
+    step = replace(STEPS[0], outcome="hung", operations=(operation,))
+    told = json.loads(render_run(replace(LAZY, steps=(step,))))
+    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
+    assert told["rehearsals"][0]["steps"][0]["operations"] == [
+        {
+            "app": "shop",
+            "phase": "Running",
+            "message": "waiting for healthy state of /ConfigMap/web-config",
+            "attempts": 1,
+            "waits_for": ["ConfigMap/default/web-config"],
+            "conditions": [],
+            "tasks": [
+                {
+                    "object": "ConfigMap/default/web-config",
+                    "phase": "Sync",
+                    "wave": -1,
+                    "hook": False,
+                    "prune": False,
+                    "status": "Synced",
+                    "state": "Running",
+                    "message": "",
+                    "health": "Progressing",
+                }
+            ],
+        }
+    ]

@@ -1,9 +1,9 @@
 """The stable, versioned report for programs. Its shapes are the contract; docs/output.schema.json is made from them.
 
 Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
-`schedules`, `warnings`, `again`, `missing_dependencies`, `differences`, `contrasts`, `consumers`, `notes`) are left
-out where they would be empty, and always stand last. Within one version keys are added, never removed or given another
-meaning.
+`schedules`, `warnings`, `again`, `operations`, `missing_dependencies`, `differences`, `contrasts`, `consumers`,
+`notes`) are left out where they would be empty, and always stand last. Within one version keys are added, never removed
+or given another meaning.
 """
 
 from __future__ import annotations
@@ -21,13 +21,42 @@ from seatrial.report.page import Page
 from seatrial.resource import Place, Ref, Sure
 from seatrial.result import Difference as FoundDifference
 from seatrial.result import Result
-from seatrial.timeline import Effect, Outcome, Rehearsal, Schedule
+from seatrial.timeline import Effect, OperationPhase, Outcome, Rehearsal, Schedule
 from seatrial.timeline import Event as RecordedEvent
+from seatrial.timeline import Operation as PlayedOperation
 from seatrial.timeline import StepResult as PlayedStep
 
 VERSION = 1
 
 Object = Annotated[str, Meta(description="`Kind/namespace/name`, or `Kind/name` when cluster-scoped.")]
+
+
+class SyncTask(Struct, frozen=True):
+    """One object in one phase of an Argo CD sync."""
+
+    object: Object
+    phase: str
+    wave: Annotated[
+        int, Meta(description="The one it ran in, or would have: not always the one that is written on it.")
+    ]
+    hook: bool
+    prune: bool
+    status: Annotated[str, Meta(description="Synced, SyncFailed, Pruned, PruneSkipped; empty where never reached.")]
+    state: Annotated[str, Meta(description="Running, Succeeded, Failed, Error; empty while pending.")]
+    message: str
+    health: str
+
+
+class Operation(Struct, frozen=True):
+    """One sync operation of Argo CD, as its Application would show it."""
+
+    app: str
+    phase: Annotated[OperationPhase, Meta(description="`Running` is one that never ends.")]
+    message: Annotated[str, Meta(description="Argo CD's own words.")]
+    attempts: int
+    waits_for: list[Object]
+    conditions: list[str]
+    tasks: list[SyncTask]
 
 
 class Step(Struct, frozen=True, omit_defaults=True):
@@ -45,6 +74,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     orphans: list[Object]
     warnings: list[str] = []
     again: Annotated[Outcome | None, Meta(description="How it ended when it was tried again as it is.")] = None
+    operations: Annotated[list[Operation], Meta(description="Of Argo CD: one for each Application.")] = []
 
 
 class Event(Struct, frozen=True):
@@ -234,6 +264,23 @@ def _step(step: PlayedStep) -> Step:
         orphans=_names(step.orphans),
         warnings=list(step.warnings),
         again=step.again,
+        operations=[_operation(operation) for operation in step.operations],
+    )
+
+
+def _operation(operation: PlayedOperation) -> Operation:
+    tasks = [
+        SyncTask(str(t.object), t.phase, t.wave, t.hook, t.prune, t.status, t.state, t.message, t.health)
+        for t in operation.tasks
+    ]
+    return Operation(
+        app=operation.app,
+        phase=operation.phase,
+        message=operation.message,
+        attempts=operation.attempts,
+        waits_for=_names(operation.waits_for),
+        conditions=list(operation.conditions),
+        tasks=tasks,
     )
 
 
