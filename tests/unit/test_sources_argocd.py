@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,19 @@ def test_a_folder_is_read_without_those_below_unless_it_says_recurse(repos: Repo
     assert len(_kinds(repos, {"path": "plain"})) == 1
     assert len(_kinds(repos, {"path": "plain", "directory": {"recurse": True}})) == 2
     assert _kinds(repos, {"path": "plain", "directory": {"recurse": True, "exclude": "{a.yaml,*/b.yaml}"}}) == []
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+def test_a_kustomization_is_built_by_the_users_own_tool(repos: Repos, tmp_path: Path) -> None:
+    _write(tmp_path / "custom/kustomization.yaml", "namePrefix: my-\nresources: [config.yaml]\n")
+    _write(tmp_path / "custom/config.yaml", _named("ConfigMap", "v1", "settings"))
+    release = render_application(_application({"source": {"repoURL": URL, "path": "custom"}}), repos).release
+    assert release is not None
+    assert [str(resource.ref) for resource in release.resources] == ["ConfigMap/shop/my-settings"]
+    _write(tmp_path / "custom/kustomization.yaml", "resources: [absent.yaml]\n")
+    assert (
+        "absent.yaml" in render_application(_application({"source": {"repoURL": URL, "path": "custom"}}), repos).error
+    )
 
 
 def test_what_cannot_be_rendered_is_told_in_argo_cds_words(repos: Repos) -> None:
