@@ -8,7 +8,7 @@ from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_f
 from seatrial.engines.script import play
 from seatrial.inprocess import InProcess
 from seatrial.readiness.argocd.verdict import Script
-from seatrial.resource import Body, ref_of
+from seatrial.resource import Body, Ref, ref_of
 
 HOOK, WAVE, POLICY = (f"argocd.argoproj.io/{word}" for word in ("hook", "sync-wave", "hook-delete-policy"))
 NO_NAMESPACE: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "lost", "namespace": "nowhere"}}
@@ -115,6 +115,26 @@ def test_a_repeated_object_is_told_and_the_last_one_wins() -> None:
     said = "RepeatedResourceWarning: Resource /ConfigMap/default/twice appeared 2 times among application resources."
     assert ended.warnings == (f"shop: {said}",)
     assert len(ended.operations[0].tasks) == 1
+
+
+def test_claims_of_a_stateful_set_are_not_pruned_for_the_label_they_share_with_it() -> None:
+    labels = {"app.kubernetes.io/instance": "shop"}
+    asks = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"metadata": {"name": "data"}, "spec": asks}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "db", "image": "db"}]}}
+    spec = {
+        "selector": {"matchLabels": labels},
+        "template": template,
+        "volumeClaimTemplates": [claim],
+        "serviceName": "db",
+    }
+    db: Body = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "namespace": "default"}}
+    app = App("shop", "default", (_target({**db, "spec": spec}),), prune=True)
+    cluster, memory = Cluster(), Memory()
+    _play(cluster, app, Settings((2, 8)), memory)
+    assert cluster.store.get(Ref("PersistentVolumeClaim", "default", "data-db-0")) is not None
+    again = _play(cluster, app, Settings((2, 8)), memory)
+    assert [task.object.name for task in again.operations[0].tasks] == ["db"]
 
 
 def _synced(bodies: list[Body], settings: Settings) -> Ended:

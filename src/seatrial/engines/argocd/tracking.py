@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from seatrial.argocdhooks import TRACKING_ID
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import App, Filter, Settings, Target
-from seatrial.resource import Body, Ref, annotations_of, group_of, labels_of, metadata, name_of
+from seatrial.resource import Body, Ref, annotations_of, group_of, labels_of, listed, metadata, name_of
 
 CRD = "CustomResourceDefinition"
 RENDERING = (
@@ -114,8 +114,12 @@ def tracking_id(target: Target, app: App) -> str:
 def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Body]:
     """The live objects that are tracked to an Application and that nobody else owns."""
     method = tracking(settings)
-    for body in bodies:
+    found = list(bodies)
+    claims = {name for body in found if body.get("kind") == "StatefulSet" for name in _claims_of(body)}
+    for body in found:
         if metadata(body).get("ownerReferences") or body.get("kind") in (CRD, "Endpoints"):
+            continue
+        if body.get("kind") == "PersistentVolumeClaim" and _claimed_as(body) in claims:
             continue
         if method == "label":
             own = labels_of(body).get(settings.label)
@@ -135,6 +139,20 @@ def speaks_of_itself(body: Body, settings: Settings) -> bool:
     own = metadata(body).get("namespace") or namespace
     group = group_of(str(body["apiVersion"]))
     return (kind, namespace, name) == (f"{group}/{body['kind']}", own, name_of(body))
+
+
+def _claims_of(stateful_set: Body) -> Iterator[tuple[object, str]]:
+    """What the claims of a StatefulSet are called but for their numbers: they are its own, though nothing says so.
+
+    Upstream: `isStatefulSetChild` in gitops-engine/pkg/cache/references.go.
+    """
+    for template in listed(stateful_set, "spec", "volumeClaimTemplates"):
+        yield metadata(stateful_set).get("namespace"), f"{name_of(template)}-{name_of(stateful_set)}"
+
+
+def _claimed_as(claim: Body) -> tuple[object, str]:
+    name, _, number = name_of(claim).rpartition("-")
+    return metadata(claim).get("namespace"), name if number.isdecimal() else ""
 
 
 def _unreadable(target: Target, field: str, key: str, value: object) -> str:
