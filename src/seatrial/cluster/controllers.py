@@ -11,6 +11,7 @@ from seatrial.cluster.origins import Origins
 from seatrial.cluster.store import Store
 from seatrial.kinds import Act, Kind, stays
 from seatrial.kinds.images import running_images
+from seatrial.kinds.objectmeta import is_going
 from seatrial.kinds.pod_template import used_claims
 from seatrial.kinds.scheduler import ANY_CLAIM, claim_of_volume
 from seatrial.resource import Body, Ref, uid_of
@@ -258,7 +259,8 @@ class Wanted:
 
     def _owned_by_wanted(self, ref: Ref) -> bool:
         if ref.kind == GARBAGE:
-            return self._store.by_uid(ref.name) in self.refs
+            dependents = (other for other, _ in self._store.dependents(ref.name))
+            return self._store.by_uid(ref.name) in self.refs or any(other in self.refs for other in dependents)
         body = self._store.get(ref)
         owner = self._store.by_uid(_controller_uid(body)) if body else None
         if owner not in self.refs:
@@ -279,6 +281,9 @@ class Wanted:
                 case ("label", group, kind, namespace, label, value):
                     found = self._store.labelled((group, kind), namespace, label, value)
                     yield from (r for r, _ in found)
+                case ("claim", Ref() as claim) if is_going(self._store.get(claim) or {}):
+                    # A claim that is to go stays until no pod uses it.
+                    yield from sorted(self._origins.users.get(claim, ()))
                 case ("image", image):
                     yield from sorted(self._origins.runners.get(str(image), ()))
                 case ("content", namespace):

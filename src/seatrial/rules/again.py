@@ -9,12 +9,12 @@ from msgspec import Struct
 from seatrial import argocdhooks, hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.resource import Ref
+from seatrial.rules.deeds import ENGINES
 from seatrial.rules.secretdata import decoded, is_salted, secret_data
 from seatrial.timeline import Event, Rehearsal, StepResult
 
 DEPLOYS = ("install", "upgrade", "sync")
 DEPLOYS_AGAIN = ("upgrade", "sync")
-ENGINES = ("helm", "argocd")
 
 
 class Renewed(Struct, frozen=True):

@@ -36,11 +36,20 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body, Ref, dig
 from seatrial.rules.deeds import pruned
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.syncs import is_argocd
+from seatrial.rules.words import act_in_words, engine_in_words, in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
 WORKLOADS = ("Deployment", "DaemonSet")
 """Of StatefulSets, stateful-resource-renamed-or-dropped tells what is worse."""
+PRUNED_BY_HELM = (
+    "Helm makes what is new, deletes what the manifest no longer has, and waits only then, if at all: --wait does not "
+    "help."
+)
+PRUNED_BY_ARGOCD = (
+    "Argo CD prunes before it makes anything else of a wave, and waits for neither. The sync option PruneLast=true "
+    "leaves it for the end, when everything else is healthy."
+)
 READY = ("readyReplicas", "numberReady")
 
 
@@ -75,17 +84,16 @@ def _finding(
         step,
         objects=[was.ref, heirs[0].ref, service.ref],
         damage="outage",
-        message=f"helm {ended.action} deletes {was.ref} before a pod of {heirs[0].ref} is ready: {service.ref} has "
-        "nobody to send requests to in between",
+        message=f"{act_in_words(rehearsal, step)} deletes {was.ref} before a pod of {heirs[0].ref} is ready: "
+        f"{service.ref} has nobody to send requests to in between",
         details=(
-            "Helm makes what is new, deletes what the manifest no longer has, and waits only then, if at all: --wait "
-            "does not help.",
-            f"To Helm these are two objects: the strategy of {heirs[0].ref} has no say in it.",
+            PRUNED_BY_ARGOCD if is_argocd(rehearsal) else PRUNED_BY_HELM,
+            f"To {engine_in_words(rehearsal)} these are two objects: the strategy of {heirs[0].ref} has no say in it.",
         ),
         places=[heirs[0].place("metadata", "name"), service.place("spec", "selector")],
         evidence=[event],
         confirm=f"kubectl get endpointslices -n {service.ref.namespace} -l kubernetes.io/service-name="
-        f"{service.ref.name} -w  # during the upgrade; and: kubectl describe {in_kubectl(service.ref)}",
+        f"{service.ref.name} -w  # during the {ended.action}; and: kubectl describe {in_kubectl(service.ref)}",
     )
 
 

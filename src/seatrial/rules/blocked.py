@@ -1,6 +1,6 @@
 """Syncs that do not get past a wave, and why: what is waited for lacks something that only a later wave brings.
 
-Four rules share this; each blocked sync is told by one of them. Knows what happened, and few words.
+Five rules share this; each blocked sync is told by one of them. Knows what happened, and few words.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from seatrial.case import Case, Resource
 from seatrial.graph import needs_of, products_of
 from seatrial.kinds import Need
 from seatrial.resource import Place, Ref, annotations_of
-from seatrial.rules.deeds import live_after
+from seatrial.rules.deeds import ENGINES, GOING, live_after
 from seatrial.rules.syncs import in_words, operations, pending
 from seatrial.timeline import Event, Operation, Rehearsal, SyncTask
 
-Cause = Literal["claim", "post-sync", "later", "never"]
+Cause = Literal["claim", "gone", "post-sync", "later", "never"]
 FIRST_CONSUMER = "waiting for first consumer"
 NO_TIMEOUT = "Argo CD has no timeout for a wave; retries begin only when an operation has failed."
 
@@ -103,6 +103,8 @@ def _explained(rehearsal: Rehearsal, case: Case, step: int, operation: Operation
     waited = _waited(operation)
     if not waited:
         return None
+    if all(_is_finished_and_gone(rehearsal, step, task) for task in waited):
+        return Blocked(step, operation, "gone", waited)
     claims = [task for task in waited if _waits_for_consumer(rehearsal, step, task.object)]
     if claims and len(claims) == len(waited):
         users = [t for t in pending(operation) if any(_uses(case, step, t.object, c.object) for c in claims)]
@@ -122,6 +124,14 @@ def _waited(operation: Operation) -> tuple[SyncTask, ...]:
         return tuple(task for task in operation.tasks if task.object in operation.waits_for and task.status)
     ran = (task for task in operation.tasks if task.status == "Synced" and task.state in ("Failed", "Error"))
     return tuple(task for task in ran if operation.phase == "Failed")
+
+
+def _is_finished_and_gone(rehearsal: Rehearsal, step: int, task: SyncTask) -> bool:
+    """Whether a Job was deleted by the cluster itself, once it had ended."""
+    if task.object.kind != "Job" or live_after(rehearsal, step, task.object) is not None:
+        return False
+    own = (e for e in rehearsal.of_step(step) if e.object == task.object and e.effect in GOING)
+    return any(event.actor not in ENGINES for event in own)
 
 
 def _waits_for_consumer(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:

@@ -41,10 +41,13 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import annotations_of
 from seatrial.rules.aftermath import named
 from seatrial.rules.again import written_otherwise
-from seatrial.rules.deeds import GOING, cascade, pruned
+from seatrial.rules.deeds import ENGINES, GOING, cascade, pruned
+from seatrial.rules.words import act_in_words, engine_in_words
 from seatrial.timeline import Event, Rehearsal
 
 EVIDENCE_MAX = 6
+ENDS = ("uninstall", "delete")
+OTHERS = "and all that others may have put into it"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -56,8 +59,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _deletions(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
-    """Helm's deletions of Namespaces that the release lists."""
-    if rehearsal.steps[step].action != "uninstall":
+    """The engine's deletions of Namespaces that the release lists."""
+    if rehearsal.steps[step].action not in ENDS:
         for event, was in pruned(rehearsal, case, step):
             if was.ref.kind == "Namespace" and written_otherwise(case, step, was.ref) is None:
                 yield event, was
@@ -65,8 +68,8 @@ def _deletions(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Ev
     release = deployed_before(rehearsal, case, step)
     for event in rehearsal.of_step(step) if release else ():
         was_there = release.find(event.object) if release else None
-        helms = event.actor == "helm" and event.effect in GOING and event.object.kind == "Namespace"
-        if helms and was_there is not None and not hooks.is_hook(was_there.body):
+        own = event.actor in ENGINES and event.effect in GOING and event.object.kind == "Namespace"
+        if own and was_there is not None and not hooks.is_hook(was_there.body):
             yield event, was_there
 
 
@@ -79,7 +82,7 @@ def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool
 
 
 def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
-    ref, ended = namespace.ref, rehearsal.steps[step]
+    ref, ended, who = namespace.ref, rehearsal.steps[step], engine_in_words(rehearsal)
     what = f"with {len(lost)} object{'s' if len(lost) > 1 else ''} in it that should have stayed"
     return found(
         RULE,
@@ -88,12 +91,12 @@ def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Eve
         objects=[ref],
         damage="data-loss",
         certainty="will" if lost else "may",
-        message=f"helm {ended.action} deletes {ref}, {what if lost else 'and all that others may have put into it'}",
+        message=f"{act_in_words(rehearsal, step)} deletes {ref}, {what if lost else OTHERS}",
         details=(
-            "The new manifest no longer lists it: to Helm it was removed." if ended.action == "upgrade" else "",
+            f"The new manifest no longer lists it: to {who} it was removed." if ended.action not in ENDS else "",
             f"Gone with it: {named(event.object for event in lost)}." if lost else "",
             "helm.sh/resource-policy: keep on an object does not save it from the deletion of its namespace.",
-            "Helm reported success." if ended.outcome == "ok" else "",
+            f"{who} reported success." if ended.outcome == "ok" else "",
         ),
         places=[namespace.place("metadata", "name")],
         evidence=[deletion, *lost[:EVIDENCE_MAX]],

@@ -9,7 +9,8 @@ from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.resource import Body, Ref, dig, group_of
 from seatrial.timeline import Event, Rehearsal
 
-REPLACES = ("upgrade", "rollback")
+REPLACES = ("upgrade", "rollback", "sync")
+ENGINES = ("helm", "argocd")
 DEPLOYS = ("install", "upgrade")
 GOING = ("deleted", "deleting")
 MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
@@ -52,12 +53,12 @@ def newest(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
 
 
 def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
-    """Helm's deletions of what the deployed manifest lists and the new one does not, with what had been written."""
+    """The engine's deletions of what the deployed manifest lists and the new one does not, with what was written."""
     old, new = deployed_before(rehearsal, case, step), case.releases[step]
     if old is None or new is None or rehearsal.steps[step].action not in REPLACES:
         return
     for event in rehearsal.of_step(step):
-        if event.actor != "helm" or event.effect not in GOING:
+        if event.actor not in ENGINES or event.effect not in GOING:
             continue
         was = old.find(event.object)
         if was is not None and not hooks.is_hook(was.body) and as_hook(new, event.object) is None:

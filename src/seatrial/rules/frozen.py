@@ -12,8 +12,10 @@ from seatrial import hooks
 from seatrial.case import Case, Resource, deployed_before
 from seatrial.findings import Certainty, Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.aftermath import aftermath
-from seatrial.rules.deeds import live_before
+from seatrial.rules.aftermath import aftermath, named
+from seatrial.rules.blocked import never_run
+from seatrial.rules.deeds import ENGINES, live_before
+from seatrial.rules.syncs import ARGOCD, is_argocd
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
@@ -34,6 +36,11 @@ VERSION = re.compile(r"[0-9]+\.[0-9]+")
 NO_FORCE = (
     "--force of Helm 3 and --force-replace of Helm 4 do not help: they send the whole object instead of a patch, which "
     "is refused alike; neither deletes anything."
+)
+
+FORCE_OF_ARGOCD = (
+    "argocd.argoproj.io/sync-options: Force=true on the object lets Argo CD delete it and make it anew when a change "
+    "is refused, with all that this means for its pods or its data; Replace=true alone is refused alike."
 )
 
 MADE_UP = (
@@ -69,7 +76,7 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
     """Each object of these kinds (of all where none is named) once, where its change was first refused."""
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
-        if event.actor != "helm" or event.effect != "refused" or event.verb == "delete" or event.object in seen:
+        if event.actor not in ENGINES or event.effect != "refused" or event.verb == "delete" or event.object in seen:
             continue
         if kinds and event.object.kind not in kinds:
             continue
@@ -114,14 +121,26 @@ def refused(
         details=(
             f"Changed: {_told(changed)}." if changed else MADE_UP,
             f'The API server says: "{shortened(refusal.event.message)}"',
-            aftermath(rehearsal, case, refusal.step),
-            NO_FORCE,
+            *_what_else(rehearsal, case, refusal),
             way_out,
         ),
         places=[written.place(*path) for path in paths[:DIFFERENCES_MAX]] if written else [],
         evidence=[refusal.event],
         confirm=confirm,
     )
+
+
+def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[str]:
+    """What is left half-done, and what is often tried and does not help."""
+    if not is_argocd(rehearsal):
+        yield aftermath(rehearsal, case, refusal.step)
+        yield NO_FORCE
+        return
+    done = {e.object for e in rehearsal.of_step(refusal.step) if e.actor == ARGOCD and e.effect == "changed"}
+    yield f"Argo CD applies the rest of the wave all the same: {named(sorted(done))} changed." if done else ""
+    operations = rehearsal.steps[refusal.step].operations
+    yield " ".join(filter(None, map(never_run, operations)))
+    yield FORCE_OF_ARGOCD
 
 
 def shortened(message: str) -> str:
@@ -158,7 +177,8 @@ def _refusal(rehearsal: Rehearsal, case: Case, event: Event) -> Refusal:
 
 def _is_told_elsewhere(refusal: Refusal) -> bool:
     """Hooks that are in the way are hook-resource-already-exists; what is forced, force-replace-side-effects."""
-    hook = refusal.written is not None and hooks.is_hook(refusal.written.body)
+    helms = refusal.event.actor == "helm"
+    hook = helms and refusal.written is not None and hooks.is_hook(refusal.written.body)
     return hook or (refusal.event.verb == "update" and not differences(refusal))
 
 

@@ -39,7 +39,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig
 from seatrial.rules.deeds import newest
 from seatrial.rules.frozen import Refusal, differences, in_cluster, refusals, refused, version_labels
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
 KINDS = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
@@ -59,7 +59,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             rehearsal,
             case,
             refusal,
-            message=f"the selector of {refusal.ref} changed: helm {action} is refused",
+            message=f"the selector of {refusal.ref} changed: {act_in_words(rehearsal, refusal.step)} is refused",
             changed=changed,
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {action} again, which stops its pods; with "
             f"--cascade=orphan they go on{', and' if _selects_old_pods(refusal) else ', but'} the new one "

@@ -40,7 +40,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig
 from seatrial.rules.deeds import newest
 from seatrial.rules.frozen import VERSION, differences, in_cluster, refusals, refused, version_labels
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
 TEMPLATE = ("spec", "template")
@@ -50,14 +50,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
     for refusal in refusals(rehearsal, case, ("Job",)):
         told.add(refusal.ref)
-        ended = rehearsal.steps[refusal.step]
+        ended, act = rehearsal.steps[refusal.step], act_in_words(rehearsal, refusal.step)
         yield refused(
             RULE,
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} is still there from the revision before and may not change: helm {ended.action} is "
-            "refused",
+            message=f"{refusal.ref} is still there from the revision before and may not change: {act} is refused",
             changed=differences(refusal, ("spec",)),
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {ended.action} again.",
             confirm=in_cluster(refusal.ref, ".spec.template.spec.containers[*].image"),

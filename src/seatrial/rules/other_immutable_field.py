@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule
 from seatrial.rules.frozen import differences, dotted, in_cluster, refusals, refused
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
 TOLD_ELSEWHERE = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "PersistentVolumeClaim")
@@ -54,7 +54,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} changed in {what}: helm {action} is refused",
+            message=f"{refusal.ref} changed in {what}: {act_in_words(rehearsal, refusal.step)} is refused",
             changed=changed,
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {action} again, or another name for it.",
             confirm=in_cluster(refusal.ref, f".{dotted(changed[0].path)}" if changed else ""),

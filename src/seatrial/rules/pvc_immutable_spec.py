@@ -30,7 +30,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule
 from seatrial.kinds.quantities import amount
 from seatrial.rules.frozen import Difference, differences, in_cluster, refusals, refused
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
 SIZE = ("spec", "resources", "requests", "storage")
@@ -39,7 +39,7 @@ SIZE = ("spec", "resources", "requests", "storage")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for refusal in refusals(rehearsal, case, ("PersistentVolumeClaim",)):
         changed = differences(refusal, ("spec",))
-        ended = rehearsal.steps[refusal.step]
+        act = act_in_words(rehearsal, refusal.step)
         grows = _only_grows(changed)
         yield refused(
             RULE,
@@ -47,9 +47,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             case,
             refusal,
             certainty="may" if grows else "will",
-            message=f"{refusal.ref} asks for more, which not every cluster grants: helm {ended.action} is refused"
+            message=f"{refusal.ref} asks for more, which not every cluster grants: {act} is refused"
             if grows
-            else f"{refusal.ref} changed in what may not change: helm {ended.action} is refused",
+            else f"{refusal.ref} changed in what may not change: {act} is refused",
             changed=changed,
             way_out="It goes through where the claim is bound and its StorageClass has allowVolumeExpansion."
             if grows

@@ -39,8 +39,8 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.resource import Body, Ref, dig, labels_of, listed
-from seatrial.rules.again import ENGINES, same_again
-from seatrial.rules.deeds import live_after, live_before, restarted
+from seatrial.rules.again import same_again
+from seatrial.rules.deeds import ENGINES, live_after, live_before, restarted
 from seatrial.rules.secretdata import PEM, decoded, secret_data
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.words import confirm_twice, engine_in_words

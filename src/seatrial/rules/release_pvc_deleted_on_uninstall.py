@@ -40,18 +40,26 @@ from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.deeds import GOING
+from seatrial.rules.deeds import ENGINES, GOING
+from seatrial.rules.syncs import is_argocd
 from seatrial.rules.volumes import CLAIM, gone, volume_of
-from seatrial.rules.words import users_sentence
+from seatrial.rules.words import act_in_words, users_sentence
 from seatrial.timeline import Event, Rehearsal
+
+KEPT_BY_HELM = (
+    "Helm reads helm.sh/resource-policy from the manifest that it has stored; to annotate the live claim does not help."
+)
+KEPT_BY_ARGOCD = (
+    "argocd.argoproj.io/sync-options: Delete=false on the claim keeps it, and so does helm.sh/resource-policy: keep."
+)
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
-        release = deployed_before(rehearsal, case, step) if ended.action == "uninstall" else None
+        release = deployed_before(rehearsal, case, step) if ended.action in ("uninstall", "delete") else None
         for event in rehearsal.of_step(step) if release else ():
             claim = release.find(event.object) if release and event.object.kind == CLAIM else None
-            if claim is None or hooks.is_hook(claim.body) or event.actor != "helm" or event.effect not in GOING:
+            if claim is None or hooks.is_hook(claim.body) or event.actor not in ENGINES or event.effect not in GOING:
                 continue
             if volume := volume_of(rehearsal, step, claim.ref):
                 yield _finding(rehearsal, release, step, claim, event, volume)
@@ -61,14 +69,14 @@ def _finding(
     rehearsal: Rehearsal, release: Release | None, step: int, claim: Resource, deletion: Event, volume: Ref
 ) -> Finding:
     assert release is not None
-    ref, lost = claim.ref, gone(rehearsal, step, [volume])
+    ref, ended, lost = claim.ref, rehearsal.steps[step], gone(rehearsal, step, [volume])
     return found(
         RULE,
         rehearsal,
         step,
         objects=[ref],
         damage="data-loss" if lost else "nuisance",
-        message=f"helm uninstall deletes {ref}"
+        message=f"{act_in_words(rehearsal, step)} deletes {ref}"
         + (" and the data on it" if lost else ", and leaves its data to nobody"),
         details=(
             users_sentence(release, ref),
@@ -76,12 +84,13 @@ def _finding(
             if lost
             else f"{volume} is Released: only an administrator can get at its data.",
             "Only claims that a StatefulSet makes from volumeClaimTemplates survive: the manifest does not list them. "
-            "Helm reads helm.sh/resource-policy from the manifest that it has stored; to annotate the live claim does "
-            "not help.",
+            + (KEPT_BY_ARGOCD if is_argocd(rehearsal) else KEPT_BY_HELM),
         ),
         places=[claim.place("metadata", "name")],
         evidence=[deletion, *lost],
-        confirm=f"helm get manifest {rehearsal.steps[step].release} -n {rehearsal.steps[step].namespace}  "
+        confirm=f"argocd app resources {ended.release}  # lists the claim"
+        if is_argocd(rehearsal)
+        else f"helm get manifest {ended.release} -n {ended.namespace}  "
         "# lists the claim, without helm.sh/resource-policy: keep",
     )
 

@@ -39,10 +39,10 @@ from msgspec import Struct
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.resource import Ref, dig
-from seatrial.rules.again import written_otherwise
+from seatrial.rules.again import same_input, written_otherwise
 from seatrial.rules.deeds import live_after, live_before, pruned
 from seatrial.rules.volumes import CLAIM, claims_of, gone, volume_of
-from seatrial.rules.words import in_kubectl, users_sentence
+from seatrial.rules.words import engine_in_words, in_kubectl, users_sentence
 from seatrial.timeline import Event, Rehearsal
 
 
@@ -60,12 +60,18 @@ class Loss(Struct, frozen=True):
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
-        for deletion, was in pruned(rehearsal, case, step) if ended.action == "upgrade" else ():
+        forward = ended.action == "upgrade" or (ended.action == "sync" and not _goes_back(case, step))
+        for deletion, was in pruned(rehearsal, case, step) if forward else ():
             if written_otherwise(case, step, was.ref) is not None:
                 continue  # self-pruning-template-guard says why.
             loss = _loss(rehearsal, case, step, deletion, was)
             if loss is not None and (loss.lost or loss.stranded):
                 yield _finding(rehearsal, case, step, loss)
+
+
+def _goes_back(case: Case, step: int) -> bool:
+    """Whether a step deploys what an earlier one has deployed: what that drops came with the one between."""
+    return any(same_input(earlier, case.releases[step]) for earlier in case.releases[:step])
 
 
 def _loss(rehearsal: Rehearsal, case: Case, step: int, deletion: Event, was: Resource) -> Loss | None:
@@ -105,19 +111,19 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, loss: Loss) -> Finding
         step,
         objects=[ref],
         damage=_damage(loss),
-        message=f"the upgrade deletes {ref}: {there}",
+        message=f"the {rehearsal.steps[step].action} deletes {ref}: {there}",
         details=(
             _fate(loss),
             users_sentence(old, ref),
             _rolled_back(rehearsal, step, ref),
-            "Helm reported success." if rehearsal.steps[step].outcome == "ok" else "",
+            f"{engine_in_words(rehearsal)} reported success." if rehearsal.steps[step].outcome == "ok" else "",
         ),
         places=[
             *([loss.successor.place("metadata", "name")] if loss.successor else []),
             loss.was.place("metadata", "name"),
         ],
         evidence=[loss.deletion, *loss.lost],
-        confirm=f"kubectl get {in_kubectl(ref)}  # before and after the upgrade",
+        confirm=f"kubectl get {in_kubectl(ref)}  # before and after the {rehearsal.steps[step].action}",
     )
 
 

@@ -37,7 +37,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig, listed
 from seatrial.rules.deeds import newest
 from seatrial.rules.frozen import Path, differences, in_cluster, refusals, refused, version_labels
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
 # From ValidateStatefulSetUpdate in pkg/apis/apps/validation of Kubernetes 1.34.
@@ -66,7 +66,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} changed in what may not change: helm {ended.action} is refused",
+            message=f"{refusal.ref} changed in what may not change: {act_in_words(rehearsal, refusal.step)} is refused",
             changed=changed,
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} --cascade=orphan and {ended.action} again: "
             "pods and claims stay, and the new one takes them over.",

@@ -15,6 +15,7 @@ from seatrial.timeline import Rehearsal, StepResult
 
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
 NAMES_MAX = 5
+ARGOCD_ACTS = {"sync": "the sync", "delete": "deleting the Application"}
 ENGINES = {"helm": "Helm", "argocd": "Argo CD"}
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
@@ -62,6 +63,12 @@ def engine_in_words(rehearsal: Rehearsal) -> str:
     """The engine as people call it: `Argo CD`."""
     name = rehearsal.engine.partition("@")[0]
     return ENGINES.get(name, name)
+
+
+def act_in_words(rehearsal: Rehearsal, step: int) -> str:
+    """What the engine is at: `helm upgrade`, `the sync`."""
+    action = rehearsal.steps[step].action
+    return ARGOCD_ACTS[action] if rehearsal.engine.startswith("argocd@") else f"helm {action}"
 
 
 def in_kubectl(ref: Ref) -> str:
