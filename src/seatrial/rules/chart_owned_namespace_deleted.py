@@ -53,7 +53,8 @@ OTHERS = "and all that others may have put into it"
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step in range(len(rehearsal.steps)):
         for deletion, namespace in _deletions(rehearsal, case, step):
-            old, new = deployed_before(rehearsal, case, step), case.releases[step]
+            old = deployed_before(rehearsal, case, step)
+            new = case.releases[step] if rehearsal.steps[step].action not in ENDS else None
             lost = [event for event in cascade(rehearsal, deletion) if _should_stay(event, old, new)]
             yield _finding(rehearsal, step, namespace, deletion, lost)
 

@@ -6,8 +6,8 @@ looks at the Job when something reminds it to; by then it is gone, and the opera
 of hook`, for ever. The migration itself was done. Since 3.0 Argo CD puts a finalizer on hooks, which keeps them until
 it has seen how they ended; for these versions there is no hazard.
 
-It **may** go well: whether the Job is looked at in the moment between its end and its deletion is a race. A time to live
-of some seconds is the same race, seldom lost.
+It **may** go well: whether the Job is looked at in the moment between its end and its deletion is a race. A time to
+live of some seconds is the same race, seldom lost.
 
 ## Example
 ```yaml
