@@ -12,10 +12,11 @@ from msgspec import Struct
 
 from seatrial import argocdhooks, hooks
 from seatrial.case import Case, Resource
-from seatrial.graph import needs_of, products_of
+from seatrial.graph import needs_of
 from seatrial.kinds import Need
 from seatrial.resource import Place, Ref, annotations_of
 from seatrial.rules.deeds import ENGINES, GOING, live_after
+from seatrial.rules.provenance import chain
 from seatrial.rules.syncs import in_words, operations, pending
 from seatrial.timeline import Event, Operation, Rehearsal, SyncTask
 
@@ -30,7 +31,8 @@ class Brought(Struct, frozen=True):
     user: Resource
     need: Need
     task: SyncTask
-    """Of the object itself, or of what it is made out of."""
+    """Of the object itself, of what it is made out of, or of what that lacks in turn."""
+    direct: bool = True
 
     @property
     def is_made(self) -> bool:
@@ -94,6 +96,8 @@ def order_of(resource: Resource) -> Place:
 
 def comes_in(one: Brought) -> str:
     """`which comes in Sync wave 0`"""
+    if not one.direct:
+        return f"which is made only when {one.task.object} of {in_words(one.task)} is there"
     if one.is_made:
         return f"which is made out of {one.task.object} of {in_words(one.task)}"
     return f"which comes in {in_words(one.task)}"
@@ -153,11 +157,8 @@ def _brought(rehearsal: Rehearsal, case: Case, step: int, operation: Operation, 
         if need.optional or not gone or need.object in seen or live_after(rehearsal, step, need.object) is not None:
             continue
         seen.add(need.object)
-        later = next((t for t in pending(operation) if _leads_to(case, step, t.object, need.object)), None)
+        links = chain(rehearsal, case, step, need.object)
+        sources = {ref for link in links for ref in (link.missing, link.producer)}
+        later = next((task for task in pending(operation) if task.object in sources), None)
         if user is not None and later is not None:
-            yield Brought(user, need, later)
-
-
-def _leads_to(case: Case, step: int, maker: Ref, ref: Ref) -> bool:
-    resource = case.written(step, maker)
-    return maker == ref or (resource is not None and ref in products_of(resource))
+            yield Brought(user, need, later, direct=len(links) == 1)

@@ -40,6 +40,7 @@ from collections.abc import Iterator
 
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
+from seatrial.rules import provenance
 from seatrial.rules.blocked import (
     Blocked,
     blocked,
@@ -63,6 +64,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     first, task = one.brought[0], one.waited[0]
     brings = case.written(one.step, first.task.object)
+    links = provenance.chain(rehearsal, case, one.step, first.need.object)
     others = ", ".join(f"{other.need.object}, {comes_in(other)}" for other in one.brought[1:])
     return found(
         RULE,
@@ -74,6 +76,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         f"{comes_in(first)}",
         details=(
             says(rehearsal, one.step, first.need.object),
+            f"It lacks {provenance.in_words(links)}." if not first.direct else "",
             f"It also lacks {others}." if others else "",
             says_of_it(one),
             never_run(one.operation),

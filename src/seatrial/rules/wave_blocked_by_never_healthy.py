@@ -36,6 +36,9 @@ from collections.abc import Iterator
 
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
+from seatrial.graph import needs_of
+from seatrial.resource import Ref
+from seatrial.rules import provenance
 from seatrial.rules.blocked import NO_TIMEOUT, Blocked, blocked, ends_in_words, evidence_of, never_run, order_of
 from seatrial.rules.syncs import in_words, look_at_operation
 from seatrial.rules.turns import apps_out_of_turn
@@ -54,7 +57,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
-    operation, lacking = one.operation, rehearsal.steps[one.step].lacking
+    operation = one.operation
     resources = [case.written(one.step, task.object) for task in one.waited]
     return found(
         RULE,
@@ -64,7 +67,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         damage="failed-deploy",
         message=f"{ends_in_words(one)}: {in_words(one.waited[0])} {_stays(one)}",
         details=(
-            f"It lacks {', '.join(map(str, lacking[:NAMES_MAX]))}, which nobody brings." if lacking else "",
+            *(f"It lacks {provenance.in_words(links)}." for links in _origins(rehearsal, case, one)),
             f'Argo CD says: "{operation.message}"' if operation.phase == "Failed" else NO_TIMEOUT,
             never_run(operation),
         ),
@@ -72,6 +75,21 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         evidence=evidence_of(rehearsal, one),
         confirm=look_at_operation(operation),
     )
+
+
+def _origins(rehearsal: Rehearsal, case: Case, one: Blocked) -> Iterator[list[provenance.Link]]:
+    """What it lacks, and where that would come from; what is missing on the way is told with it."""
+    told: set[Ref] = set()
+    for ref in rehearsal.steps[one.step].lacking:
+        links = provenance.chain(rehearsal, case, one.step, ref)
+        if ref not in told and _is_needed(case, one, ref):
+            told.update(link.missing for link in links)
+            yield links
+
+
+def _is_needed(case: Case, one: Blocked, ref: Ref) -> bool:
+    users = (case.written(one.step, task.object) for task in one.waited)
+    return any(need.object == ref for user in users if user for need in needs_of(user))
 
 
 def _stays(one: Blocked) -> str:
