@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Stuck
-from seatrial.engines.script import Answer, Command, Line, Pause, Say, Survey, Wait
+from seatrial.engines.script import Answer, Command, Helm, Line, Pause, Say, Survey, Wait
 from seatrial.resource import Ref, group_of, version_of
 
 REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
@@ -27,9 +29,11 @@ UNAVAILABLE = "the server is currently unable to handle the request"
 class InProcess:
     """The embedded cluster as `engines.script.Client`."""
 
-    def __init__(self, cluster: Cluster, actor: str) -> None:
+    def __init__(self, cluster: Cluster, actor: str, helm: Callable[[Helm], Answer] | None = None) -> None:
+        """`helm` plays for engines that have a Helm in them."""
         self._cluster = cluster
         self._actor = actor
+        self._helm = helm
 
     def do(self, line: Line) -> Answer:
         match line:
@@ -44,6 +48,9 @@ class InProcess:
                 return Answer(200 if self._cluster.schedule == "eager" else 204)
             case Wait(refs):
                 return self._wait(refs)
+            case Helm():
+                assert self._helm is not None
+                return self._helm(line)
             case Say(ref, words, effect):
                 verb = "wait" if effect == "waiting" else "say"
                 self._cluster.recorder.note(self._actor, verb, ref, effect, words)

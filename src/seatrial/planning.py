@@ -15,7 +15,7 @@ from seatrial.assumed import api_versions, assumed_objects, described_in, storag
 from seatrial.case import Case, Release, Resource
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
-from seatrial.engines import argocd, helmprocess, pulumi
+from seatrial.engines import argocd, flux, helmprocess, pulumi
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.fleets import namespaces_made
 from seatrial.history import History, left_behind
@@ -32,7 +32,7 @@ from seatrial.sources.manifests import read_manifests
 from seatrial.sources.pulumi.charts import charts_given
 from seatrial.sources.stored import asked, read_history
 from seatrial.sources.values import ValueFlags
-from seatrial.staging import RENDERED, Opened, Setting, staged
+from seatrial.staging import RENDERED, USUAL_ENGINE, Opened, Setting, staged, usual_engine
 from seatrial.trial import Assumptions, Step, Trial, default_steps, steps_after
 
 KUBE_VERSION = "1.34"
@@ -42,8 +42,7 @@ WAITING_STEPS = 2
 CONSUMERS_MAX = 30
 RENDERINGS_MAX = 3
 """A kind that is taken for granted may let a template write what it asks for, and that may need another."""
-PLAYABLE = ("helm", "kubectl", "argocd", "pulumi")
-USUAL_ENGINE = {"chart": "helm", "manifests": "kubectl", "program": "pulumi"}
+PLAYABLE = ("helm", "kubectl", "argocd", "flux", "pulumi")
 
 Acts = tuple[Release, Release]
 """A chart as it is installed, and as an upgrade renders it."""
@@ -116,7 +115,7 @@ def newest_releases(options: CheckOptions) -> list[Release]:
 
 def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
     """The default trial of a chart or of manifests."""
-    for engine in options.engines or (USUAL_ENGINE[kind],):
+    for engine in options.engines or (usual_engine(path, kind),):
         name = engine.partition("@")[0]
         if (name == pulumi.NAME) != (kind == "program"):
             raise CannotContinue(f"{path} is played with {USUAL_ENGINE[kind]}, not with {name}")
@@ -238,7 +237,9 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
             setting = _setting(variant, case, opened, options, history)
             if name == argocd.NAME:
                 setting = _with_argocd(setting, engine.partition("@")[2], variant, options)
-            yield _planned(variant, name, setting, options)
+            elif name == flux.NAME:
+                setting = replace(setting, repos=repos_of(options.repos))
+            yield _planned(variant, name, replace(setting, engine=name), options)
 
 
 def _cases(trial: Trial, opened: Opened, options: CheckOptions, *, own: bool) -> Iterator[tuple[str, Trial]]:

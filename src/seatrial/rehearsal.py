@@ -15,9 +15,9 @@ from seatrial.cluster import controllers, stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import Request
-from seatrial.engines import Ended, Stalled, Stuck, argocd, helm, helm3, helmprocess, kubectl, pulumi
+from seatrial.engines import Ended, Stalled, Stuck, argocd, flux, helm, helm3, helmprocess, kubectl, pulumi
 from seatrial.engines.argocd import versions
-from seatrial.engines.script import Script, play
+from seatrial.engines.script import Answer, Helm, Script, play
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import Binary
 from seatrial.inprocess import REQUESTS, InProcess
@@ -30,8 +30,10 @@ SOMEONE = "someone"
 FIRST_SYNC_SECONDS = 1_750_000_000
 SYNC_SECONDS = 3_600
 """When syncs are taken to begin, and how far apart; hooks that have no name of their own are named by it."""
-LEAVES = {argocd.NAME: "delete", pulumi.NAME: "destroy", helm.NAME: "uninstall"}
+LEAVES = {argocd.NAME: "delete", flux.NAME: "delete", pulumi.NAME: "destroy", helm.NAME: "uninstall"}
 """The act by which a release goes."""
+MODELLED = {flux.NAME: flux.VERSION, kubectl.NAME: kubectl.VERSION, pulumi.NAME: pulumi.VERSION}
+"""The versions of engines that are scripts."""
 RELEASE_RECORD = "helm.sh/release.v1"
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
@@ -70,6 +72,8 @@ class Played(Struct, frozen=True):
     """What was taken for granted about this step."""
     program: Program | None = None
     """What Pulumi brings up."""
+    flux: flux.Fleet | None = None
+    """What Flux keeps in the cluster."""
 
 
 class Memory:
@@ -77,6 +81,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.argocd = argocd.Memory()
+        self.flux = flux.Memory()
         self.stacks: dict[str, pulumi.Checkpoint] = {}
 
 
@@ -134,7 +139,7 @@ def _versioned(plan: Plan, engine: str) -> str:
     if plan.argocd is not None:
         return f"{engine}@{versions.shown(plan.argocd.version)}"
     if engine != helm.NAME:
-        return f"{engine}@{pulumi.VERSION if engine == pulumi.NAME else kubectl.VERSION}"
+        return f"{engine}@{MODELLED[engine]}"
     if plan.by_rules_of_helm_3:
         return f"{engine}@{helm3.VERSION}"
     return f"{engine}@{plan.helm.version if plan.helm else helm.VERSION}"
@@ -195,6 +200,7 @@ def _play(stage: _Stage, index: int, played: Played) -> StepResult:
         waits_for=ended.stuck.waits_for if ended.stuck else (),
         lacking=ended.stuck.lacking if ended.stuck else (),
         operations=ended.operations,
+        reconciled=ended.reconciled,
         again=again,
     )
 
@@ -235,6 +241,9 @@ def _act(stage: _Stage, index: int, played: Played) -> Ended:
     if played.program is not None:
         stack = stage.memory.stacks.setdefault(played.release_name, pulumi.Checkpoint())
         return play(_of_pulumi(step.action, played.program, stack), InProcess(cluster, stage.engine))
+    if played.flux is not None:
+        script = (flux.delete_fleet if step.action == "delete" else flux.sync_fleet)(played.flux, stage.memory.flux)
+        return play(script, InProcess(cluster, stage.engine, lambda asked: _helm_inside(cluster, asked)))
     if stage.engine != helm.NAME or step.action not in hooks.EVENTS_OF:
         script = (kubectl.apply if step.action == "apply" else kubectl.delete)(played.objects, played.namespace)
         return play(script, InProcess(cluster, kubectl.NAME if stage.engine == kubectl.NAME else SOMEONE))
@@ -256,6 +265,13 @@ def _real_helm(cluster: Cluster, binary: Binary | None, played: Played) -> Ended
     with Server(cluster, actor=helm.NAME, calls_itself=helmsdk.CALLS_ITSELF) as server:
         api = _Embedded(cluster, server)
         return helm.act(step, api, release=name, namespace=namespace, chart=played.chart, values=played.values)
+
+
+def _helm_inside(cluster: Cluster, asked: Helm) -> Answer:
+    """An act of the Helm that another engine has in it."""
+    step = Step(asked.action, flags=asked.flags)
+    ended = _real_helm(cluster, None, Played(step, asked.release, asked.namespace, asked.chart, asked.values))
+    return Answer(200 if ended.outcome == "ok" else 500, message=ended.error, stuck=ended.stuck)
 
 
 def _of_argocd(step: Step, fleet: argocd.Fleet, settings: argocd.Settings, memory: argocd.Memory, index: int) -> Script:
@@ -367,7 +383,7 @@ def _is_written(ref: Ref, body: Body) -> bool:
 def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Iterable[Ref]:
     """What the release says it has and what is not there; nothing is expected of an act that did not succeed."""
     action, release = plan.steps[index].step.action, plan.case.releases[index]
-    if ended.outcome != "ok" or release is None:
+    if ended.outcome != "ok" or release is None or plan.steps[index].flux is not None:
         return ()
     if plan.argocd is not None:
         tasks = (task for operation in ended.operations for task in operation.tasks if not task.hook)
@@ -377,12 +393,14 @@ def _missing(plan: Plan, index: int, ended: Ended, after: dict[Ref, str]) -> Ite
 
 def _orphans(cluster: Cluster, plan: Plan, played: Played, after: dict[Ref, str]) -> Iterable[Ref]:
     """What the engine made for a release and leaves behind when it goes."""
-    engine = argocd.NAME if played.fleet else pulumi.NAME if played.program else helm.NAME
+    by_kind = ((played.fleet, argocd.NAME), (played.program, pulumi.NAME), (played.flux, flux.NAME))
+    engine = next((name for what, name in by_kind if what), helm.NAME)
     if played.step.action != LEAVES[engine]:
         return ()
     release = played.release_name, played.namespace
     own = {i for i, other in enumerate(plan.steps) if (other.release_name, other.namespace) == release}
-    by_engine = (event for event in cluster.timeline() if event.effect == "created" and event.actor == engine)
+    actors = (engine, helm.NAME) if engine == flux.NAME else (engine,)
+    by_engine = (event for event in cluster.timeline() if event.effect == "created" and event.actor in actors)
     made = {event.object for event in by_engine if event.step < 0 or event.step in own}
     return (ref for ref in after if ref in made)
 

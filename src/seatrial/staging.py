@@ -13,10 +13,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial import fluxes
 from seatrial.applications import as_argocd_renders
 from seatrial.case import Release
 from seatrial.cluster.discovery import Discovery
-from seatrial.engines import argocd
+from seatrial.engines import argocd, flux
 from seatrial.errors import CannotContinue
 from seatrial.fleets import gather
 from seatrial.history import History
@@ -27,6 +28,7 @@ from seatrial.resource import Body
 from seatrial.sources import git, kind_of
 from seatrial.sources.argocd import Repos
 from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own_values
+from seatrial.sources.files import STDIN
 from seatrial.sources.gates import asks_anything
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.pulumi import read_program
@@ -36,6 +38,9 @@ from seatrial.trial import Step
 
 RENDERED = ("install", "upgrade")
 PROGRAMMED = ("up", "destroy")
+USUAL_ENGINE = {"chart": "helm", "manifests": "kubectl", "program": "pulumi"}
+SYNCING = (argocd.NAME, flux.NAME)
+"""Engines that delete what they sync."""
 
 
 class Opened:
@@ -116,7 +121,8 @@ class Setting(Struct, frozen=True):
     """How Argo CD is set up, where it is the engine."""
     repos: Repos = Repos()
     charts: dict[str, str] = {}
-    """Where the charts are that Pulumi programs fetch, by name."""
+    """Where the charts are that Pulumi programs and HelmReleases fetch, by name."""
+    engine: str = ""
 
 
 def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Release | None]]:
@@ -127,14 +133,21 @@ def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Re
             past = Past(None)
         if step.action in RENDERED:
             yield _rendered(step, setting, past)
-        elif setting.argocd is not None and (step.action == "sync" or _is_application(step, setting)):
-            yield _synced(step, setting, turn)
+        elif step.action == "sync" or (setting.engine in SYNCING and _is_application(step, setting)):
+            yield _synced(step, setting, turn) if setting.argocd is not None else _fluxed(step, setting)
         elif step.action in PROGRAMMED:
             yield _programmed(step, setting)
         elif step.action in ("apply", "delete"):
             yield _others(step, setting)
         else:
             yield _without_chart(step, setting, past)
+
+
+def usual_engine(path: str, kind: str) -> str:
+    """Who plays an input where nobody says: manifests that Flux acts on are Flux's."""
+    if kind == "manifests" and path != STDIN and fluxes.is_fluxs(read_manifests(path).resources):
+        return flux.NAME
+    return USUAL_ENGINE[kind]
 
 
 def _flat(steps: Iterable[Step]) -> Iterator[Step]:
@@ -211,6 +224,23 @@ def _synced(step: Step, setting: Setting, turn: int) -> tuple[Played, Release]:
     )
     played = Played(step, name, namespace, fleet=gathered.fleet, notes=gathered.notes)
     return played, gathered.release
+
+
+def _fluxed(step: Step, setting: Setting) -> tuple[Played, Release]:
+    """Manifests as what Flux begins with, or as one Kustomization; a chart as that of one HelmRelease."""
+    opened, namespace = setting.opened, step.namespace or setting.namespace
+    path = opened.path(step.source)
+    options: Body = {"kube_version": f"v{setting.kube_version}.0", "api_versions": setting.api_versions}
+    if git.is_ref(path) or kind_of(path) == "chart":
+        chart, values = opened.chart(step.source), _given(step, setting)
+        name = step.release or setting.release or chart.name
+        rendered = opened.render(chart, values, release=name, namespace=namespace, **options)
+        gathered = fluxes.gather_chart(chart, values, rendered)
+    else:
+        name = step.release or setting.release or PurePath(path).stem or "app"
+        release = read_manifests(path, namespace=namespace, release=name)
+        gathered = fluxes.gather(release, setting.repos, setting.charts, **options)
+    return Played(step, name, namespace, flux=gathered.fleet, notes=gathered.notes), gathered.release
 
 
 def _programmed(step: Step, setting: Setting) -> tuple[Played, Release | None]:

@@ -87,6 +87,20 @@ class Operation(Struct, frozen=True):
         return tuple(dict.fromkeys(places))
 
 
+class Reconciled(Struct, frozen=True):
+    """What became of one Kustomization or HelmRelease of Flux in a step, as its conditions would say it."""
+
+    object: Ref
+    message: str = ""
+    """Flux's words of why it is not Ready; empty where it is."""
+    attempts: int = 0
+    """None where it never came to its turn."""
+    objects: tuple[Ref, ...] = ()
+    """What it brings."""
+    heals: bool = False
+    """Whether it failed for good, and would end well if it were only tried again."""
+
+
 class StepResult(Struct, frozen=True):
     """How one step of a trial ended, and what it did to the objects that people wrote."""
 
@@ -113,6 +127,8 @@ class StepResult(Struct, frozen=True):
     """For a hang: what those objects, and what they own, looked for and did not find."""
     operations: tuple[Operation, ...] = ()
     """Of Argo CD: one for each Application that was synced, in the order in which they ended."""
+    reconciled: tuple[Reconciled, ...] = ()
+    """Of Flux: one for each Kustomization and each HelmRelease."""
     again: Outcome | None = None
     """How it ended when it was tried again as it is, which only a race lets end otherwise."""
 

@@ -113,7 +113,7 @@ def default_steps(source: str, old: str, *, engine: str) -> tuple[Step, ...]:
     leave = Step(last, "" if engine == "helm" else source)
     if not old:
         # Who applies manifests seldom deletes by them; the others have hooks, orphans and kept objects there.
-        leaves = engine in ("helm", "argocd", "pulumi")
+        leaves = engine in ("helm", "argocd", "flux", "pulumi")
         return (Step(first, source), Step(again, source), *((leave,) if leaves else ()))
     back = Step("rollback", revision=1) if engine == "helm" else Step(again, old)
     return (Step(first, old), Step(again, source), Step(again, source), back, leave, Step(first, source))

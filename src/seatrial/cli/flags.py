@@ -44,7 +44,7 @@ class Release:
     """The previous revision: a chart, git:REF[:FOLDER], or a deployed release (its Secrets, helm get all, rendered
     YAML; FILE@REVISION). Install OLD, upgrade to the input and again, roll back, uninstall, install."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
-    """Who deploys: helm, kubectl, argocd, pulumi; may be repeated. Without it, what the input implies."""
+    """Who deploys: helm, kubectl, argocd, flux, pulumi; may be repeated. Without it, what the input implies."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
     """A helm (3 or later) to rehearse with, in the place of the Helm 4 that is built in."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""
@@ -63,9 +63,9 @@ class Release:
     """Values to flip: every way from one to another that changes which objects there are; may be repeated."""
 
     repo: Annotated[Texts, flag("--repo", group=REHEARSAL, value="URL=PATH")] = ()
-    """Folder that stands for a repository of Argo CD Applications; may be repeated."""
+    """Folder that stands for a repository of Argo CD or Flux; may be repeated."""
     chart: Annotated[Texts, flag("--chart", group=REHEARSAL, value="NAME=PATH")] = ()
-    """Where a chart is on disk that a Pulumi program fetches; may be repeated."""
+    """Where a chart is on disk that Flux or a Pulumi program fetches; may be repeated."""
     consumers: Annotated[str, flag("--consumers", group=REHEARSAL, value="DIR")] = ""
     """Check the charts in DIR that depend on the input, a library chart: from --from OLD to what it is now."""
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from seatrial.resource import Body, Ref
-from seatrial.timeline import Operation, Outcome
+from seatrial.timeline import Operation, Outcome, Reconciled
 
 
 class Api(Protocol):
@@ -58,3 +58,4 @@ class Ended(Struct, frozen=True):
     stuck: Stuck | None = None
     operations: tuple[Operation, ...] = ()
     """What an engine that keeps state of its own says of each thing it was at."""
+    reconciled: tuple[Reconciled, ...] = ()

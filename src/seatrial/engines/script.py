@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Literal, Protocol, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -55,6 +55,17 @@ class Say(Struct, frozen=True):
     effect: Effect = "said"
 
 
+class Helm(Struct, frozen=True):
+    """Have the real Helm do one act; `message` of the answer is its error, `stuck` where it would wait for ever."""
+
+    action: str
+    release: str
+    namespace: str
+    chart: Callable[[], Any] | None = None
+    values: Body = {}
+    flags: tuple[str, ...] = ()
+
+
 class Answer(Struct, frozen=True):
     """What came back; `message` is the API server's refusal, empty where it was done."""
 
@@ -67,7 +78,7 @@ class Answer(Struct, frozen=True):
 
 
 T = TypeVar("T")
-Line = Command | Survey | Pause | Wait | Say
+Line = Command | Survey | Pause | Wait | Say | Helm
 Part = Generator[Line, Answer, T]
 """A piece of a script, and what it finds out."""
 Script = Part[Ended]

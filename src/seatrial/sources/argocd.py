@@ -134,8 +134,11 @@ def _path_in(root: Path, source: Body) -> Path:
 
 
 def _chart_in(root: Path, source: Body) -> Path:
+    return chart_in(root, str(source["chart"]), str(source.get("targetRevision") or ""))
+
+
+def chart_in(root: Path, chart: str, version: str) -> Path:
     """A chart of a Helm repository: a folder or an archive of its name."""
-    chart, version = str(source["chart"]), str(source.get("targetRevision") or "")
     for path in (root / chart, root / f"{chart}-{version}.tgz", root / f"{chart}-{version.removeprefix('v')}.tgz"):
         if path.exists():
             return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from seatrial.case import Release
@@ -23,10 +24,10 @@ def is_kustomization(folder: Path) -> bool:
     return any((folder / name).is_file() for name in FILES)
 
 
-def build(folder: Path, name: str, namespace: str) -> Release:
-    """What a kustomization gives. Remote bases are not fetched: whoever builds it is offline."""
+def build(folder: Path, name: str, namespace: str, change: Callable[[str], str] = str) -> Release:
+    """What a kustomization gives, `change`d as text. Remote bases are not fetched: whoever builds it is offline."""
     file = next(shown(str(folder / name)) for name in FILES if (folder / name).is_file())
-    text = Text(file, _output(folder))
+    text = Text(file, change(_output(folder)))
     try:
         found = [
             one

@@ -1,0 +1,104 @@
+"""One stage of a Kustomization: the server tries every object first, and then gets those that would change.
+
+Upstream: `ApplyAll` in `ssa/manager_apply.go` and `ssa/errors` of fluxcd/pkg; `apply` in
+internal/controller/kustomization_controller.go of kustomize-controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from seatrial.engines.flux.objects import Kustomization, Target
+from seatrial.engines.script import Answer, Command, Part, Verb, Wait
+from seatrial.resource import Body, annotations_of, labels_of, metadata
+
+MANAGER = "kustomize-controller"
+PREFIX = "kustomize.toolkit.fluxcd.io"
+REASONS = {400: "BadRequest", 403: "Forbidden", 409: "Conflict", 422: "Invalid", 500: "InternalError"}
+IMMUTABLE = ("is immutable", "immutable field")
+OWNED_BY_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+
+
+def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[str]:
+    """Apply the objects of a stage; the words in which it failed, or none. One that fails its trial stops all."""
+    changed = []
+    for target in stage:
+        sent = marked(target.body, kustomization)
+        live = yield about(target, "get")
+        if _is_left_alone(target.body, live):
+            continue
+        tried = yield about(target, "apply", sent, dry_run=True)
+        if _is_immutable(tried) and (kustomization.force or is_set(target.body, "force", "enabled")):
+            tried = yield from _made_way(target, sent)
+            live = Answer(404)
+        words = dry_run_words(target, tried)
+        if words:
+            return words
+        if live.code != 200 or _said(live.body) != _said(tried.body):
+            changed.append((target, sent))
+    for target, sent in changed:
+        answer = yield about(target, "apply", sent)
+        if answer.message or not answer.served:
+            return f"{target.ref} apply failed: {answer.message}"
+    return ""
+
+
+def dry_run_words(target: Target, answer: Answer) -> str:
+    """Why the server would not take an object, in Flux's words."""
+    if not answer.served:
+        kind, version = target.ref.kind, target.body["apiVersion"]
+        return f'{target.ref} dry-run failed: no matches for kind "{kind}" in version "{version}"'
+    if not answer.message:
+        return ""
+    if answer.code == 404:
+        return f"{target.ref} not found: {answer.message}"
+    reason = REASONS.get(answer.code)
+    return f"{target.ref} dry-run failed{f' ({reason})' if reason else ''}: {answer.message}"
+
+
+def about(target: Target, verb: Verb, body: Body | None = None, *, dry_run: bool = False) -> Command:
+    ref, version = target.ref, str(target.body["apiVersion"])
+    return Command(verb, version, ref.kind, ref.namespace, ref.name, body, MANAGER, force=True, dry_run=dry_run)
+
+
+def owner_labels(kustomization: Kustomization) -> dict[str, str]:
+    return {f"{PREFIX}/name": kustomization.name, f"{PREFIX}/namespace": kustomization.namespace}
+
+
+def marked(body: Body, kustomization: Kustomization) -> Body:
+    """An object with the labels by which Flux knows it as its own."""
+    labels = {**labels_of(body), **owner_labels(kustomization)}
+    return {**body, "metadata": {**metadata(body), "labels": labels}}
+
+
+def is_set(body: Body, switch: str, value: str) -> bool:
+    """Whether an annotation or a label of Flux's has this value, in any case."""
+    key = f"{PREFIX}/{switch}"
+    said = annotations_of(body).get(key), labels_of(body).get(key)
+    return any(str(word).lower() == value.lower() for word in said if word is not None)
+
+
+def _is_left_alone(body: Body, live: Answer) -> bool:
+    if is_set(body, "reconcile", "disabled") or is_set(body, "ssa", "Ignore"):
+        return True
+    if live.code != 200:
+        return False
+    return is_set(body, "ssa", "IfNotPresent") or is_set(live.body, "reconcile", "disabled")
+
+
+def _is_immutable(answer: Answer) -> bool:
+    return answer.code in (409, 422) or any(words in answer.message for words in IMMUTABLE)
+
+
+def _made_way(target: Target, sent: Body) -> Part[Answer]:
+    """Delete an object that cannot be changed, wait until it is gone, and try again."""
+    ref, version = target.ref, str(target.body["apiVersion"])
+    yield Command("delete", version, ref.kind, ref.namespace, ref.name, propagation="Background")
+    yield Wait((ref,))
+    return (yield about(target, "apply", sent, dry_run=True))
+
+
+def _said(body: Body) -> Body:
+    """What an object says, without what the server writes down about it."""
+    meta = {key: value for key, value in metadata(body).items() if key not in OWNED_BY_SERVER}
+    return {**{key: value for key, value in body.items() if key != "status"}, "metadata": meta}

@@ -1,0 +1,127 @@
+"""What Flux is asked to keep in the cluster, and what its controllers remember. Data only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from seatrial.resource import Body, Ref
+
+KUSTOMIZE_GROUP = "kustomize.toolkit.fluxcd.io"
+HELM_GROUP = "helm.toolkit.fluxcd.io"
+SOURCE_GROUP = "source.toolkit.fluxcd.io"
+
+
+class Target(Struct, frozen=True):
+    """An object that a source says should be there."""
+
+    ref: Ref
+    body: Body
+
+
+class Kustomization(Struct, frozen=True):
+    """One Kustomization, with its path built."""
+
+    name: str
+    namespace: str
+    targets: tuple[Target, ...] = ()
+    depends_on: tuple[Ref, ...] = ()
+    wait: bool = False
+    health_checks: tuple[Ref, ...] = ()
+    prune: bool = True
+    """Which the API requires to be said."""
+    force: bool = False
+    suspended: bool = False
+    deletion_policy: str = "MirrorPrune"
+    timeout: str = ""
+    assumed: bool = False
+    """Whether its source is not at hand: it is taken to become Ready."""
+    error: str = ""
+    """Why its path could not be built."""
+
+    @property
+    def ref(self) -> Ref:
+        return Ref("Kustomization", self.namespace, self.name, KUSTOMIZE_GROUP)
+
+
+class Policy(Struct, frozen=True):
+    """`spec.install` or `spec.upgrade` of a HelmRelease."""
+
+    retries: int = 0
+    """Of its remediation; below 0 there is no end."""
+    remediates_last: bool = False
+    strategy: str = "rollback"
+    """What remedies a failed upgrade: rollback or uninstall."""
+    retries_on_failure: bool = False
+    """`strategy.name: RetryOnFailure`: no remediation, and no end either."""
+    crds: str = "Create"
+    flags: tuple[str, ...] = ()
+    """What Helm is told beside, in the words of its flags."""
+    waits: bool = True
+    waits_for_jobs: bool = True
+
+
+class HelmRelease(Struct, frozen=True):
+    """One HelmRelease, with its chart at hand and rendered."""
+
+    name: str
+    namespace: str
+    release_name: str = ""
+    target_namespace: str = ""
+    chart: Callable[[], Any] | None = None
+    chart_name: str = ""
+    """`web@1.0.0`"""
+    values: Body = {}
+    targets: tuple[Target, ...] = ()
+    """The objects that are no hooks."""
+    crds: tuple[Target, ...] = ()
+    runs_post_hooks: bool = False
+    depends_on: tuple[Ref, ...] = ()
+    install: Policy = Policy()
+    upgrade: Policy = Policy()
+    suspended: bool = False
+    timeout: str = "5m0s"
+    assumed: bool = False
+    error: str = ""
+
+    @property
+    def ref(self) -> Ref:
+        return Ref("HelmRelease", self.namespace, self.name, HELM_GROUP)
+
+    @property
+    def everything(self) -> tuple[Target, ...]:
+        return (*self.crds, *self.targets)
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        return tuple(target.ref for target in self.targets)
+
+
+class Fleet(Struct, frozen=True):
+    """What somebody applies, and all Kustomizations and HelmReleases that come of it."""
+
+    roots: tuple[Target, ...]
+    kustomizations: Mapping[Ref, Kustomization] = {}
+    releases: Mapping[Ref, HelmRelease] = {}
+
+
+class Deployed(Struct, frozen=True):
+    """What helm-controller knows of a release: what it last tried, and how often that failed."""
+
+    config: bytes
+    action: str
+    failures: int = 0
+    is_there: bool = False
+    stalled: bool = False
+
+
+class Memory:
+    """What Flux remembers in the status of its objects from one step to the next."""
+
+    def __init__(self) -> None:
+        self.inventory: dict[Ref, tuple[Target, ...]] = {}
+        self.deployed: dict[Ref, Deployed] = {}
+        self.ready: dict[Ref, bool] = {}
+        """Whether each has a Ready condition, and which; without one it is in progress."""

@@ -1,0 +1,75 @@
+"""When Flux is content with objects: kstatus, with its own word on Jobs and on its own kinds.
+
+Upstream: `ssa/manager_wait.go` of fluxcd/pkg; `internal/statusreaders/job.go` of kustomize-controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from seatrial.engines import Stuck
+from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Memory
+from seatrial.engines.script import Part, Survey, Wait
+from seatrial.readiness import kstatus
+from seatrial.resource import Body, Ref, dig, listed, metadata, ref_of
+
+OWN_GROUPS = (KUSTOMIZE_GROUP, HELM_GROUP)
+ROUNDS_MAX = 10_000
+NOT_FOUND = "NotFound"
+
+
+class Waited(Struct, frozen=True):
+    """How a wait ended; `words` are empty where all became current."""
+
+    words: str = ""
+    stuck: Stuck | None = None
+
+
+def wait_for(refs: Iterable[Ref], memory: Memory, *, fails_fast: bool = True) -> Part[Waited]:
+    """Wait until all are current, one has failed, or nothing ever changes again."""
+    waited = tuple(dict.fromkeys(refs))
+    for _ in range(ROUNDS_MAX):
+        found = yield Survey()
+        live = {_ref(body): body for body in found.body["items"]}
+        statuses = {ref: _status(live.get(ref), ref, memory) for ref in waited}
+        open_ones = tuple(ref for ref, status in statuses.items() if status != "Current")
+        failed = [ref for ref in open_ones if statuses[ref] == "Failed"]
+        if not open_ones:
+            return Waited()
+        if failed and (fails_fast or len(failed) == len(open_ones)):
+            return Waited(f"failed early due to stalled resources: [{_listed(failed, statuses)}]")
+        answer = yield Wait(open_ones)
+        if answer.stuck is not None:
+            return Waited(f"timeout waiting for: [{_listed(open_ones, statuses)}]", answer.stuck)
+    return Waited(f"more than {ROUNDS_MAX} looks at {len(waited)} objects")
+
+
+def _status(body: Body | None, ref: Ref, memory: Memory) -> str:
+    if body is None:
+        return NOT_FOUND
+    if ref.group in OWN_GROUPS:
+        # Their definitions begin with `status.observedGeneration: -1`: what nobody has looked at is in progress.
+        return "Current" if memory.ready.get(ref) else "InProgress"
+    if (ref.group, ref.kind) == ("batch", "Job"):
+        return _job(body)
+    return kstatus.status(body)
+
+
+def _job(body: Body) -> str:
+    if metadata(body).get("deletionTimestamp"):
+        return "Terminating"
+    conditions = {c.get("type"): c.get("status") for c in listed(body, "status", "conditions")}
+    if conditions.get("Failed") == "True":
+        return "Failed"
+    done = conditions.get("Complete") == "True" or dig(body, "spec", "suspend") is True
+    return "Current" if done else "InProgress"
+
+
+def _listed(refs: Iterable[Ref], statuses: dict[Ref, str]) -> str:
+    return ", ".join(f"{ref} status: '{statuses[ref]}'" for ref in refs)
+
+
+def _ref(body: Body) -> Ref:
+    return ref_of(body, namespaced=bool(metadata(body).get("namespace")))

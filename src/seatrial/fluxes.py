@@ -1,0 +1,254 @@
+"""Everything that Flux makes of an input: its Kustomizations and HelmReleases, and those that come of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial import hooks
+from seatrial.case import Release, Resource
+from seatrial.engines import flux
+from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, SOURCE_GROUP
+from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.resource import Body, Place, Ref, dig, group_of, listed, metadata, name_of
+from seatrial.sources import flux as source
+from seatrial.sources.argocd import NotAtHand, Repos
+from seatrial.sources.chart import ChartSource
+
+HOME = "flux-system"
+OBJECTS_MAX = 2_000
+OWN_GROUPS = (KUSTOMIZE_GROUP, HELM_GROUP, SOURCE_GROUP, "notification.toolkit.fluxcd.io", "image.toolkit.fluxcd.io")
+GO_WITH_THEM = ("Namespace", "Secret", "ConfigMap")
+"""What stands beside Flux's own objects in the folder that a cluster begins with."""
+POST = ("post-install", "post-upgrade")
+TAKEN_AS = {
+    "manifests": "flux: taken as the path of one Kustomization with prune and without wait; one of your own says "
+    "otherwise",
+    "chart": "flux: taken as the chart of one HelmRelease that says nothing but its values; one of your own says "
+    "otherwise",
+}
+FLAGS = {
+    "disableHooks": "--no-hooks",
+    "createNamespace": "--create-namespace",
+    "replace": "--replace",
+    "force": "--force-replace",
+    "cleanupOnFail": "--cleanup-on-fail",
+    "preserveValues": "--reuse-values",
+    "disableOpenAPIValidation": "--disable-openapi-validation",
+}
+"""Fields of spec.install and spec.upgrade that are flags of Helm's."""
+
+
+class Gathered(Struct, frozen=True):
+    fleet: flux.Fleet
+    release: Release
+    """All objects of all Kustomizations and charts."""
+    notes: tuple[str, ...] = ()
+
+
+def is_fluxs(resources: Iterable[Resource]) -> bool:
+    """Whether manifests hold something that Flux acts on."""
+    acts = ((KUSTOMIZE_GROUP, "Kustomization"), (HELM_GROUP, "HelmRelease"))
+    return any((resource.ref.group, resource.ref.kind) in acts for resource in resources)
+
+
+def gather(release: Release, repos: Repos, charts: dict[str, str], **options: Any) -> Gathered:
+    """What comes of manifests: themselves, where they are what a cluster begins with, or else as one Kustomization."""
+    gathering = _Gathering(source.Known(repos, charts, release.source, {}, options))
+    gathering.see(release.resources)
+    if is_fluxs(release.resources) and all(map(_is_beginning, release.resources)):
+        gathering.follow(release.resources)
+        roots = tuple(flux.Target(r.ref, _at_home(r)) for r in release.resources)
+        if gathering.absent and not gathering.resources:
+            raise NothingToCheck(f"{release.source}: {'; '.join(dict.fromkeys(gathering.absent))}")
+        return gathering.gathered(release, roots)
+    gathering.notes.append(TAKEN_AS["manifests"])
+    targets = tuple(flux.Target(r.ref, _at_home(r)) for r in release.resources)
+    own = flux.Kustomization(release.name or "app", HOME, targets, timeout="5m0s")
+    gathering.kustomizations[own.ref] = own
+    gathering.follow(release.resources)
+    body: Body = {"spec": {"prune": True, "interval": "10m", "path": "./", "sourceRef": _made_up_source()}}
+    root = _made_up(own.ref, f"{KUSTOMIZE_GROUP}/v1", body, release.source)
+    return gathering.gathered(release, (flux.Target(root.ref, root.body),), root)
+
+
+def gather_chart(chart: ChartSource, values: Body, release: Release) -> Gathered:
+    """A chart as that of one HelmRelease."""
+    ref = Ref("HelmRelease", release.namespace, release.name, HELM_GROUP)
+    body: Body = {"spec": {"interval": "10m", "chartRef": {"kind": "OCIRepository", "name": release.name}}}
+    root = _made_up(ref, f"{HELM_GROUP}/v2", body, release.source)
+    own = _declared_release(root.body, chart, values, release)
+    fleet = flux.Fleet((flux.Target(ref, root.body),), {}, {ref: own})
+    return Gathered(fleet, replace(release, resources=(root, *release.resources)), (TAKEN_AS["chart"],))
+
+
+class _Gathering:
+    """Objects of Flux's own, while they are found one through another."""
+
+    def __init__(self, known: source.Known) -> None:
+        self.known = known
+        self.kustomizations: dict[Ref, flux.Kustomization] = {}
+        self.releases: dict[Ref, flux.HelmRelease] = {}
+        self.resources: list[Resource] = []
+        self.crds: list[Resource] = []
+        self.notes: list[str] = []
+        self.absent: list[str] = []
+
+    def see(self, resources: Iterable[Resource]) -> None:
+        self.known.objects.update((resource.ref, resource.body) for resource in resources)
+
+    def follow(self, resources: Iterable[Resource]) -> None:
+        queue = deque(resources)
+        while queue:
+            resource = queue.popleft()
+            if len(self.kustomizations) + len(self.releases) > OBJECTS_MAX:
+                raise CannotContinue(f"more than {OBJECTS_MAX} Kustomizations and HelmReleases")
+            if resource.ref in self.kustomizations or resource.ref in self.releases:
+                continue
+            if (resource.ref.group, resource.ref.kind) == (KUSTOMIZE_GROUP, "Kustomization"):
+                queue.extend(self._kustomization(resource))
+            elif (resource.ref.group, resource.ref.kind) == (HELM_GROUP, "HelmRelease"):
+                self._release(resource)
+
+    def gathered(self, release: Release, roots: tuple[flux.Target, ...], *made_up: Resource) -> Gathered:
+        everything = replace(
+            release,
+            resources=(*made_up, *release.resources, *self.resources),
+            crds=(*release.crds, *self.crds),
+        )
+        fleet = flux.Fleet(roots, self.kustomizations, self.releases)
+        return Gathered(fleet, everything, tuple(dict.fromkeys(self.notes)))
+
+    def _kustomization(self, resource: Resource) -> tuple[Resource, ...]:
+        body, error = _at_home(resource), ""
+        built = source.Built(())
+        try:
+            built = source.build(body, self.known)
+        except NotAtHand as why:
+            self._not_at_hand(resource.ref, str(why))
+            self.kustomizations[resource.ref] = _declared(body, (), assumed=True)
+            return ()
+        except CannotContinue as why:
+            error = str(why)
+        self.notes += built.notes
+        self.see(built.resources)
+        self.resources += built.resources
+        self.kustomizations[resource.ref] = replace(_declared(body, built.resources), error=error)
+        return built.resources
+
+    def _release(self, resource: Resource) -> None:
+        body = _at_home(resource)
+        try:
+            chart = source.chart_of(body, self.known)
+            values, notes = source.values_of(body, chart, self.known)
+            rendered = source.render_release(body, chart, values, self.known)
+        except NotAtHand as why:
+            self._not_at_hand(resource.ref, str(why))
+            self.releases[resource.ref] = flux.HelmRelease(resource.ref.name, resource.ref.namespace, assumed=True)
+            return
+        except CannotContinue as why:
+            broken = flux.HelmRelease(resource.ref.name, resource.ref.namespace, error=str(why))
+            self.releases[resource.ref] = broken
+            return
+        self.notes += notes
+        self.resources += rendered.resources
+        self.crds += rendered.crds
+        self.releases[resource.ref] = _declared_release(body, chart, values, rendered)
+
+    def _not_at_hand(self, ref: Ref, why: str) -> None:
+        self.notes.append(f"flux: {ref} is taken to become Ready: {why}")
+        self.absent.append(why)
+
+
+def _declared(body: Body, resources: Iterable[Resource], *, assumed: bool = False) -> flux.Kustomization:
+    spec = body.get("spec") or {}
+    namespace = str(metadata(body).get("namespace") or "default")
+    checks = (_checked(entry, namespace) for entry in listed(body, "spec", "healthChecks"))
+    return flux.Kustomization(
+        name=name_of(body),
+        namespace=namespace,
+        targets=tuple(flux.Target(resource.ref, _at_home(resource)) for resource in resources),
+        depends_on=_depends_on(body, "Kustomization", KUSTOMIZE_GROUP),
+        wait=bool(spec.get("wait")),
+        health_checks=tuple(checks),
+        prune=bool(spec.get("prune")),
+        force=bool(spec.get("force")),
+        suspended=bool(spec.get("suspend")),
+        deletion_policy=str(spec.get("deletionPolicy") or "MirrorPrune"),
+        timeout=str(spec.get("timeout") or "its timeout"),
+        assumed=assumed,
+    )
+
+
+def _declared_release(body: Body, chart: ChartSource, values: Body, rendered: Release) -> flux.HelmRelease:
+    plain = [r for r in rendered.resources if not hooks.is_hook(r.body)]
+    return flux.HelmRelease(
+        name=name_of(body),
+        namespace=str(metadata(body).get("namespace") or "default"),
+        release_name=rendered.name,
+        target_namespace=rendered.namespace,
+        chart=chart.load,
+        chart_name=f"{chart.name}@{chart.version}",
+        values=values,
+        targets=tuple(flux.Target(resource.ref, _at_home(resource)) for resource in plain),
+        crds=tuple(flux.Target(resource.ref, resource.body) for resource in rendered.crds),
+        runs_post_hooks=any(event in POST for r in rendered.resources for event in hooks.events_of(r.body)),
+        depends_on=_depends_on(body, "HelmRelease", HELM_GROUP),
+        install=_policy(body, "install"),
+        upgrade=_policy(body, "upgrade"),
+        suspended=bool(dig(body, "spec", "suspend")),
+        timeout=str(dig(body, "spec", "timeout") or "5m0s"),
+    )
+
+
+def _policy(body: Body, act: str) -> flux.Policy:
+    said = dig(body, "spec", act) or {}
+    remediation = said.get("remediation") or {}
+    retries = int(remediation.get("retries") or 0)
+    last = remediation.get("remediateLastFailure")
+    return flux.Policy(
+        retries=retries,
+        remediates_last=bool(last) if last is not None else act == "upgrade" and retries != 0,
+        strategy=str(remediation.get("strategy") or "rollback"),
+        retries_on_failure=dig(said, "strategy", "name") == "RetryOnFailure",
+        crds=str(said.get("crds") or "Create"),
+        flags=tuple(flag for field, flag in FLAGS.items() if said.get(field)),
+        waits=not said.get("disableWait"),
+        waits_for_jobs=not said.get("disableWaitForJobs"),
+    )
+
+
+def _depends_on(body: Body, kind: str, group: str) -> tuple[Ref, ...]:
+    home = str(metadata(body).get("namespace") or "default")
+    entries = (entry for entry in listed(body, "spec", "dependsOn") if isinstance(entry, dict))
+    return tuple(Ref(kind, str(entry.get("namespace") or home), str(entry.get("name")), group) for entry in entries)
+
+
+def _checked(entry: Body, namespace: str) -> Ref:
+    group = group_of(str(entry.get("apiVersion") or ""))
+    return Ref(str(entry.get("kind")), str(entry.get("namespace") or namespace), str(entry.get("name")), group)
+
+
+def _is_beginning(resource: Resource) -> bool:
+    return resource.ref.group in OWN_GROUPS or resource.ref.kind in GO_WITH_THEM
+
+
+def _at_home(resource: Resource) -> Body:
+    """The object in the namespace that it will be in."""
+    if not resource.ref.namespace:
+        return resource.body
+    return {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}
+
+
+def _made_up(ref: Ref, api_version: str, body: Body, file: str) -> Resource:
+    meta = {"name": ref.name, "namespace": ref.namespace}
+    whole = {"apiVersion": api_version, "kind": ref.kind, "metadata": meta, **body}
+    return Resource(ref, whole, file, lambda path: Place(file, 1, "file"))
+
+
+def _made_up_source() -> Body:
+    return {"kind": "GitRepository", "name": HOME}

@@ -1,0 +1,170 @@
+"""Kustomizations of Flux on the embedded cluster: order, stages, pruning, waiting, force."""
+
+from __future__ import annotations
+
+from seatrial.cluster.cluster import Cluster
+from seatrial.engines import Ended
+from seatrial.engines.flux import Fleet, Kustomization, Memory, Target, delete_fleet, sync_fleet
+from seatrial.engines.flux.order import in_order, stages
+from seatrial.engines.script import play
+from seatrial.inprocess import InProcess
+from seatrial.resource import Body, Ref, ref_of
+from seatrial.timeline import Schedule
+
+GROUP = "kustomize.toolkit.fluxcd.io"
+CLUSTER_SCOPED = ("CustomResourceDefinition", "Namespace", "ClusterRole", "StorageClass", "PriorityClass")
+
+
+def test_objects_go_by_kind_and_webhooks_last() -> None:
+    kinds = ["ValidatingWebhookConfiguration", "Gate", "Deployment", "StorageClass", "Namespace", "Secret"]
+    targets = [_target({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}) for kind in kinds]
+    ordered = [target.ref.kind for target in in_order(targets)]
+    assert ordered == ["Namespace", "StorageClass", "Secret", "Deployment", "Gate", "ValidatingWebhookConfiguration"]
+    staged = [[target.ref.kind for target in stage] for stage in stages(targets)]
+    assert staged == [["Namespace"], ["StorageClass"], ordered[2:]]
+
+
+def test_one_object_that_is_refused_keeps_all_of_its_stage_out() -> None:
+    world = _World()
+    ended = world.sync(_kustomization("all", _namespace("new"), _config("fine"), _config("lost", namespace="nowhere")))
+    words = 'ConfigMap/nowhere/lost not found: namespaces "nowhere" not found'
+    assert (ended.outcome, ended.error) == ("failed", f"Kustomization/default/all: {words}")
+    assert world.has("Namespace", "", "new")
+    assert not world.has("ConfigMap", "default", "fine")
+
+
+def test_what_is_no_longer_said_is_pruned_unless_it_is_marked() -> None:
+    world = _World()
+    kept = _config("kept", annotations={f"{GROUP}/prune": "disabled"})
+    world.sync(_kustomization("all", _config("a"), _config("b"), kept))
+    assert world.sync(_kustomization("all", _config("a"))).outcome == "ok"
+    assert [world.has("ConfigMap", "default", name) for name in ("a", "b", "kept")] == [True, False, True]
+
+
+def test_what_another_kustomization_has_taken_over_is_not_pruned() -> None:
+    world = _World()
+    world.sync(_kustomization("old", _config("moved")))
+    world.sync(_kustomization("old", _config("moved")), _kustomization("young", _config("moved")))
+    world.sync(_kustomization("old"), _kustomization("young", _config("moved")))
+    assert world.has("ConfigMap", "default", "moved")
+
+
+def test_a_deletion_goes_in_the_reverse_order_of_kinds() -> None:
+    world = _World()
+    one = _kustomization("all", _namespace("new"), _config("a"), _service_account("b"))
+    world.sync(one)
+    world.delete(one)
+    gone = [event.object.kind for event in world.cluster.timeline() if event.actor == "flux" and event.verb == "delete"]
+    assert gone == ["Kustomization", "ConfigMap", "ServiceAccount", "Namespace"]
+
+
+def test_a_wait_that_cannot_end_names_what_is_not_current() -> None:
+    size = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
+    claim: Body = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {**size, "storageClassName": "none"},
+    }
+    ended = _World().sync(_kustomization("all", claim, wait=True, timeout="2m"))
+    waits = "timeout waiting for: [PersistentVolumeClaim/default/data status: 'InProgress']"
+    assert ended.error == f"Kustomization/default/all: health check failed after 2m: {waits}"
+
+
+def test_who_depends_on_one_that_is_not_ready_is_not_begun() -> None:
+    world = _World()
+    broken = _kustomization("broken", _config("lost", namespace="nowhere"))
+    after = _kustomization("after", _config("a"), depends_on=(broken.ref,))
+    ended = world.sync(broken, after)
+    assert "Kustomization/default/after: dependency 'default/broken' is not ready" in ended.error
+    assert not world.has("ConfigMap", "default", "a")
+
+
+def test_what_may_not_change_is_made_anew_only_by_force() -> None:
+    world = _World()
+    world.sync(_kustomization("all", _config("fixed", value="1")))
+    refused = world.sync(_kustomization("all", _config("fixed", value="2")))
+    assert refused.error.startswith("Kustomization/default/all: ConfigMap/default/fixed dry-run failed (Invalid): ")
+    assert world.sync(_kustomization("all", _config("fixed", value="2"), force=True)).outcome == "ok"
+
+
+def test_one_that_came_too_early_is_tried_again() -> None:
+    late = _kustomization("a-needs", _config("lost", namespace="late"))
+    ended = _World().sync(late, _kustomization("b-brings", _namespace("late")))
+    assert (ended.outcome, ended.warnings) == ("ok", ("Kustomization/default/a-needs: Ready at attempt 2",))
+
+
+class _World:
+    """A cluster with the definition of Kustomizations, and a Flux that remembers."""
+
+    def __init__(self, schedule: Schedule = "eager") -> None:
+        self.cluster = Cluster("1.34", schedule)
+        self.memory = Memory()
+        self._client = InProcess(self.cluster, "flux")
+
+    def sync(self, *kustomizations: Kustomization) -> Ended:
+        roots = (_target(_DEFINITION), *(_target(_declared(one)) for one in kustomizations))
+        return play(sync_fleet(Fleet(roots, {one.ref: one for one in kustomizations}), self.memory), self._client)
+
+    def delete(self, one: Kustomization) -> Ended:
+        return play(delete_fleet(Fleet((_target(_declared(one)),), {one.ref: one}), self.memory), self._client)
+
+    def has(self, kind: str, namespace: str, name: str) -> bool:
+        return self.cluster.store.get(Ref(kind, namespace, name)) is not None
+
+
+_DEFINITION: Body = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"kustomizations.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "names": {"kind": "Kustomization", "plural": "kustomizations"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+def _declared(one: Kustomization) -> Body:
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Kustomization",
+        "metadata": {"name": one.name, "namespace": one.namespace},
+    }
+
+
+def _kustomization(
+    name: str,
+    *bodies: Body,
+    wait: bool = False,
+    force: bool = False,
+    timeout: str = "",
+    depends_on: tuple[Ref, ...] = (),
+) -> Kustomization:
+    targets = tuple(_target(body) for body in bodies)
+    return Kustomization(name, "default", targets, depends_on, wait, force=force, timeout=timeout)
+
+
+def _target(body: Body) -> Target:
+    return Target(ref_of(body, namespaced=body["kind"] not in CLUSTER_SCOPED, namespace="default"), body)
+
+
+def _config(name: str, *, namespace: str = "default", value: str = "", annotations: Body | None = None) -> Body:
+    meta: Body = {"name": name, "namespace": namespace, "annotations": annotations or {}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"v": value}, "immutable": bool(value)}
+
+
+def _namespace(name: str) -> Body:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def _service_account(name: str) -> Body:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}}

@@ -1,0 +1,91 @@
+"""Where the sources of Flux are found, and what becomes of variables and values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seatrial.resource import Body, Ref
+from seatrial.sources.argocd import NotAtHand, Repos
+from seatrial.sources.chart import open_chart
+from seatrial.sources.flux import Known, build, chart_of, values_of
+
+URL = "https://git.example/platform"
+GIT: Body = {
+    "kind": "GitRepository",
+    "metadata": {"name": "platform", "namespace": "flux-system"},
+    "spec": {"url": URL},
+}
+
+
+def test_a_path_is_found_in_the_repository_that_was_given_and_else_beside_the_input(tmp_path: Path) -> None:
+    _write(tmp_path / "apps/a.yaml", _config("a"))
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "clusters/one").mkdir(parents=True)
+    given = build(_kustomization(), _known(tmp_path, {"git.example/platform": str(tmp_path)}))
+    beside = build(_kustomization(), _known(tmp_path / "clusters/one"))
+    assert [str(r.ref) for r in given.resources] == [str(r.ref) for r in beside.resources] == ["ConfigMap/default/a"]
+    with pytest.raises(NotAtHand, match=f"./nowhere of {URL} is not at hand"):
+        build(_kustomization(path="./nowhere"), _known(tmp_path))
+
+
+def test_all_folders_below_are_built_and_objects_go_where_the_kustomization_says(tmp_path: Path) -> None:
+    _write(tmp_path / "apps/a.yaml", _config("a"))
+    _write(tmp_path / "apps/deep/b.yaml", _config("b"))
+    spec: Body = {"targetNamespace": "shop", "commonMetadata": {"labels": {"team": "x"}}}
+    built = build(_kustomization(**spec), _known(tmp_path))
+    assert [str(r.ref) for r in built.resources] == ["ConfigMap/shop/a", "ConfigMap/shop/b"]
+    assert built.resources[0].body["metadata"]["labels"] == {"team": "x"}
+
+
+def test_variables_are_replaced_and_objects_with_unknown_ones_left_out_and_named(tmp_path: Path) -> None:
+    _write(tmp_path / "apps/a.yaml", _config("${name}", "${other:=usual}"))
+    _write(tmp_path / "apps/b.yaml", _config("b", "${secret}"))
+    post = {"substitute": {"name": "web"}, "substituteFrom": [{"kind": "Secret", "name": "vars"}]}
+    built = build(_kustomization(postBuild=post), _known(tmp_path))
+    assert [(str(r.ref), r.body["data"]) for r in built.resources] == [("ConfigMap/default/web", {"v": "usual"})]
+    left = "left out for variables of postBuild that are not known here: ConfigMap/default/b"
+    assert built.notes == (f"flux: apps: {left}",)
+
+
+def test_values_come_from_objects_in_their_order_and_last_from_the_release(tmp_path: Path) -> None:
+    _write(tmp_path / "charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")
+    source = {"kind": "GitRepository", "name": "platform", "namespace": "flux-system"}
+    release: Body = {
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "chart": {"spec": {"chart": "./charts/web", "sourceRef": source}},
+            "valuesFrom": [{"kind": "ConfigMap", "name": "defaults"}, {"kind": "Secret", "name": "elsewhere"}],
+            "values": {"b": 3},
+        },
+    }
+    known = _known(tmp_path)
+    known.objects[Ref("ConfigMap", "shop", "defaults")] = {"kind": "ConfigMap", "data": {"values.yaml": "a: 1\nb: 2\n"}}
+    chart = chart_of(release, known)
+    assert (chart.name, open_chart(chart.path).version) == ("web", "1.0.0")
+    values, notes = values_of(release, chart, known)
+    assert values == {"a": 1, "b": 3}
+    assert notes == ["flux: web: the values of Secret/shop/elsewhere are not known here"]
+
+
+def _known(beside: Path, repos: dict[str, str] | None = None) -> Known:
+    ref = Ref("GitRepository", "flux-system", "platform", "source.toolkit.fluxcd.io")
+    return Known(Repos(repos or {}), {}, str(beside), {ref: GIT})
+
+
+def _kustomization(path: str = "./apps", **spec: object) -> Body:
+    source = {"kind": "GitRepository", "name": "platform", "namespace": "flux-system"}
+    return {
+        "metadata": {"name": "apps", "namespace": "default"},
+        "spec": {"path": path, "sourceRef": source, **spec},
+    }
+
+
+def _config(name: str, value: str = "1") -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: '{name}'}}\ndata: {{v: '{value}'}}\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
