@@ -37,11 +37,12 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from seatrial import hooks
+from seatrial import argocdhooks, hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.resource import Body, Ref, annotations_of, dig, labels_of
 from seatrial.rules.hookruns import done_by_helm
+from seatrial.rules.syncs import ARGOCD, done_by_argocd, is_argocd
 from seatrial.rules.words import in_kubectl, users_beyond_hooks
 from seatrial.timeline import Rehearsal
 
@@ -73,10 +74,36 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _fault(rehearsal: Rehearsal, step: int, resource: Resource) -> Fault | None:
+    if is_argocd(rehearsal):
+        return _of_argocd(rehearsal, resource)
     done = any(done_by_helm(rehearsal, step, resource.ref))
     if hooks.is_hook(resource.body):
         return _of_a_hook(resource, done=done)
     return _of_a_plain_object(resource) if done else None
+
+
+def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> Fault | None:
+    """What Argo CD does not understand of its own annotations: an unknown hook, a wave that is no number."""
+    body, written = resource.body, annotations_of(resource.body)
+    made = any(e.object == resource.ref and e.actor == ARGOCD and e.effect == "created" for e in rehearsal.timeline)
+    named, wave = str(written.get(argocdhooks.HOOK, "")), str(written.get(argocdhooks.WAVE, "0"))
+    if named and not made and argocdhooks.is_ignored(body) and not set(argocdhooks.ON_DELETION) & set(named.split(",")):
+        close = get_close_matches(named, argocdhooks.PHASES, 1, 0.5)
+        return Fault(
+            ("metadata", "annotations", argocdhooks.HOOK),
+            f'Argo CD leaves {resource.ref} out, for the hook "{named}": '
+            + (f"is {close[0]} meant?" if close else "it knows no such hook"),
+            "It is neither applied as a hook nor as a plain object, and the Application is Synced.",
+            "failed-deploy",
+        )
+    if made and not hooks.is_number(wave):
+        return Fault(
+            ("metadata", "annotations", argocdhooks.WAVE),
+            f'Argo CD takes the wave of {resource.ref}, "{wave}", for {argocdhooks.wave_of(body)}',
+            "It is no whole number, and Argo CD does not say that it reads it so.",
+            "nuisance",
+        )
+    return None
 
 
 def _of_a_hook(resource: Resource, *, done: bool) -> Fault | None:
@@ -161,7 +188,8 @@ def _worth(resource: Resource) -> Damage:
 
 def _finding(rehearsal: Rehearsal, step: int, resource: Resource, fault: Fault, users: list[str]) -> Finding:
     ref = resource.ref
-    done = list(done_by_helm(rehearsal, step, ref))
+    done_by = done_by_argocd if is_argocd(rehearsal) else done_by_helm
+    done = list(done_by(rehearsal, step, ref))
     needed = f"{', '.join(users)} needs it." if users and not done else ""
     refused = f'The API server refuses it: "{done[-1].message}".' if done and done[-1].effect == "refused" else ""
     return found(
@@ -180,6 +208,8 @@ def _finding(rehearsal: Rehearsal, step: int, resource: Resource, fault: Fault, 
 
 def _confirm(rehearsal: Rehearsal, step: int, resource: Resource) -> str:
     release = rehearsal.steps[step].release
+    if is_argocd(rehearsal):
+        return f"argocd app resources {release}  # and the waves: argocd app get {release} --show-operation"
     if any(done_by_helm(rehearsal, step, resource.ref)):
         listed = "as it is read" if hooks.is_hook(resource.body) else "which does not list it"
         return f"helm get hooks {release}  # {listed}"
