@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from seatrial.case import Case
 from seatrial.contrast import Seen, contrasts, not_contrasted
+from seatrial.dependence import dependences
 from seatrial.findings import Finding, Rule, agreed
 from seatrial.otherversion import other_version
 from seatrial.planning import CheckOptions, Planned, plans
@@ -93,6 +94,7 @@ def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], fin
         differences=_differences(planned),
         contrasts=tuple(contrasts(seen)),
         consumers=tuple(sorted({piece.consumer for piece in planned if piece.consumer})),
+        dependences=tuple(dict.fromkeys(one for piece in planned for one in dependences(piece.plan.case))),
         notes=tuple(sorted({*(note for piece in planned for note in piece.notes), *not_contrasted(seen)})),
         excerpts={place: line for place in sorted(places) if (line := line_at(place)) is not None},
     )

@@ -41,6 +41,18 @@ class Consumer(Struct, frozen=True, order=True):
     """Objects that only read otherwise."""
 
 
+class Dependence(Struct, frozen=True, order=True):
+    """What one resource of a Pulumi program names in `dependsOn`, and what it depends on in the end."""
+
+    resource: str
+    """`Entry pull-secret`"""
+    asked: tuple[str, ...]
+    now: tuple[str, ...]
+    before: tuple[str, ...] | None
+    """In the previous program; None where there is none, or where it has no such resource."""
+    place: Place
+
+
 class Played(Struct, frozen=True):
     """One rehearsal, and the values case it was played with (empty for the plain one)."""
 
@@ -65,5 +77,6 @@ class Result(Struct, frozen=True):
     contrasts: tuple[Difference, ...] = ()
     """Objects that the engines of this check do not treat alike."""
     consumers: tuple[Consumer, ...] = ()
+    dependences: tuple[Dependence, ...] = ()
     notes: tuple[str, ...] = ()
     """What was left out, and other sentences about the check itself."""

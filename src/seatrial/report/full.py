@@ -11,8 +11,8 @@ from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.steps import OUTCOMES, steps_table
-from seatrial.report.wording import closing, counted, difference, listed
-from seatrial.result import Consumer, Difference, Prerequisite, Result
+from seatrial.report.wording import closing, counted, dependence, difference, listed
+from seatrial.result import Consumer, Dependence, Difference, Prerequisite, Result
 from seatrial.timeline import Event, Rehearsal
 
 FULL_MAX = 30
@@ -51,6 +51,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from _consumers(result.consumers, page)
         yield from _differences("Not the same however the chart is rendered:", result.differences, page)
         yield from _differences("Not the same under all engines:", result.contrasts, page)
+        yield from _dependences(result.dependences, page)
         yield from _outside(result, page)
         yield from _last_line(result, page)
 
@@ -181,6 +182,19 @@ def _differences(heading: str, found: Sequence[Difference], page: Page) -> Itera
     shown = found if page.verbose else found[:DIFFERENCES_MAX]
     for one in shown:
         yield from (line(text) for text in sentences(difference(one), page, first="  ", rest="    "))
+    if len(shown) < len(found):
+        yield line(Piece(f"  and {len(found) - len(shown)} more (-v shows all)", "faint"))
+    yield ()
+
+
+def _dependences(found: Sequence[Dependence], page: Page) -> Iterator[Line]:
+    """What resources of a Pulumi program depend on as its engine gets it, whatever its text says."""
+    if not found:
+        return
+    yield line(Piece("What depends on what, as Pulumi gets it:", "strong"))
+    shown = found if page.verbose else found[:DIFFERENCES_MAX]
+    for one in shown:
+        yield from (line(text) for text in sentences(dependence(one), page, first="  ", rest="    "))
     if len(shown) < len(found):
         yield line(Piece(f"  and {len(found) - len(shown)} more (-v shows all)", "faint"))
     yield ()

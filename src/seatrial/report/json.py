@@ -2,8 +2,8 @@
 
 Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
 `schedules`, `warnings`, `again`, `operations`, `missing_dependencies`, `differences`, `contrasts`, `consumers`,
-`notes`) are left out where they would be empty, and always stand last. Within one version keys are added, never removed
-or given another meaning.
+`notes`, `dependencies`) are left out where they would be empty, and always stand last. Within one version keys are
+added, never removed or given another meaning.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from seatrial.findings import Certainty, Damage, Finding
 from seatrial.findings import Fix as FoundFix
 from seatrial.report.page import Page
 from seatrial.resource import Place, Ref, Sure
+from seatrial.result import Dependence as FoundDependence
 from seatrial.result import Difference as FoundDifference
 from seatrial.result import Result
 from seatrial.timeline import Effect, OperationPhase, Outcome, Rehearsal, Schedule
@@ -172,6 +173,16 @@ class Consumer(Struct, frozen=True):
     changed: Annotated[list[Object], Meta(description="Objects that only read otherwise.")]
 
 
+class Dependence(Struct, frozen=True, omit_defaults=True):
+    """A resource of a Pulumi program, and what it depends on as the engine gets it."""
+
+    resource: str
+    asked: Annotated[list[str], Meta(description="What it names in `dependsOn`.")]
+    depends_on: list[str]
+    location: Location
+    before: Annotated[list[str] | None, Meta(description="In the program of --from.")] = None
+
+
 class Summary(Struct, frozen=True):
     """What was seen."""
 
@@ -194,6 +205,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     contrasts: list[Difference] = []
     consumers: list[Consumer] = []
     notes: Annotated[list[str], Meta(description="What was left out.")] = []
+    dependencies: list[Dependence] = []
 
 
 class Run(Struct, frozen=True):
@@ -220,6 +232,7 @@ def render(result: Result, page: Page) -> str:
             for one in result.consumers
         ],
         notes=list(result.notes),
+        dependencies=[_dependence(found) for found in result.dependences],
     )
     return _written(report)
 
@@ -326,6 +339,11 @@ def _difference(found: FoundDifference) -> Difference:
         asked=_location(found.asked) if found.asked else None,
         case=found.case,
     )
+
+
+def _dependence(found: FoundDependence) -> Dependence:
+    before = None if found.before is None else list(found.before)
+    return Dependence(found.resource, list(found.asked), list(found.now), _location(found.place), before)
 
 
 def _location(place: Place) -> Location:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from seatrial.findings import Finding
-from seatrial.result import Difference, Result
+from seatrial.result import Dependence, Difference, Result
 
 PLAIN_WORDS = ("on ", "under ", "before", "now")
+DEPENDENCIES_MAX = 4
 NAMES_MAX = 3
 """Names in the closing line; the rest is counted."""
 
@@ -34,6 +35,20 @@ def difference(found: Difference) -> str:
     asks = f"; {found.asked} asks {found.asks}" if found.asked else ""
     case = f", with {found.case}" if found.case else ""
     return f"{found.object}: {states}{case} ({found.place}){asks}"
+
+
+def dependence(found: Dependence) -> str:
+    """`Entry a: names v3.Chart b and depends on nothing; before on 2: Service c and Deployment d (app.py:9)`."""
+    asked = f"names {listed(found.asked)} and " if found.asked else ""
+    before = "" if found.before is None else f"; before on {_depended_on(found.before)}"
+    return f"{found.resource}: {asked}depends on {_depended_on(found.now)}{before} ({found.place})"
+
+
+def _depended_on(names: Sequence[str]) -> str:
+    if len(names) <= 1:
+        return "".join(names) or "nothing"
+    more = [f"{len(names) - DEPENDENCIES_MAX} more"] if len(names) > DEPENDENCIES_MAX else []
+    return f"{len(names)}: {listed([*names[:DEPENDENCIES_MAX], *more])}"
 
 
 def _where(places: Sequence[str]) -> str:

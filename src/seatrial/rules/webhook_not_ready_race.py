@@ -44,6 +44,7 @@ from collections.abc import Iterator
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
+from seatrial.rules.programs import unordered
 from seatrial.rules.webhookcalls import (
     Call,
     Webhook,
@@ -61,8 +62,10 @@ PENDING = {"install": "pending-install", "upgrade": "pending-upgrade", "rollback
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     unknown = refused_by_cause(rehearsal, case, "authority")
-    for configuration, calls in refused_by_cause(rehearsal, case, "unready").items():
-        if configuration not in unknown:  # Its backend would be of no use if it were ready.
+    told = {one.ref for one in unordered(rehearsal, case)}  # By the rule that knows why nothing orders them.
+    for configuration, refused in refused_by_cause(rehearsal, case, "unready").items():
+        calls = [call for call in refused if call.event.object not in told]
+        if calls and configuration not in unknown:  # Its backend would be of no use if it were ready.
             yield _finding(rehearsal, case, calls)
 
 
@@ -109,6 +112,12 @@ def _message(rehearsal: Rehearsal, step: int, refused: list[Ref], webhook: Webho
 def _order(rehearsal: Rehearsal, call: Call) -> str:
     event, configuration = call.event, call.webhook.configuration
     made = registered(rehearsal, call)
+    if made is not None and made.step == event.step and rehearsal.engine.startswith("pulumi"):
+        return (
+            f"{configuration} is registered in the same up, and the pods behind {call.webhook.service} have not "
+            "started. Nothing in the program orders the two, so Pulumi makes both as soon as it can. It tries a "
+            "creation again only while the kind or the namespace is not there: the failure of a webhook is final."
+        )
     if made is not None and made.step == event.step:
         helm4 = rehearsal.engine.startswith("helm@4")
         order = (

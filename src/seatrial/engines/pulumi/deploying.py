@@ -19,14 +19,15 @@ from seatrial.engines.pulumi.together import Ending, Job, together
 from seatrial.engines.script import Part, Pause, Script
 from seatrial.readiness.pulumi import timeout_seconds
 from seatrial.registration import HELM_RELEASE, Program, Registration, inside_of
-from seatrial.resource import Ref, dig
+from seatrial.resource import Ref, dig, ref_of
 
 
 def up(program: Program, checkpoint: Checkpoint) -> Script:
     """Bring the cluster to what a program registers."""
     slow = (yield Pause()).code == 204
     graph = _Graph(program, checkpoint)
-    ending = yield from together(graph.startable, slow=slow)
+    services = tuple(_services(program))
+    ending = yield from together(graph.startable, slow=slow, along=services, holds_up=graph.holds_up)
     if ending.failed or ending.stuck:
         return _ended(ending, program.registrations, program.warnings)
     gone = checkpoint.not_in(one.urn for one in program.registrations)
@@ -40,6 +41,13 @@ def destroy(checkpoint: Checkpoint) -> Script:
     gone = checkpoint.not_in(())
     ending = yield from _delete(gone, checkpoint, slow=slow)
     return _ended(ending, gone, ())
+
+
+def _services(program: Program) -> Iterator[Ref]:
+    for one in program.registrations:
+        for body in (one.object, *one.contents):
+            if body is not None and body.get("kind") == "Service" and body.get("apiVersion") == "v1":
+                yield ref_of(body, namespace="default")
 
 
 class _Graph:
@@ -75,6 +83,10 @@ class _Graph:
                 else:
                     found.append(Job(urn, move))
         return found
+
+    def holds_up(self, urn: str) -> bool:
+        """Whether others cannot begin before this one is done."""
+        return any(urn in one.dependencies for one in self._pending.values())
 
     def _may_begin(self, one: Registration, ended: set[str]) -> bool:
         if not all(self._is_done(urn, ended) for urn in one.dependencies):

@@ -1,7 +1,9 @@
 """Many steps at once, as one script: whoever can go on does, until all wait. Knows nothing of what the steps do.
 
-Pulumi runs steps in parallel, in no order that anyone could rely on. On a fast cluster they come in the order in which
-they were registered; on a slow one in the reverse, so that of any two steps that nothing orders both orders are seen.
+Pulumi runs steps in parallel, in no order that anyone could rely on. On a fast cluster they come in the order in
+which they were registered; on a slow one in the reverse, so that of any two steps that nothing orders both orders are
+seen. And on a slow cluster what is waited for comes true one by one, first that on which other steps wait: these then
+begin while all the rest is not ready yet.
 """
 
 from __future__ import annotations
@@ -37,8 +39,12 @@ class Ending(Struct, frozen=True):
 class Running:
     """Jobs that have begun and not ended, each with the answer it is owed, or with what it waits for."""
 
-    def __init__(self, jobs: Iterable[Job], *, slow: bool) -> None:
+    def __init__(
+        self, jobs: Iterable[Job], *, slow: bool, along: tuple[Ref, ...], holds_up: Callable[[str], bool]
+    ) -> None:
         self.slow = slow
+        self.along = along
+        self.holds_up = holds_up
         self.jobs: dict[str, Job] = {}
         self.owed: dict[str, Answer | None] = {}
         self.blocked: dict[str, Wait | Again] = {}
@@ -61,11 +67,21 @@ class Running:
             self.owed[urn] = answer
 
 
-def together(more: Callable[[set[str], bool], list[Job]], *, slow: bool) -> Part[Ending]:
-    """Run jobs until none is left. `more` gives those that may begin, told which have ended, and whether any failed."""
+def together(
+    more: Callable[[set[str], bool], list[Job]],
+    *,
+    slow: bool,
+    along: tuple[Ref, ...] = (),
+    holds_up: Callable[[str], bool] = lambda urn: False,
+) -> Part[Ending]:
+    """Run jobs until none is left. `more` gives those that may begin, told which have ended, and whether any failed.
+
+    `along` is what moves whenever anything is waited for: the pod that makes a Deployment available has made its
+    Service reachable before, by fewer hands. `holds_up` says of a job whether others cannot begin before it has ended.
+    """
     ended: set[str] = set()
     failed: list[tuple[str, str]] = []
-    running = Running(more(ended, False), slow=slow)
+    running = Running(more(ended, False), slow=slow, along=along, holds_up=holds_up)
     for _ in range(ROUNDS_MAX):
         over = yield from _advance(running)
         failed += [(urn, words) for urn, words in over.items() if words]
@@ -111,14 +127,30 @@ def _wait(running: Running) -> Part[Stuck | None]:
             yield Wait(refs)
         running.resume(asleep, Answer(200))
         return None
+    if running.slow and (yield from _one_by_one(running)):
+        return None
     waited = tuple(dict.fromkeys(ref for line in running.blocked.values() for ref in line.refs))
     answer = yield Wait(_sorted(waited))
     if answer.stuck is not None and not asleep:
         if running.looked_twice:
             return answer.stuck
         running.looked_twice = True  # What one waits for may have come true by what another did.
+    elif running.along:
+        yield Wait(running.along)
     running.resume(list(running.blocked), Answer(200))
     return None
+
+
+def _one_by_one(running: Running) -> Part[bool]:
+    """Let one of those that wait have what it waits for; whether there is one that can."""
+    for urn in sorted(running.blocked, key=lambda urn: not running.holds_up(urn)):
+        answer = yield Wait(_sorted(running.blocked[urn].refs))
+        if answer.stuck is None:
+            if running.along:
+                yield Wait(running.along)
+            running.resume([urn], Answer(200))
+            return True
+    return False
 
 
 def _sorted(refs: tuple[Ref, ...]) -> tuple[Ref, ...]:

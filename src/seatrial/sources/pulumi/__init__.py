@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from seatrial.case import Release
 from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.sources.pulumi import python
+from seatrial.sources.pulumi import python, yamlprogram
 from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.monitor import NAMESPACE, Monitor
 from seatrial.sources.pulumi.project import read_project
 
-RUNTIMES = {"python": python.run}
+RUNTIMES = {"python": python.run, "yaml": yamlprogram.read}
 
 
 def read_program(

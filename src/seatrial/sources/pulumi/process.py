@@ -115,7 +115,8 @@ def _pipes() -> Iterator[tuple[tuple[int, int], tuple[IO[str], IO[str]]]]:
 
 def _environment(home: str) -> dict[str, str]:
     """Nothing of the user's: no credentials, no cluster, no proxies."""
-    return {"HOME": home, "TMPDIR": home, "PATH": os.defpath, "LANG": "C.UTF-8", "PULUMI_TEST_MODE": "true"}
+    usual = {"HOME": home, "TMPDIR": home, "PATH": os.defpath, "LANG": "C.UTF-8"}
+    return {**usual, "PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1"}  # Sets have the same order each time.
 
 
 def _end(process: subprocess.Popen[Any]) -> None:

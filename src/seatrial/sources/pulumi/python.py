@@ -27,7 +27,7 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
         raise CannotContinue(f"{project.file}: main: there is no {project.main} in {project.path}")
 
     def command(reads: int, writes: int) -> list[str]:
-        return [str(interpreter), "-I", "-B", str(RECORDER), str(reads), str(writes)]
+        return [str(interpreter), "-s", "-B", str(RECORDER), str(reads), str(writes)]
 
     farewell = process.run(
         command, _setting(project, program, interpreter), monitor.answer, folder=project.folder, seconds=seconds

@@ -1,0 +1,102 @@
+"""Pulumi waits for an object that needs another one, which is not made before the first is ready.
+
+## What happens
+Pulumi does not go on after it has made an object: for some kinds it waits until the object is as it should be. A
+Deployment, a StatefulSet and a Pod have to be ready, a Job has to complete, a claim has to be bound, an Ingress has
+to have an address, a Service of type LoadBalancer too. Whatever depends on the object begins only then, and an input
+that is made of its outputs is a dependency like `dependsOn`.
+
+So a Deployment that mounts a Secret which is made after it never gets ready, and the Secret is never made: each waits
+for the other. Pulumi waits for ten minutes and gives up. What is shown meanwhile speaks of pods, and nothing of the
+resource that has not begun.
+
+A claim whose class binds at the first consumer is not waited for, and neither is a Service that has no pods behind it:
+older versions of the provider locked up there too.
+
+## Example
+```yaml
+resources:
+  api:
+    type: kubernetes:apps/v1:Deployment            # mounts the Secret api-key
+  key:
+    type: kubernetes:core/v1:Secret
+    properties: {metadata: {name: api-key}}
+    options: {dependsOn: ["${api}"]}               # is made when the Deployment is ready
+```
+
+## Instead
+Turn the dependency round: what an object needs comes before it. Where both need each other, give the one the name of
+the other as text rather than as an output, or say `pulumi.com/skipAwait: "true"` on the one that is to be waited for.
+
+## Fix safety
+`skipAwait` goes for updates and deletions too: what depends on the object is then never sure that it is ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.case import Case
+from seatrial.findings import Finding, Rule, found
+from seatrial.registration import Program, Registration, effective, short
+from seatrial.resource import Ref
+from seatrial.rules.words import in_kubectl
+from seatrial.timeline import Rehearsal
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        release = case.releases[step] if step < len(case.releases) else None
+        if ended.outcome != "hung" or release is None or release.program is None:
+            continue
+        pairs = list(_waiting_for_each_other(release.program, ended.waits_for, ended.lacking))
+        if pairs:
+            yield _finding(rehearsal, case, step, pairs)
+            return
+
+
+def _waiting_for_each_other(
+    program: Program, waited: tuple[Ref, ...], lacking: tuple[Ref, ...]
+) -> Iterator[tuple[Registration, Registration]]:
+    """What is waited for, and what it lacks and what comes after it."""
+    by_ref = {one.ref: one for one in program.registrations if one.ref is not None and not one.reads}
+    for first in (by_ref[ref] for ref in waited if ref in by_ref):
+        for second in (by_ref[ref] for ref in lacking if ref in by_ref):
+            if first.urn in effective(program, second):
+                yield first, second
+
+
+def _finding(rehearsal: Rehearsal, case: Case, step: int, pairs: list[tuple[Registration, Registration]]) -> Finding:
+    first, second = pairs[0]
+    assert first.ref is not None and second.ref is not None
+    ended = rehearsal.steps[step]
+    waiting = case.written(step, first.ref)
+    places = [place for one in (second, first) if (place := one.place)]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[first.ref, second.ref],
+        damage="failed-deploy",
+        message=f"pulumi up hangs: it waits for {first.ref}, which lacks {second.ref}, which is made only after it",
+        details=(
+            f"Pulumi {ended.error}",
+            _why(first, second),
+            "Nothing of what depends on either is made, and every up after it does the same.",
+        ),
+        places=places or ([waiting.place("kind")] if waiting else []),
+        evidence=[event for event in rehearsal.of_step(step) if event.object == first.ref][:4],
+        confirm=f"kubectl describe {in_kubectl(first.ref)}  # while pulumi up waits",
+    )
+
+
+def _why(first: Registration, second: Registration) -> str:
+    if first.urn in second.asked:
+        return f"{short(second.urn)} names {short(first.urn)} in dependsOn."
+    keys = [key for key, urns in second.property_dependencies.items() if first.urn in urns]
+    if keys:
+        return f"{short(second.urn)} depends on {short(first.urn)}: its {', '.join(keys)} is made of outputs of that."
+    return f"{short(second.urn)} depends on {short(first.urn)} through others."
+
+
+RULE = Rule("ST902", "pulumi-await-deadlock", check)

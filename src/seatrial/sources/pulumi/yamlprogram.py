@@ -1,0 +1,194 @@
+"""Pulumi programs in YAML: resources of a Pulumi.yaml, with their references resolved. Runs nothing.
+
+Upstream: `pkg/pulumiyaml` of pulumi-yaml 1.2x. References are dependencies; keys that are not known are dropped with a
+warning, so a misspelled `dependsOn` depends on nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from seatrial.errors import CannotContinue
+from seatrial.registration import LOCAL_COMPONENTS, REMOTE_COMPONENTS, api_version_of
+from seatrial.resource import Body
+from seatrial.sources.pulumi.monitor import Monitor
+from seatrial.sources.pulumi.project import Project
+from seatrial.sources.pulumi.values import UNKNOWN
+
+OPTIONS = (
+    *("additionalSecretOutputs", "aliases", "customTimeouts", "deleteBeforeReplace", "dependsOn", "ignoreChanges"),
+    *("import", "parent", "protect", "provider", "providers", "version", "pluginDownloadURL", "replaceOnChanges"),
+    *("retainOnDelete", "deletedWith"),
+)
+KEYS = ("type", "name", "defaultProvider", "properties", "get", "options")
+REFERENCE = re.compile(r"(?<!\$)\$\{([^}]+)\}")
+STEP = re.compile(r"\[\"([^\"]+)\"\]|\['([^']+)'\]|\[(\d+)\]|\.?([^.\[\]]+)")
+NO_TYPE = "kubernetes:apiextensions.k8s.io:CustomResource"
+
+
+def read(project: Project, monitor: Monitor) -> None:
+    """Register the resources of a program, each after those that it refers to."""
+    resources = project.document.body.get("resources") or {}
+    if not isinstance(resources, dict):
+        raise CannotContinue(f"{project.document.place('resources')}: resources is a mapping of names")
+    known = _Known(project, monitor)
+    pending = {str(name): body or {} for name, body in resources.items()}
+    while pending:
+        ready = [name for name, body in pending.items() if not (_names(body) & (pending.keys() - {name}))]
+        if not ready:
+            raise CannotContinue(f"{project.file}: circular dependency of resource {', '.join(sorted(pending))}")
+        for name in ready:
+            known.register(name, pending.pop(name))
+
+
+class _Known:
+    """The resources that are registered so far, by the names they go by in the program."""
+
+    def __init__(self, project: Project, monitor: Monitor) -> None:
+        self._project = project
+        self._monitor = monitor
+        self._answers: dict[str, Body] = {}
+        self._types: dict[str, str] = {}
+
+    def register(self, name: str, body: Body) -> None:
+        self._warn(name, body)
+        options = body.get("options") or {}
+        written = body.get("properties") or {}
+        by_property = {key: self._urns(value) for key, value in written.items()}
+        named = [self._target(one, name) for one in _listed(options.get("dependsOn"))]
+        asked = [str(self._answers[one]["urn"]) for one in named]
+        type_ = _type(str(body.get("type") or ""), written)
+        called = str(body.get("name") or name)
+        place = self._project.document.place("resources", name)
+        component = type_ in (*LOCAL_COMPONENTS, *REMOTE_COMPONENTS)
+        message: Body = {
+            "do": "read" if "get" in body else "register",
+            "id": str((body.get("get") or {}).get("id") or ""),
+            "type": type_,
+            "name": called,
+            "parent": self._urn(options.get("parent")),
+            "custom": not component,
+            "remote": type_ in REMOTE_COMPONENTS,
+            "inputs": self._value(written),
+            "dependencies": sorted({*(u for urns in by_property.values() for u in urns), *asked}),
+            "propertyDependencies": {key: urns for key, urns in by_property.items() if urns},
+            "asked": [[self._types[one], self._answers[one]["name"]] for one in named],
+            "options": {key: value for key, value in options.items() if key not in ("dependsOn", "parent")},
+            "file": (self._project.folder / self._project.file.rpartition("/")[2]).as_uri(),
+            "line": place.line,
+        }
+        answer = self._monitor.answer(message)
+        if "error" in answer:
+            raise CannotContinue(f"{place}: {answer['error']}")
+        self._answers[name] = {**answer, "name": called}
+        self._types[name] = type_
+
+    def _warn(self, name: str, body: Body) -> None:
+        for where, keys, known in (("", body, KEYS), ("options.", body.get("options") or {}, OPTIONS)):
+            for key in keys:
+                if key not in known:
+                    place = self._project.document.place("resources", name, *filter(None, (where.rstrip("."), key)))
+                    said = f"{where}{key} of {name} is not known to Pulumi, which warns and drops it"
+                    self._monitor.warnings.append(f"{place}: {said}")
+
+    def _target(self, written: Any, name: str) -> str:
+        wanted = _reference(written)
+        if wanted not in self._answers:
+            place = self._project.document.place("resources", name, "options", "dependsOn")
+            raise CannotContinue(f'{place}: resource or variable named "{wanted}" could not be found')
+        return wanted
+
+    def _urn(self, written: Any) -> str:
+        found = self._answers.get(_reference(written)) if written else None
+        return str(found["urn"]) if found else ""
+
+    def _urns(self, value: Any) -> list[str]:
+        return sorted({self._answers[name]["urn"] for name in _names(value) if name in self._answers})
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case dict() if any(str(key).startswith("fn::") for key in value):
+                return self._function(*next(iter(value.items())))
+            case dict():
+                return {key: self._value(one) for key, one in value.items()}
+            case list():
+                return [self._value(one) for one in value]
+            case str():
+                return self._text(value)
+        return value
+
+    def _function(self, name: str, argument: Any) -> Any:
+        if name == "fn::toJSON":
+            return json.dumps(self._value(argument))
+        if name == "fn::join" and isinstance(argument, list) and len(argument) == 2:
+            return str(argument[0]).join(map(str, self._value(argument[1])))
+        if name == "fn::secret":
+            return self._value(argument)
+        return UNKNOWN
+
+    def _text(self, text: str) -> Any:
+        whole = REFERENCE.fullmatch(text)
+        if whole:
+            return self._looked_up(whole[1])
+        filled = REFERENCE.sub(lambda found: str(self._looked_up(found[1])), text)
+        return filled.replace("$${", "${")
+
+    def _looked_up(self, path: str) -> Any:
+        """`res`, `res.id`, `res.metadata.name`, `pulumi.stack`, or a key of the configuration."""
+        first, *rest = _steps(path)
+        if first == "pulumi":
+            return {"stack": self._project.stack, "project": self._project.name}.get(rest[0] if rest else "", UNKNOWN)
+        if first not in self._answers:
+            return self._project.config.get(f"{self._project.name}:{first}", UNKNOWN)
+        answer = self._answers[first]
+        found: Any = {**answer["state"], "id": answer["id"], "urn": answer["urn"]} if rest else answer["id"]
+        for key in rest:
+            if isinstance(found, dict) and key in found:
+                found = found[key]
+            elif isinstance(found, list) and key.isdigit() and int(key) < len(found):
+                found = found[int(key)]
+            else:
+                return UNKNOWN
+        return found
+
+
+def _type(type_: str, properties: Body) -> str:
+    """The token of a resource; a CustomResource goes by the apiVersion and kind in its properties."""
+    if type_.startswith("kubernetes:apiextensions.k8s.io") and type_.endswith(":CustomResource"):
+        return f"kubernetes:{properties.get('apiVersion')}:{properties.get('kind')}"
+    if type_ in ("kubernetes:Provider", "pulumi:providers:kubernetes"):
+        return "pulumi:providers:kubernetes"
+    return type_ if api_version_of(type_)[1] or ":" in type_ else NO_TYPE
+
+
+def _reference(written: Any) -> str:
+    found = REFERENCE.fullmatch(str(written or "").strip())
+    return next(iter(_steps(found[1])), "") if found else ""
+
+
+def _names(value: Any) -> set[str]:
+    """The names that a value refers to."""
+    return {step for text in _texts(value) for found in REFERENCE.findall(text) for step in _steps(found)[:1]}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for one in value.values():
+                yield from _texts(one)
+        case list():
+            for one in value:
+                yield from _texts(one)
+        case str():
+            yield value
+
+
+def _steps(path: str) -> list[str]:
+    return ["".join(groups) for groups in STEP.findall(path)]
+
+
+def _listed(written: Any) -> list[Any]:
+    return written if isinstance(written, list) else [written] if written else []
