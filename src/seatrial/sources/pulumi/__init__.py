@@ -25,10 +25,7 @@ def read_program(
     project = read_project(path)
     if project.runtime not in RUNTIMES:
         known = ", ".join(sorted(RUNTIMES))
-        raise CannotContinue(
-            f"{project.file}: programs for {project.runtime} cannot be run here (known are {known}); give what "
-            "`pulumi preview --json` or `pulumi stack export` writes"
-        )
+        raise CannotContinue(f"{project.file}: programs for {project.runtime} cannot be run here; known are {known}")
     monitor = Monitor(project, Charts(project.folder, dict(charts or {}), kube_version, api_versions))
     RUNTIMES[project.runtime](project, monitor)
     program = monitor.program()
