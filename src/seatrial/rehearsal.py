@@ -60,7 +60,7 @@ class Played(Struct, frozen=True):
     chart: Callable[[], helmsdk.Chart] | None = None
     """Loads the chart. Helm takes one anew for every act: rendering drops what the values disable, for good."""
     values: Body = {}
-    objects: tuple[Body, ...] = ()
+    objects: tuple[kubectl.Manifest, ...] = ()
     """What `apply` applies and `delete` deletes."""
     archive: bytes = b""
     """The chart as a helm binary takes it."""
@@ -245,7 +245,7 @@ def _act(stage: _Stage, index: int, played: Played) -> Ended:
         script = (flux.delete_fleet if step.action == "delete" else flux.sync_fleet)(played.flux, stage.memory.flux)
         return play(script, InProcess(cluster, stage.engine, lambda asked: _helm_inside(cluster, asked)))
     if stage.engine != helm.NAME or step.action not in hooks.EVENTS_OF:
-        script = (kubectl.apply if step.action == "apply" else kubectl.delete)(played.objects, played.namespace)
+        script = _of_kubectl(played)
         return play(script, InProcess(cluster, kubectl.NAME if stage.engine == kubectl.NAME else SOMEONE))
     if plan.by_rules_of_helm_3:
         act = helm3.Act(step, played.release_name, played.namespace, stage.shelf, plan.case.releases[index])
@@ -279,6 +279,12 @@ def _of_argocd(step: Step, fleet: argocd.Fleet, settings: argocd.Settings, memor
         return argocd.delete_fleet(fleet, settings, memory)
     started = FIRST_SYNC_SECONDS + index * SYNC_SECONDS
     return argocd.sync_fleet(fleet, settings, memory, started=started, flags=step.flags)
+
+
+def _of_kubectl(played: Played) -> Script:
+    if played.step.action == "apply":
+        return kubectl.apply(played.objects, played.namespace, played.step.flags)
+    return kubectl.delete(played.objects, played.namespace)
 
 
 def _of_pulumi(action: str, program: Program, stack: pulumi.Checkpoint) -> Script:

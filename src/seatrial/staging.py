@@ -17,7 +17,7 @@ from seatrial import fluxes
 from seatrial.applications import as_argocd_renders
 from seatrial.case import Release
 from seatrial.cluster.discovery import Discovery
-from seatrial.engines import argocd, flux
+from seatrial.engines import argocd, flux, kubectl
 from seatrial.errors import CannotContinue
 from seatrial.fleets import gather
 from seatrial.history import History
@@ -262,9 +262,10 @@ def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:
     """What people do without Helm."""
     namespace = step.namespace or setting.namespace
     if step.action == "delete":
-        return Played(step, "", namespace, objects=tuple(_deleted(step, setting))), None
+        return Played(step, "", namespace, objects=tuple(map(kubectl.Manifest, _deleted(step, setting)))), None
     release = read_manifests(setting.opened.path(step.source), namespace=namespace)
-    return Played(step, "", namespace, objects=tuple(r.body for r in release.resources)), release
+    objects = tuple(kubectl.Manifest(resource.body, resource.file) for resource in release.resources)
+    return Played(step, "", namespace, objects=objects), release
 
 
 def _without_chart(step: Step, setting: Setting, past: Past) -> tuple[Played, Release | None]:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.case import Case
+from seatrial.engines.kubectl import Manifest
 from seatrial.rehearsal import Plan, Played, rehearse
 from seatrial.resource import Body, Ref
 from seatrial.timeline import Rehearsal, Schedule
@@ -45,7 +46,8 @@ def releases() -> st.SearchStrategy[list[Body]]:
 
 def played(objects: list[Body], schedule: Schedule, seed: int = 0) -> Rehearsal:
     steps = tuple(
-        Played(Step(action), "", "default", objects=tuple(objects)) for action in ("apply", "apply", "delete")
+        Played(Step(action), "", "default", objects=tuple(map(Manifest, objects)))
+        for action in ("apply", "apply", "delete")
     )
     return rehearse(Plan(steps, Case("", (None, None, None))), "kubectl", schedule, seed=seed)
 

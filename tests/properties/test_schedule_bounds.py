@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.case import Case
+from seatrial.engines.kubectl import Manifest
 from seatrial.rehearsal import Plan, Played, rehearse
 from seatrial.resource import Body
 from seatrial.timeline import Rehearsal, Schedule
@@ -44,7 +45,9 @@ def _app(name: str) -> tuple[Body, Body, Body]:
 
 
 def played(objects: list[Body], schedule: Schedule, seed: int = 0) -> Rehearsal:
-    steps = tuple(Played(Step(action), "", "default", objects=tuple(objects)) for action in ("apply", "delete"))
+    steps = tuple(
+        Played(Step(action), "", "default", objects=tuple(map(Manifest, objects))) for action in ("apply", "delete")
+    )
     return rehearse(Plan(steps, Case("", (None, None))), "kubectl", schedule, seed=seed)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -117,15 +118,33 @@ def test_a_path_is_a_chart_manifests_or_a_trial(tmp_path: Path) -> None:
     [
         ("nope", "nope: there is no such file or folder"),
         ("./c/Chart.yaml", "./c/Chart.yaml: this is a file of a chart; name the chart's folder: c"),
-        ("k/", "k: this is a kustomization; pipe it in: kustomize build k | seatrial check -"),
         ("oci://r/c", "oci://r/c: charts are read from disk; fetch it first with: helm pull oci://r/c"),
     ],
 )
 def test_what_is_none_of_these_is_one_sentence(path: str, sentence: str, tmp_path: Path) -> None:
-    write(tmp_path, {"c/Chart.yaml": "", "k/kustomization.yaml": ""})
+    write(tmp_path, {"c/Chart.yaml": ""})
     with pytest.raises(CannotContinue) as complaint:
         kind_of(path)
     assert str(complaint.value) == sentence
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+def test_a_kustomization_is_built_in_the_order_of_kinds(tmp_path: Path) -> None:
+    account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: x}\n"
+    files = {"k/kustomization.yaml": "namePrefix: my-\nresources: [a.yaml, b.yaml]\n"}
+    write(tmp_path, {**files, "k/a.yaml": config_map("a"), "k/b.yaml": account})
+    assert kind_of("k") == "manifests"
+    built = read_manifests("k")
+    assert [str(r.ref) for r in built.resources] == ["ServiceAccount/default/my-x", "ConfigMap/default/my-a"]
+
+
+def test_a_kustomization_that_nobody_builds_is_to_be_piped_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"k/kustomization.yaml": ""})
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(CannotContinue) as complaint:
+        read_manifests("k")
+    nobody = "this is a kustomization, and there is neither kustomize nor kubectl on the PATH"
+    assert str(complaint.value) == f"k: {nobody}; pipe it in: kustomize build k | seatrial check -"
 
 
 def test_the_line_of_a_place_can_be_read_again_except_where_it_is_gone(tmp_path: Path) -> None:

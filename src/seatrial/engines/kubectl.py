@@ -1,6 +1,7 @@
-"""`kubectl apply` and `kubectl delete`, as scripts. Models kubectl 1.34: no pruning, no waiting, one object at a time.
+"""`kubectl apply` and `kubectl delete`, as scripts. Models kubectl 1.34: no waiting, no order but that of the files.
 
-Upstream: `pkg/cmd/apply/apply.go` and `pkg/cmd/apply/patcher.go` of kubernetes/kubectl.
+Upstream: `pkg/cmd/apply/apply.go` and `pkg/cmd/apply/patcher.go` of kubernetes/kubectl. Where a patch is refused,
+kubectl prints it whole before it says why; that part is left out here.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from seatrial.engines import Ended
+from seatrial.engines.kubectlflags import UNSELECTED, Asked, asked
+from seatrial.engines.kubectlprune import prune
 from seatrial.engines.script import Answer, Command, Part, Script, Verb
 from seatrial.resource import Body, annotations_of, group_of, metadata, name_of
 
@@ -18,16 +22,64 @@ NAME = "kubectl"
 VERSION = "1.34"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MANAGER = "kubectl-client-side-apply"
+SERVER_SIDE = "kubectl"
+"""The manager of `--server-side`."""
+DOING = {
+    "create": "error when creating",
+    "merge": "error when patching",
+    "strategic": "error when patching",
+    "delete": "error when deleting",
+}
+REASONS = {
+    400: "BadRequest",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    422: "Invalid",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
+CONFLICT = """
+Please review the fields above--they currently have other managers. Here
+are the ways you can resolve this warning:
+* If you intend to manage all of these fields, please re-run the apply
+  command with the `--force-conflicts` flag.
+* If you do not intend to manage all of the fields, please edit your
+  manifest to remove references to the fields that should keep their
+  current managers.
+* You may co-own fields by updating your manifest to match the existing
+  value; in this case, you'll become the manager if the other manager(s)
+  stop managing the field (remove it from their configuration).
+See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts"""
 
 
-def apply(objects: Iterable[Body], namespace: str) -> Script:
-    """Apply objects in the order they were written; what fails does not stop the rest."""
-    errors = []
-    for body in objects:
-        _, answer = yield from applied(body, namespace)
+class Manifest(Struct, frozen=True):
+    """An object, and the file it stands in."""
+
+    body: Body
+    file: str = "STDIN"
+
+
+def apply(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = ()) -> Script:
+    """Apply objects in the order they were written; what fails does not stop the rest.
+
+    All kinds are looked up before the first object is applied: what one file defines, another cannot use yet.
+    """
+    options = asked(flags)
+    if options.prune and not options.all and not options.selector:
+        return Ended("failed", UNSELECTED)
+    chosen = [one for one in objects if options.selects(one.body)]
+    mapped, errors = yield from _mapped(chosen)
+    done = []
+    for one in mapped:
+        verb, answer = yield from _applied(one.body, namespace, options)
         if answer.message or not answer.served:
-            errors.append(_complaint(body, namespace, answer))
-    return Ended("failed", "\n".join(errors)) if errors else Ended("ok")
+            errors.append(_complaint(one, verb, answer))
+        else:
+            done.append(answer.body)
+    if options.prune and not errors:
+        yield from prune(done, options)
+    return _ended(errors)
 
 
 def applied(body: Body, namespace: str, manager: str = MANAGER) -> Part[tuple[Verb, Answer]]:
@@ -41,20 +93,40 @@ def applied(body: Body, namespace: str, manager: str = MANAGER) -> Part[tuple[Ve
     return verb, (yield _about(body, namespace, verb, _patch(live.body, _remembering(body)), manager))
 
 
-def delete(objects: Iterable[Body], namespace: str) -> Script:
+def delete(objects: Iterable[Manifest], namespace: str) -> Script:
     """Delete objects in the order they were written."""
     errors = []
-    for body in objects:
-        answer = yield _about(body, namespace, "delete")
+    for one in objects:
+        answer = yield _about(one.body, namespace, "delete")
         if answer.message or not answer.served:
-            errors.append(_complaint(body, namespace, answer))
-    return Ended("failed", "\n".join(errors)) if errors else Ended("ok")
+            errors.append(_complaint(one, "delete", answer))
+    return _ended(errors)
 
 
 def is_builtin(body: Body) -> bool:
     """Whether kubectl has the Go type, and so patches strategically: the groups of Kubernetes itself."""
     group = group_of(str(body.get("apiVersion", "")))
     return "." not in group or group.endswith(".k8s.io")
+
+
+def _mapped(objects: Iterable[Manifest]) -> Part[tuple[list[Manifest], list[str]]]:
+    """The objects whose kinds are served, and the words about the others."""
+    found: list[Manifest] = []
+    errors: list[str] = []
+    for one in objects:
+        answer = yield Command("discover", str(one.body.get("apiVersion", "")), str(one.body.get("kind", "")))
+        if answer.code == 404:
+            errors.append(_unmapped(one))
+        else:
+            found.append(one)
+    return found, errors
+
+
+def _applied(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Answer]]:
+    if not options.server_side:
+        return (yield from applied(body, namespace))
+    command = _about(body, namespace, "apply", body, SERVER_SIDE)
+    return "apply", (yield msgspec.structs.replace(command, force=options.force_conflicts))
 
 
 def _about(body: Body, namespace: str, verb: Verb, sent: Body | None = None, manager: str = MANAGER) -> Command:
@@ -85,12 +157,28 @@ def _dropped(before: Any, wanted: Any) -> Iterator[tuple[str, Any]]:
             yield key, {**wanted[key], **dict(_dropped(value, wanted[key]))}
 
 
-def _complaint(body: Body, namespace: str, answer: Answer) -> str:
+def _complaint(one: Manifest, verb: Verb, answer: Answer) -> str:
     """kubectl's own words."""
-    if answer.served:
-        return f"Error from server: {answer.message}"
-    own = metadata(body).get("namespace") or ""
+    if not answer.served:
+        return _unmapped(one)
+    if verb == "apply" and answer.code == 409:
+        return f"error: {answer.message}{CONFLICT}"
+    reason = REASONS.get(answer.code)
+    doing = DOING.get(verb)
+    said = f'{doing} "{one.file}": {answer.message}' if doing else answer.message
+    return f"Error from server ({reason}): {said}" if reason else f"Error from server: {said}"
+
+
+def _unmapped(one: Manifest) -> str:
+    own = metadata(one.body).get("namespace") or ""
     return (
-        f'error: resource mapping not found for name: "{name_of(body)}" namespace: "{own}" from "STDIN": no matches '
-        f'for kind "{body.get("kind")}" in version "{body.get("apiVersion")}"\nensure CRDs are installed first'
+        f'resource mapping not found for name: "{name_of(one.body)}" namespace: "{own}" from "{one.file}": no matches '
+        f'for kind "{one.body.get("kind")}" in version "{one.body.get("apiVersion")}"\nensure CRDs are installed first'
     )
+
+
+def _ended(errors: list[str]) -> Ended:
+    """One error by itself is called so; several are listed."""
+    if len(errors) == 1 and not errors[0].lower().startswith("error"):
+        return Ended("failed", f"error: {errors[0]}")
+    return Ended("failed", "\n".join(errors)) if errors else Ended("ok")

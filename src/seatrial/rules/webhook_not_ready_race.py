@@ -60,6 +60,18 @@ from seatrial.timeline import Rehearsal
 PENDING = {"install": "pending-install", "upgrade": "pending-upgrade", "rollback": "pending-rollback"}
 
 
+HELM_WAITS = "and waits for nothing in between; --wait waits only when all is made."
+ORDERS = {
+    "helm@4": f"Helm 4 makes webhook configurations before all custom kinds, {HELM_WAITS}",
+    "helm@3": f"Helm 3 makes webhook configurations and custom kinds in the order of their kinds' names, {HELM_WAITS}",
+    "argocd": "Argo CD applies webhook configurations and custom kinds of one wave in the order of their names, and "
+    "waits for health only when the whole wave is applied.",
+    "kubectl": "kubectl applies objects in the order in which they stand in the files, and waits for nothing.",
+    "pulumi": "Pulumi makes at once what does not depend on each other.",
+}
+"""What puts the one before the other, by engine."""
+
+
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     unknown = refused_by_cause(rehearsal, case, "authority")
     told = {one.ref for one in unordered(rehearsal, case)}  # By the rule that knows why nothing orders them.
@@ -119,16 +131,12 @@ def _order(rehearsal: Rehearsal, call: Call) -> str:
             "creation again only while the kind or the namespace is not there: the failure of a webhook is final."
         )
     if made is not None and made.step == event.step:
-        helm4 = rehearsal.engine.startswith("helm@4")
-        order = (
-            "Helm 4 makes webhook configurations before all custom kinds"
-            if helm4
-            else "Helm 3 makes webhook configurations and custom kinds in the order of their kinds' names"
-        )
+        # Whatever engine has a Helm in it has a Helm 4.
+        engine = "helm@4" if event.actor == "helm" and not rehearsal.engine.startswith("helm") else rehearsal.engine
+        order = next((words for begins, words in ORDERS.items() if engine.startswith(begins)), "")
         return (
             f"{configuration} is registered moments before, in the same {rehearsal.steps[event.step].action}, and the "
-            f"pods behind {call.webhook.service} have not started. {order}, and waits for nothing in between; --wait "
-            "waits only when all is made."
+            f"pods behind {call.webhook.service} have not started. {order}".rstrip()
         )
     if call.webhook.service not in state(rehearsal, event):
         return f"{configuration} is registered, and {call.webhook.service} is not made yet."

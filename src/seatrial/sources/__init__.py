@@ -19,7 +19,6 @@ from seatrial.yamlfile import BrokenYaml, documents
 Kind = Literal["chart", "manifests", "trial", "program"]
 
 _GZIP = b"\x1f\x8b"
-_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
 def kind_of(path: str) -> Kind:
@@ -55,12 +54,6 @@ def _folder(folder: Path) -> Kind:
         return "program"
     if (folder / "Chart.yaml").is_file():
         return "chart"
-    for name in _KUSTOMIZATIONS:
-        if (folder / name).is_file():
-            named = shown(str(folder))
-            raise CannotContinue(
-                f"{named}: this is a kustomization; pipe it in: kustomize build {named} | seatrial check -"
-            )
     return "manifests"
 
 

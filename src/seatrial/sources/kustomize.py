@@ -55,4 +55,5 @@ def _output(folder: Path) -> str:
             words = done.stderr.decode(errors="replace").strip().partition("\n")[0]
             raise CannotContinue(f"{named}: {program} {verb}: {words}")
         return done.stdout.decode(errors="replace")
-    raise CannotContinue(f"{named}: this is a kustomization, and there is neither kustomize nor kubectl on the PATH")
+    nobody = "this is a kustomization, and there is neither kustomize nor kubectl on the PATH"
+    raise CannotContinue(f"{named}: {nobody}; pipe it in: kustomize build {named} | seatrial check -")

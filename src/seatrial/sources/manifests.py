@@ -8,7 +8,8 @@ from pathlib import Path
 from seatrial.case import Release
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.resource import Place
-from seatrial.sources.files import project_of, read_text, reason, refuse_escape, shown
+from seatrial.sources import kustomize
+from seatrial.sources.files import STDIN, project_of, read_text, reason, refuse_escape, shown
 from seatrial.sources.objects import Found, defined_scopes, objects_in, resources
 from seatrial.text import Text
 from seatrial.yamlfile import Document, documents
@@ -25,8 +26,11 @@ def read_manifests(
     """What a file, a folder or standard input (`-`) says should be in the cluster.
 
     A folder is read as `kubectl apply -R -f` does: the .json, .yaml and .yml files in it and in the folders below, each
-    folder by name. `instead` holds what to read in the place of files, by the paths that the user would type.
+    folder by name; one with a kustomization.yaml is built, as `-k` does. `instead` holds what to read in the place of
+    files, by the paths that the user would type.
     """
+    if path != STDIN and kustomize.is_kustomization(Path(path)):
+        return kustomize.build(Path(path), release, namespace)
     texts = (_text(name, instead or {}) for name in _files(path))
     found = [one for text in texts for one in _objects(text)]
     if not found:

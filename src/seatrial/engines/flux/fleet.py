@@ -173,15 +173,19 @@ class _Controllers:
         failed = {ref: tried for ref, tried in self.tried.items() if tried.attempt.words and not tried.attempt.is_final}
         if not failed:
             return False
-        everything = tuple(dict.fromkeys(self._everything()))
-        while (yield Wait(everything)).stuck is None:
-            self.deeds += 1
+        yield from self.rest()
         again = [r for r, tried in failed.items() if tried.deeds < self.deeds and tried.count < ATTEMPTS_MAX]
         for ref in again:
             script = self._script(ref)
             if script is not None:
                 self.runs.append(_Run(ref, script, self.there[ref]))
         return bool(again)
+
+    def rest(self) -> Part[None]:
+        """Let time pass until nothing moves any more."""
+        everything = tuple(dict.fromkeys(self._everything()))
+        while (yield Wait(everything)).stuck is None:
+            self.deeds += 1
 
     def _everything(self) -> Iterator[Ref]:
         for one in self.fleet.kustomizations.values():
@@ -209,8 +213,9 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
         yield Say(ref, words)
         errors.append(f"{ref}: {words}")
     heals = []
-    for ref, tried in controllers.tried.items():
-        if tried.attempt.is_final and (yield from helmrelease.would_succeed(fleet.releases[ref])):
+    for ref in [ref for ref, tried in controllers.tried.items() if tried.attempt.is_final]:
+        yield from controllers.rest()
+        if (yield from helmrelease.would_succeed(fleet.releases[ref])):
             heals.append(ref)
     everyone = (*fleet.kustomizations, *fleet.releases)
     reconciled = tuple(_reconciled(ref, controllers, heals=ref in heals) for ref in everyone)

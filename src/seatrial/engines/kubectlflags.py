@@ -1,0 +1,79 @@
+"""The flags of `kubectl apply` that can be rehearsed, and which objects they choose. Knows no cluster.
+
+Upstream: `pkg/cmd/apply/apply.go` and `pkg/util/prune/prune.go` of kubernetes/kubectl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.errors import CannotContinue
+from seatrial.resource import Body, labels_of
+
+KNOWN = (
+    *("--server-side", "--force-conflicts", "--prune", "--all", "-R", "--recursive"),
+    *("-l KEY=VALUE", "--selector=KEY=VALUE", "--prune-allowlist=GROUP/VERSION/KIND"),
+)
+UNSELECTED = (
+    "error: all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
+    "flag. If you did not mean to prune all resources, specify a label selector"
+)
+
+
+class Asked(Struct, frozen=True):
+    """What one `kubectl apply` is asked to do."""
+
+    server_side: bool = False
+    force_conflicts: bool = False
+    prune: bool = False
+    all: bool = False
+    selector: tuple[str, ...] = ()
+    """`key=value`, `key!=value`, `key`, `!key`."""
+    allowlist: tuple[tuple[str, str], ...] = ()
+    """apiVersion and kind of what may be pruned, in the place of the usual kinds."""
+
+    def selects(self, body: Body) -> bool:
+        return all(_fits(labels_of(body), term) for term in self.selector)
+
+
+def asked(flags: Iterable[str]) -> Asked:
+    """The flags of a step; folders are read with those below them, so `-R` says nothing new."""
+    options = Asked()
+    for flag in flags:
+        options = _with_flag(options, flag)
+    return options
+
+
+def _with_flag(options: Asked, flag: str) -> Asked:
+    name, _, value = flag.replace(" ", "=", 1).partition("=")
+    match name:
+        case "-R" | "--recursive":
+            return options
+        case "--server-side":
+            return replace(options, server_side=value != "false")
+        case "--force-conflicts":
+            return replace(options, force_conflicts=value != "false")
+        case "--prune":
+            return replace(options, prune=value != "false")
+        case "--all":
+            return replace(options, all=value != "false")
+        case "-l" | "--selector" if value and "(" not in value:
+            return replace(options, selector=tuple(term.strip() for term in value.split(",")))
+        case "--prune-allowlist" if value.count("/") == 2:
+            group, version, kind = value.split("/")
+            api_version = version if group == "core" else f"{group}/{version}"
+            return replace(options, allowlist=(*options.allowlist, (api_version, kind)))
+    raise CannotContinue(f"step apply: the flag {flag} cannot be rehearsed; known are {', '.join(KNOWN)}")
+
+
+def _fits(labels: dict[str, str], term: str) -> bool:
+    if "!=" in term:
+        key, _, value = term.partition("!=")
+        return labels.get(key.strip()) != value.strip()
+    if "=" in term:
+        key, _, value = term.replace("==", "=").partition("=")
+        return labels.get(key.strip()) == value.strip()
+    return (term.lstrip("!") in labels) != term.startswith("!")
