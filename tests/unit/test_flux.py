@@ -58,6 +58,15 @@ def test_a_deletion_goes_in_the_reverse_order_of_kinds() -> None:
     assert gone == ["Kustomization", "ConfigMap", "ServiceAccount", "Namespace"]
 
 
+def test_a_kustomization_that_is_pruned_takes_its_objects_with_it() -> None:
+    world = _World()
+    inner = _kustomization("inner", _config("a"))
+    world.sync(_kustomization("outer", _declared(inner)), inner)
+    assert world.has("ConfigMap", "default", "a")
+    assert world.sync(_kustomization("outer")).outcome == "ok"
+    assert not world.has("ConfigMap", "default", "a")
+
+
 def test_a_wait_that_cannot_end_names_what_is_not_current() -> None:
     size = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
     claim: Body = {

@@ -55,6 +55,7 @@ class _Controllers:
         self.tried: dict[Ref, _Tried] = {}
         self.deeds = 0
         self.looked_twice = False
+        self._farewell = _Farewell(memory.known, memory, quick=True)
 
     def play(self) -> Part[None]:
         """Go on until all has ended and nothing that happened since could help what failed."""
@@ -76,7 +77,7 @@ class _Controllers:
             return
         self.deeds += 1
         if (line.api_version.rpartition("/")[0], line.kind) in OWN and line.verb != "delete":
-            self.find(Ref(line.kind, line.namespace, line.name, line.api_version.rpartition("/")[0]), depth)
+            self.find(_about(line), depth)
 
     def find(self, ref: Ref, depth: int = 0) -> None:
         if ref in self.fleet.kustomizations or ref in self.fleet.releases:
@@ -140,6 +141,8 @@ class _Controllers:
                 return
             run.answer = yield line
             self.notice(line, run.answer, run.depth)
+            if isinstance(line, Command) and line.verb == "delete" and not run.answer.message:
+                yield from self._farewell.gone(_about(line))
             self._begin()
             if isinstance(line, Command | Helm):
                 self.looked_twice = self.looked_twice and not _did(line, run.answer)
@@ -209,6 +212,7 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
     for body in found.body["items"]:
         controllers.find(_ref(body))
     yield from controllers.play()
+    memory.known = fleet
     for ref, words in controllers.not_begun():
         yield Say(ref, words)
         errors.append(f"{ref}: {words}")
@@ -267,7 +271,7 @@ class _Farewell:
                 return
             answer = yield line
             if isinstance(line, Command) and line.verb == "delete":
-                yield from self.gone(Ref(line.kind, line.namespace, line.name, line.api_version.rpartition("/")[0]))
+                yield from self.gone(_about(line))
 
 
 def _did(line: Command | Helm, answer: Answer) -> bool:
@@ -290,6 +294,10 @@ def _reconciled(ref: Ref, controllers: _Controllers, *, heals: bool) -> Reconcil
     targets = fleet.kustomizations[ref].targets if ref in fleet.kustomizations else fleet.releases[ref].everything
     objects = tuple(target.ref for target in targets)
     return Reconciled(ref, tried.attempt.words if tried else "", tried.count if tried else 0, objects, heals)
+
+
+def _about(command: Command) -> Ref:
+    return Ref(command.kind, command.namespace, command.name, command.api_version.rpartition("/")[0])
 
 
 def _ref(body: Body) -> Ref:

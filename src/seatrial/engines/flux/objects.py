@@ -123,5 +123,7 @@ class Memory:
     def __init__(self) -> None:
         self.inventory: dict[Ref, tuple[Target, ...]] = {}
         self.deployed: dict[Ref, Deployed] = {}
+        self.known = Fleet(())
+        """All that there was in the last sync: what is pruned since is no longer among what comes of the input."""
         self.ready: dict[Ref, bool] = {}
         """Whether each has a Ready condition, and which; without one it is in progress."""
