@@ -170,7 +170,8 @@ def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release
     if not given and setting.history:
         given = setting.history.current.release.values  # Helm keeps them, and who installs again gives them again.
     values, defaults = past.values(name, namespace, given, step)
-    release = opened.render(
+    release = _as_upgrade_or_install(
+        opened,
         chart if defaults is None else with_own_values(chart, defaults),
         values,
         release=name,
@@ -181,6 +182,21 @@ def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release
     )
     past.deploy(release, own_values(chart) if defaults is None else defaults)
     return Played(step, name, namespace, chart.load, given, archive=chart.archive, asks=opened.asks(chart)), release
+
+
+def _as_upgrade_or_install(
+    opened: Opened, chart: ChartSource, values: Body, *, is_upgrade: bool, **options: Any
+) -> Release:
+    """A chart may refuse to be upgraded where `lookup` finds nothing, as here: then it is read as it was installed.
+
+    What Helm really deploys, it renders by itself when the step is played.
+    """
+    try:
+        return opened.render(chart, values, is_upgrade=is_upgrade, **options)
+    except CannotContinue:
+        if not is_upgrade or not opened.asks(chart):
+            raise
+        return opened.render(chart, values, is_upgrade=False, **options)
 
 
 def _given(step: Step, setting: Setting) -> Body:
