@@ -23,7 +23,7 @@ demo: $(RUNS)
 	  echo "($(BIN)/seatrial, or: source $(BIN)/activate)"
 
 test: $(DEVELOPS)
-	$(BIN)/pytest -n 2 $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(DEVELOPS)
 	$(BIN)/ruff check
