@@ -52,6 +52,13 @@ def newest(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
     return None
 
 
+def newest_resources(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Resource]]:
+    """What that step deploys, one by one, each with the step."""
+    if deployed := newest(rehearsal, case):
+        step, release = deployed
+        yield from ((step, resource) for resource in release.resources)
+
+
 def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
     """The engine's deletions of what the deployed manifest lists and the new one does not, with what was written."""
     old, new = deployed_before(rehearsal, case, step), case.releases[step]

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig
-from seatrial.rules.deeds import newest
+from seatrial.rules.deeds import newest_resources
 from seatrial.rules.frozen import Refusal, differences, in_cluster, refusals, refused, version_labels
 from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
@@ -80,11 +80,7 @@ def _selects_old_pods(refusal: Refusal) -> bool:
 
 def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
     """Selectors that will change with the next version of the chart."""
-    deployed = newest(rehearsal, case)
-    if deployed is None:
-        return
-    step, release = deployed
-    for resource in release.resources:
+    for step, resource in newest_resources(rehearsal, case):
         labels = version_labels(dig(resource.body, *SELECTOR, "matchLabels"))
         if resource.ref.kind in KINDS and labels and resource.ref not in told:
             yield _next_version(rehearsal, step, resource, labels)

@@ -38,7 +38,7 @@ from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig
-from seatrial.rules.deeds import newest
+from seatrial.rules.deeds import newest_resources
 from seatrial.rules.frozen import VERSION, differences, in_cluster, refusals, refused, version_labels
 from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
@@ -66,11 +66,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
     """Templates that will change with the next version of the chart, under a name that will not."""
-    deployed = newest(rehearsal, case)
-    if deployed is None:
-        return
-    step, release = deployed
-    for resource in release.resources:
+    for step, resource in newest_resources(rehearsal, case):
         if resource.ref.kind != "Job" or resource.ref in told or not _stays(resource):
             continue
         labels = version_labels(dig(resource.body, *TEMPLATE, "metadata", "labels"))

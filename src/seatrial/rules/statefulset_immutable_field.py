@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig, listed
-from seatrial.rules.deeds import newest
+from seatrial.rules.deeds import newest_resources
 from seatrial.rules.frozen import Path, differences, in_cluster, refusals, refused, version_labels
 from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
@@ -77,11 +77,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
     """Claim templates that will change with the next version of the chart."""
-    deployed = newest(rehearsal, case)
-    if deployed is None:
-        return
-    step, release = deployed
-    for resource in release.resources:
+    for step, resource in newest_resources(rehearsal, case):
         paths = list(_versioned(resource)) if resource.ref.kind == "StatefulSet" else []
         if paths and resource.ref not in told:
             yield _next_version(rehearsal, step, resource, paths)
