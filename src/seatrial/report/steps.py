@@ -132,5 +132,12 @@ def _row(row: Row, start: str, outcome: int, page: Page) -> Iterator[Line]:
         pieces += [Piece(", " if row.done else "  "), Piece(row.amiss, "bad")]
     yield tuple(pieces)
     if row.error:
-        error = row.error if page.verbose else lines_of(row.error)[0]
+        error = row.error if page.verbose else _first_words(row.error)
         yield from (line(text) for text in quoted(error, page, first="     ", rest="     "))
+
+
+def _first_words(error: str) -> str:
+    """The first line, and where that only announces the next one, that one too."""
+    first, *rest = lines_of(error)
+    told = next(filter(None, map(str.strip, rest)), "") if first.rstrip().endswith(":") else ""
+    return f"{first.rstrip()} {told}".rstrip()

@@ -40,6 +40,7 @@ from seatrial.resource import Body, Ref
 from seatrial.rules.deeds import live_after, live_before
 from seatrial.rules.secretdata import is_password, secret_data
 from seatrial.rules.volumes import claims_of
+from seatrial.rules.words import LOCKED_OUT
 from seatrial.timeline import Event, Rehearsal
 
 
@@ -122,9 +123,8 @@ def _met_sentence(met: Meeting) -> str:
     keys = ", ".join(f"'{key}'" for key in met.keys)
     makes = "makes" if met.step is None else "made"
     return (
-        f"The next install {makes} up another {keys} for {met.secret}, which the data does not know; PostgreSQL then "
-        'says "password authentication failed for user". To read it back with lookup does not help: there is none to '
-        "read."
+        f"The next install {makes} up another {keys} for {met.secret}, which the data does not know. Who comes with it "
+        f"hears {LOCKED_OUT}. To read the old one back with lookup does not help: there is none to read."
     )
 
 

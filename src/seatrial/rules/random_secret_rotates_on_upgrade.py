@@ -46,15 +46,14 @@ from collections.abc import Iterator
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.graph import Edge
-from seatrial.rules.again import Renewed, renewed_secrets
+from seatrial.rules.again import Renewed
 from seatrial.rules.renewing import (
     TURNED_AWAY,
     keeper_of,
-    made_up_keys,
+    made_up,
     named,
     outcome_of,
     place_of,
-    readers_of,
     severity,
     what_pods_do,
 )
@@ -64,11 +63,8 @@ from seatrial.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for renewed in renewed_secrets(rehearsal, case) if not is_argocd(rehearsal) else ():
-        keys = made_up_keys(renewed)
-        users = list(readers_of(case, renewed, keys))
-        if users:
-            yield _finding(rehearsal, renewed, keys, users)
+    if not is_argocd(rehearsal):
+        yield from (_finding(rehearsal, *found_one) for found_one in made_up(rehearsal, case))
 
 
 def _finding(rehearsal: Rehearsal, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:

@@ -8,17 +8,25 @@ from seatrial.case import Case, Resource
 from seatrial.findings import Certainty, Damage
 from seatrial.graph import Edge
 from seatrial.resource import Place, dig
-from seatrial.rules.again import Renewed
+from seatrial.rules.again import Renewed, renewed_secrets
 from seatrial.rules.deeds import restarted
 from seatrial.rules.secretdata import PASSWORD, PEM
 from seatrial.rules.volumes import keeps_data
-from seatrial.rules.words import users_beyond_hooks
+from seatrial.rules.words import LOCKED_OUT, users_beyond_hooks
 from seatrial.timeline import Rehearsal
 
 TURNED_AWAY = (
     "A database takes its password from the Secret when its volume is empty, and never again. Who comes with the new "
-    'one is turned away, by PostgreSQL with "password authentication failed for user".'
+    f"one is turned away: {LOCKED_OUT}."
 )
+
+
+def made_up(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Renewed, tuple[str, ...], list[Edge]]]:
+    """Secrets with keys that were made up anew and that somebody reads, with the keys and the readers."""
+    for renewed in renewed_secrets(rehearsal, case):
+        keys = made_up_keys(renewed)
+        if readers := list(readers_of(case, renewed, keys)):
+            yield renewed, keys, readers
 
 
 def made_up_keys(renewed: Renewed) -> tuple[str, ...]:

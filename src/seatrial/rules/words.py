@@ -19,6 +19,11 @@ ARGOCD_ACTS = {"sync": "the sync", "delete": "deleting the Application"}
 ENGINES = {"helm": "Helm", "argocd": "Argo CD"}
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
+LOCKED_OUT = (
+    '"password authentication failed for user" (PostgreSQL), "Access denied for user" (MySQL, MariaDB), or the like'
+)
+"""What a database says to whoever comes with another password than it was set up with."""
+
 
 def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
     """Who uses an object beyond the hooks of the release: one edge for each user."""
