@@ -18,6 +18,7 @@ from seatrial.rehearsal import rehearse
 from seatrial.result import Difference, Played, Result
 from seatrial.rules import all_rules
 from seatrial.sources import line_at
+from seatrial.standings import standings
 from seatrial.timeline import Rehearsal, Schedule
 
 BOUNDS: tuple[Schedule, ...] = ("lazy", "eager")
@@ -93,6 +94,7 @@ def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], fin
         files=len({resource.file for resource in resources.values()}),
         differences=_differences(planned),
         contrasts=tuple(contrasts(seen)),
+        standings=tuple(standings(seen)),
         consumers=tuple(sorted({piece.consumer for piece in planned if piece.consumer})),
         dependences=tuple(dict.fromkeys(one for piece in planned for one in dependences(piece.plan.case))),
         notes=tuple(sorted({*(note for piece in planned for note in piece.notes), *not_contrasted(seen)})),

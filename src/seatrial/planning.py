@@ -42,6 +42,7 @@ WAITING_STEPS = 2
 CONSUMERS_MAX = 30
 RENDERINGS_MAX = 3
 """A kind that is taken for granted may let a template write what it asks for, and that may need another."""
+HELM_3 = "helm@3: played by its rules, with what Helm 4 renders; --helm-binary PATH plays a Helm 3 of yours"
 PLAYABLE = ("helm", "kubectl", "argocd", "flux", "pulumi")
 
 Acts = tuple[Release, Release]
@@ -117,7 +118,7 @@ def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
     """The default trial of a chart or of manifests."""
     for engine in options.engines or (usual_engine(path, kind),):
         name = engine.partition("@")[0]
-        if (name == pulumi.NAME) != (kind == "program"):
+        if kind == "program" and name != pulumi.NAME:
             raise CannotContinue(f"{path} is played with {USUAL_ENGINE[kind]}, not with {name}")
         opened = Opened("", path)
         history = _history(path, opened, options) if name == "helm" else None
@@ -239,7 +240,13 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
                 setting = _with_argocd(setting, engine.partition("@")[2], variant, options)
             elif name == flux.NAME:
                 setting = replace(setting, repos=repos_of(options.repos))
-            yield _planned(variant, name, replace(setting, engine=name), options)
+            planned = _planned(variant, name, replace(setting, engine=name), options)
+            yield _by_rules_of_helm_3(planned) if helmprocess.by_rules(engine, options.helm_binary) else planned
+
+
+def _by_rules_of_helm_3(planned: Planned) -> Planned:
+    plan = replace(planned.plan, by_rules_of_helm_3=True)
+    return replace(planned, plan=plan, notes=(*planned.notes, HELM_3))
 
 
 def _cases(trial: Trial, opened: Opened, options: CheckOptions, *, own: bool) -> Iterator[tuple[str, Trial]]:

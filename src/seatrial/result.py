@@ -30,6 +30,14 @@ class Difference(Struct, frozen=True, order=True):
     case: str = ""
 
 
+class Standing(Struct, frozen=True):
+    """How one engine gets through a trial: a word for each step, and what stops it first."""
+
+    engine: str
+    words: tuple[str, ...]
+    stopped_by: str = ""
+
+
 class Consumer(Struct, frozen=True, order=True):
     """A chart that uses a library: which changed templates it calls, and what becomes of its objects."""
 
@@ -76,6 +84,8 @@ class Result(Struct, frozen=True):
     differences: tuple[Difference, ...] = ()
     contrasts: tuple[Difference, ...] = ()
     """Objects that the engines of this check do not treat alike."""
+    standings: tuple[Standing, ...] = ()
+    """The engines of this check side by side, where there are several."""
     consumers: tuple[Consumer, ...] = ()
     dependences: tuple[Dependence, ...] = ()
     notes: tuple[str, ...] = ()

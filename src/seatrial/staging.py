@@ -5,7 +5,7 @@ Knows nothing of what is assumed to be in the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -32,6 +32,7 @@ from seatrial.sources.files import STDIN
 from seatrial.sources.gates import asks_anything
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.pulumi import read_program
+from seatrial.sources.pulumi.taken import as_program
 from seatrial.sources.rendering import render
 from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
 from seatrial.trial import Step
@@ -41,6 +42,9 @@ PROGRAMMED = ("up", "destroy")
 USUAL_ENGINE = {"chart": "helm", "manifests": "kubectl", "program": "pulumi"}
 SYNCING = (argocd.NAME, flux.NAME)
 """Engines that delete what they sync."""
+PIPED = (
+    "kubectl: taken as helm template --include-crds | kubectl apply -f -, to which hooks are objects like all others"
+)
 
 
 class Opened:
@@ -52,7 +56,7 @@ class Opened:
         self._beside = beside
         self._charts: dict[str, ChartSource] = {}
         self._releases: dict[tuple[str, bytes], Release] = {}
-        self._programs: dict[str, Release] = {}
+        self._programs: dict[tuple[str, bytes], Release] = {}
         self._asking: dict[str, bool] = {}
 
     def path(self, source: str) -> str:
@@ -82,12 +86,13 @@ class Opened:
             self._releases[key] = render(chart, values, **options)
         return self._releases[key]
 
-    def program(self, source: str, **options: Any) -> Release:
+    def program(self, source: str, values: Body, read: Callable[[str], Release]) -> Release:
         """A Pulumi program, run once however many steps bring it up; without a source, the first one."""
-        path = self.path(source) if source else next(iter(self._programs), "")
-        if path not in self._programs:
-            self._programs[path] = read_program(path, **options)
-        return self._programs[path]
+        path = self.path(source)
+        key = (path, msgspec.json.encode(values, order="sorted")) if source else next(iter(self._programs), (path, b""))
+        if key not in self._programs:
+            self._programs[key] = read(path)
+        return self._programs[key]
 
     def case_values(self, case: str) -> Body:
         """The values that make a case, from whichever chart of the trial has them."""
@@ -217,56 +222,34 @@ def _synced(step: Step, setting: Setting, turn: int) -> tuple[Played, Release]:
 
     Each sync is one of another commit, or comes when what was rendered for this one is no longer kept.
     """
-    opened, namespace = setting.opened, step.namespace or setting.namespace
-    path = opened.path(step.source)
-    if git.is_ref(path) or kind_of(path) == "chart":
-        chart = opened.chart(step.source)
-        name = step.release or setting.release or chart.name
-        rendered = opened.render(
-            chart,
-            _given(step, setting),
-            turn=turn,
-            release=name,
-            namespace=namespace,
-            kube_version=f"v{setting.kube_version}.0",
-            api_versions=setting.api_versions,
-        )
-        release = as_argocd_renders(rendered)
-    else:
-        name = step.release or setting.release or PurePath(path).stem or "app"
-        release = read_manifests(path, namespace=namespace, release=name)
-    gathered = gather(
-        release, setting.repos, kube_version=f"v{setting.kube_version}.0", api_versions=setting.api_versions
-    )
-    played = Played(step, name, namespace, fleet=gathered.fleet, notes=gathered.notes)
+    release = _given_release(step, setting, turn=turn)
+    if _is_chart(step, setting):
+        release = as_argocd_renders(release)
+    gathered = gather(release, setting.repos, **_served(setting))
+    played = Played(step, release.name, release.namespace, fleet=gathered.fleet, notes=gathered.notes)
     return played, gathered.release
 
 
 def _fluxed(step: Step, setting: Setting) -> tuple[Played, Release]:
     """Manifests as what Flux begins with, or as one Kustomization; a chart as that of one HelmRelease."""
-    opened, namespace = setting.opened, step.namespace or setting.namespace
-    path = opened.path(step.source)
-    options: Body = {"kube_version": f"v{setting.kube_version}.0", "api_versions": setting.api_versions}
-    if git.is_ref(path) or kind_of(path) == "chart":
-        chart, values = opened.chart(step.source), _given(step, setting)
-        name = step.release or setting.release or chart.name
-        rendered = opened.render(chart, values, release=name, namespace=namespace, **options)
-        gathered = fluxes.gather_chart(chart, values, rendered)
+    release = _given_release(step, setting)
+    if _is_chart(step, setting):
+        gathered = fluxes.gather_chart(setting.opened.chart(step.source), _given(step, setting), release)
     else:
-        name = step.release or setting.release or PurePath(path).stem or "app"
-        release = read_manifests(path, namespace=namespace, release=name)
-        gathered = fluxes.gather(release, setting.repos, setting.charts, **options)
-    return Played(step, name, namespace, flux=gathered.fleet, notes=gathered.notes), gathered.release
+        gathered = fluxes.gather(release, setting.repos, setting.charts, **_served(setting))
+    return Played(step, release.name, release.namespace, flux=gathered.fleet, notes=gathered.notes), gathered.release
 
 
 def _programmed(step: Step, setting: Setting) -> tuple[Played, Release | None]:
     """A Pulumi program, and what it registers; what `destroy` destroys is what was last brought up."""
-    release = setting.opened.program(
-        step.source,
-        charts=setting.charts,
-        kube_version=f"v{setting.kube_version}.0",
-        api_versions=setting.api_versions,
-    )
+
+    def read(path: str) -> Release:
+        kind = "chart" if git.is_ref(path) else kind_of(path)
+        if kind == "program":
+            return read_program(path, charts=setting.charts, **_served(setting))
+        return as_program(_given_release(step, setting), kind)
+
+    release = setting.opened.program(step.source, _given(step, setting), read)
     name, namespace = step.release or setting.release or release.name, step.namespace or setting.namespace
     assert release.program is not None
     notes = (*release.program.unknown, *release.program.warnings)
@@ -274,11 +257,38 @@ def _programmed(step: Step, setting: Setting) -> tuple[Played, Release | None]:
     return played, replace(release, name=name, namespace=namespace) if step.action == "up" else None
 
 
+def _given_release(step: Step, setting: Setting, *, turn: int = 0) -> Release:
+    """The chart of a step as it is installed, or its manifests, for engines that take either."""
+    opened, namespace = setting.opened, step.namespace or setting.namespace
+    if not _is_chart(step, setting):
+        path = opened.path(step.source)
+        name = step.release or setting.release or PurePath(path).stem or "app"
+        return read_manifests(path, namespace=namespace, release=name)
+    chart = opened.chart(step.source)
+    name = step.release or setting.release or chart.name
+    values = _given(step, setting)
+    return opened.render(chart, values, turn=turn, release=name, namespace=namespace, **_served(setting))
+
+
+def _is_chart(step: Step, setting: Setting) -> bool:
+    path = setting.opened.path(step.source)
+    return git.is_ref(path) or kind_of(path) == "chart"
+
+
+def _served(setting: Setting) -> Body:
+    """What templates are told of the cluster."""
+    return {"kube_version": f"v{setting.kube_version}.0", "api_versions": setting.api_versions}
+
+
 def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:
-    """What people do without Helm."""
+    """What people do without Helm; a chart is piped from `helm template`."""
     namespace = step.namespace or setting.namespace
     if step.action == "delete":
         return Played(step, "", namespace, objects=tuple(map(kubectl.Manifest, _deleted(step, setting)))), None
+    if _is_chart(step, setting):
+        release = _given_release(step, setting)
+        piped = tuple(kubectl.Manifest(resource.body) for resource in (*release.crds, *release.resources))
+        return Played(step, "", namespace, objects=piped, notes=(PIPED,)), release
     release = read_manifests(setting.opened.path(step.source), namespace=namespace)
     objects = tuple(kubectl.Manifest(resource.body, resource.file) for resource in release.resources)
     return Played(step, "", namespace, objects=objects), release

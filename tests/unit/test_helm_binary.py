@@ -91,8 +91,8 @@ def test_a_folder_is_no_helm(tmp_path: Path) -> None:
     ("flags", "says"),
     [
         (
-            ["--engine", "helm@3"],
-            "--engine helm@3: what is built in is Helm 4.2.3; name another one with --helm-binary PATH",
+            ["--engine", "helm@2"],
+            "--engine helm@2: what is built in is Helm 4.2.3; name another one with --helm-binary PATH",
         ),
         (["--engine", "helm@4", "--helm-binary", "HELM"], "--engine helm@4: --helm-binary HELM is Helm 3.99.0"),
         (

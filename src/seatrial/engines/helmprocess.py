@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seatrial.engines import Api, Ended, Stuck
+from seatrial.engines import helm3 as rules
 from seatrial.engines.helm import FAREWELL_SECONDS, NAME, PATIENCE_SECONDS, VERSION, options_of
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import CHART, FLAG, VALUES, Binary, Process, find, knows_not
@@ -30,9 +31,15 @@ def chosen(engine: str, path: str) -> Binary | None:
         return found
     if version and found:
         raise CannotContinue(f"--engine {engine}: {FLAG} {path} is Helm {has}")
-    if version:
+    if version and not by_rules(engine, path):
         raise CannotContinue(f"--engine {engine}: what is built in is Helm {has}; name another one with {FLAG} PATH")
     return found
+
+
+def by_rules(engine: str, path: str) -> bool:
+    """Whether `helm@3` is asked for and no binary of it is given: then its rules are played."""
+    name, _, version = engine.partition("@")
+    return name == NAME and not path and bool(version) and f"{rules.VERSION}.".startswith(f"{version.lstrip('v')}.")
 
 
 def act(step: Step, api: Api, binary: Binary, *, release: str, namespace: str, chart: bytes, values: Body) -> Ended:

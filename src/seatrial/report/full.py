@@ -12,7 +12,7 @@ from seatrial.report.excerpt import excerpts, gutter_of
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.steps import OUTCOMES, steps_table
 from seatrial.report.wording import closing, counted, dependence, difference, listed
-from seatrial.result import Consumer, Dependence, Difference, Prerequisite, Result
+from seatrial.result import Consumer, Dependence, Difference, Prerequisite, Result, Standing
 from seatrial.timeline import Event, Rehearsal
 
 FULL_MAX = 30
@@ -37,6 +37,7 @@ def render(result: Result, page: Page) -> str:
 def _report(result: Result, page: Page) -> Iterator[Line]:
     if not page.quiet:
         yield from steps_table(result.played, page)
+        yield from _standings(result.standings, page)
         yield ()
     told = result.findings if page.verbose else result.findings[:FULL_MAX]
     for finding in told:
@@ -54,6 +55,21 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from _dependences(result.dependences, page)
         yield from _outside(result, page)
         yield from _last_line(result, page)
+
+
+def _standings(found: Sequence[Standing], page: Page) -> Iterator[Line]:
+    """The engines side by side, a column for each step of the tables above."""
+    if not found:
+        return
+    count = max(len(one.words) for one in found)
+    rows = [("Side by side", *(f"step {n}" for n in range(1, count + 1)), "first stopped by")]
+    rows += [(one.engine, *one.words, *("-" for _ in range(len(one.words), count)), one.stopped_by) for one in found]
+    widths = [max(len(row[column]) for row in rows) for column in range(count + 1)]
+    for number, row in enumerate(rows):
+        cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        first, *more = quoted(f"  {cells}  {row[-1]}".rstrip(), page, first="", rest="    ")
+        yield line(Piece(first, "strong") if number == 0 else first)
+        yield from (line(text) for text in more)
 
 
 def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:

@@ -12,15 +12,16 @@ from seatrial.case import Resource
 from seatrial.hooks import RESOURCE_POLICY
 from seatrial.registration import KUBERNETES, Options, Registration, urn_of
 from seatrial.resource import Ref, annotations_of, dig
-from seatrial.sources.pulumi.project import Project
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 
 
-def ordered_children(component: Registration, content: list[Resource], project: Project) -> Iterator[Registration]:
+def ordered_children(
+    component: Registration, content: list[Resource], stack: str, project: str
+) -> Iterator[Registration]:
     """The registrations of the objects in a component, definitions first."""
     prefix = str(component.inputs.get("resourcePrefix") or component.name)
-    urns = {r.ref: _urn(component, r, prefix, project) for r in content}
+    urns = {r.ref: urn_of(stack, project, component.urn, _type(r), _name(r.ref, prefix)) for r in content}
     defines = {
         (str(dig(r.body, "spec", "group")), str(dig(r.body, "spec", "names", "kind"))): r.ref
         for r in content
@@ -59,10 +60,6 @@ def _named(word: str) -> Ref:
     if len(parts) == 5 and parts[1] == "namespaces":
         return Ref(parts[3], parts[2], parts[4], parts[0])
     return Ref(parts[1], "", parts[2], parts[0]) if len(parts) == 3 else Ref("", "", word)
-
-
-def _urn(component: Registration, resource: Resource, prefix: str, project: Project) -> str:
-    return urn_of(project.stack, project.name, component.urn, _type(resource), _name(resource.ref, prefix))
 
 
 def _type(resource: Resource) -> str:

@@ -148,7 +148,7 @@ class Monitor:
 
     def _expand(self, one: Registration) -> None:
         """What the provider makes of a remote component."""
-        for child in ordered_children(one, self._content(one), self._project):
+        for child in ordered_children(one, self._content(one), self._project.stack, self._project.name):
             self._registrations.append(child)
 
     def _content(self, one: Registration) -> list[Resource]:

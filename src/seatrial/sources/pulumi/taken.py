@@ -1,0 +1,28 @@
+"""A chart or plain manifests as a Pulumi program of one component, as most would write it. Runs nothing."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from seatrial.case import Release
+from seatrial.registration import CHART_V4, Program, Registration, urn_of
+from seatrial.sources.pulumi.charts import as_v4_chart, in_namespace
+from seatrial.sources.pulumi.inside import ordered_children
+from seatrial.sources.pulumi.project import USUAL_STACK
+
+CONFIG_GROUP = "kubernetes:yaml/v2:ConfigGroup"
+TAKEN_AS = {
+    "chart": "pulumi: taken as a program of one helm.v4.Chart; one of your own says otherwise",
+    "manifests": "pulumi: taken as a program of one yaml.v2.ConfigGroup; one of your own says otherwise",
+}
+
+
+def as_program(release: Release, kind: str) -> Release:
+    """What a program registers that holds this chart, or these manifests, and nothing else."""
+    name = release.name or "app"
+    type_ = CHART_V4 if kind == "chart" else CONFIG_GROUP
+    own = Registration(urn_of(USUAL_STACK, name, "", type_, name), type_, name, custom=False, remote=True)
+    content = [in_namespace(resource) for resource in as_v4_chart(release, crds=True)]
+    children = ordered_children(own, content, USUAL_STACK, name)
+    program = Program(name, (own, *children), USUAL_STACK, warnings=(TAKEN_AS[kind],))
+    return replace(release, resources=tuple(content), crds=(), program=program)

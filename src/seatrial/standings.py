@@ -1,0 +1,75 @@
+"""Engines side by side: how each gets through the same trial, read from its rehearsals. Plays nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from seatrial.contrast import Seen
+from seatrial.result import Standing
+from seatrial.timeline import Event, Rehearsal
+
+BOTH = {"failed": "fails", "hung": "hangs"}
+ONLY_SLOW = {"failed": "may fail", "hung": "may hang"}
+WELL, TRIED_AGAIN, LEAVES = "ok", "ok at a retry", "ok, leaves"
+REASONS = (r'failed calling webhook "[^"]+"', r'no matches for kind "[^"]+"', r'namespaces "[^"]+" not found')
+"""What an API server's or an engine's sentence comes down to."""
+INSIDE = {"flux": ("flux", "helm")}
+"""Whose requests are an engine's: Flux has a Helm in it."""
+
+
+def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
+    """One for each engine, where several play the plain case of one input."""
+    by_engine: dict[str, list[Seen]] = {}
+    for one in seen:
+        if not one.case.name:
+            by_engine.setdefault(one.rehearsal.engine, []).append(one)
+    if len(by_engine) < 2 or any(len({r.rehearsal.schedule for r in of}) < len(of) for of in by_engine.values()):
+        return
+    for engine, of in by_engine.items():
+        slow, quick = (next(r.rehearsal for r in of if r.rehearsal.schedule == s) for s in ("lazy", "eager"))
+        words = tuple(_word(slow, quick, step) for step in range(len(slow.steps)))
+        yield Standing(engine, words, _first_stop(slow))
+
+
+def _word(slow: Rehearsal, quick: Rehearsal, step: int) -> str:
+    """How a step ends in the slow cluster and in the quick one, in a word or three."""
+    late, soon = slow.steps[step], quick.steps[step]
+    if late.outcome != "ok":
+        return (BOTH if soon.outcome != "ok" else ONLY_SLOW)[late.outcome]
+    if any(_is_made_later(slow, refused) for refused in _refusals(slow, step)):
+        return TRIED_AGAIN
+    return f"{LEAVES} {len(late.orphans)}" if late.orphans else WELL
+
+
+def _first_stop(slow: Rehearsal) -> str:
+    """What keeps the engine up first: the object that is refused, and why; or else its own words."""
+    for step, ended in enumerate(slow.steps):
+        refused = next(_refusals(slow, step), None)
+        if ended.outcome == "ok" and refused is not None and _is_made_later(slow, refused):
+            return f"{refused.object}: {_reason(refused.message)}"
+        if ended.outcome == "ok":
+            continue
+        if refused is not None and refused.message in ended.error:
+            return f"{refused.object}: {_reason(refused.message)}"
+        return f"waits for {ended.waits_for[0]}" if ended.waits_for else _reason(ended.error)
+    return ""
+
+
+def _refusals(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+    name = rehearsal.engine.partition("@")[0]
+    actors = INSIDE.get(name, (name,))
+    written = (e for e in rehearsal.of_step(step) if e.actor in actors and e.verb != "delete")
+    return (event for event in written if event.effect == "refused")
+
+
+def _is_made_later(rehearsal: Rehearsal, refused: Event) -> bool:
+    """Whether the engine has tried again in the same step, and was let through."""
+    done = ("created", "changed")
+    later = (e for e in rehearsal.of_step(refused.step) if e.index > refused.index and e.object == refused.object)
+    return any(event.effect in done and event.actor == refused.actor for event in later)
+
+
+def _reason(words: str) -> str:
+    found = (match[0] for pattern in REASONS if (match := re.search(pattern, words)))
+    return next(found, words.strip().partition("\n")[0])
