@@ -11,17 +11,18 @@ from msgspec.structs import replace
 
 from seatrial import outside, sources
 from seatrial.argocdsettings import is_setting, settings_of
-from seatrial.assumed import api_versions, assumed_objects, described_in, storage_classes, without_brought
-from seatrial.case import Case, Release, Resource
+from seatrial.assumed import api_versions
+from seatrial.case import Case, Release
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
 from seatrial.engines import argocd, flux, helmprocess, pulumi
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.fleets import namespaces_made
+from seatrial.granted import not_brought, said_to_be_there, taken_for_granted
 from seatrial.history import History, left_behind
 from seatrial.matrix import Cell, cells, differences, transitions
 from seatrial.rehearsal import Plan, Played
-from seatrial.resource import Body, metadata, name_of
+from seatrial.resource import name_of
 from seatrial.result import Consumer, Difference, Prerequisite
 from seatrial.sources import git
 from seatrial.sources.argocd import repos_of
@@ -33,7 +34,7 @@ from seatrial.sources.pulumi.charts import charts_given
 from seatrial.sources.stored import asked, read_history
 from seatrial.sources.values import ValueFlags
 from seatrial.staging import RENDERED, USUAL_ENGINE, Opened, Setting, staged, usual_engine
-from seatrial.trial import Assumptions, Step, Trial, default_steps, steps_after
+from seatrial.trial import Step, Trial, default_steps, steps_after
 
 KUBE_VERSION = "1.34"
 WAIT = "--wait"
@@ -286,7 +287,10 @@ def _setting(trial: Trial, case: str, opened: Opened, options: CheckOptions, his
     kube_version = minor_of(options.kube_version or trial.assume.kubernetes)
     namespace = history.namespace if history else options.namespace or trial.namespace
     served = Discovery(kube_version).api_versions()
-    assumed = tuple(_assumed(trial.assume, opened, namespace, served, options))
+    said = said_to_be_there(
+        trial.assume, opened, namespace, served, api_versions=options.api_versions, files=options.assume
+    )
+    assumed = tuple(said)
     return Setting(
         opened=opened,
         case=case,
@@ -307,7 +311,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
     for _ in range(RENDERINGS_MAX):
         played = tuple(staged(trial.steps, setting))
         given = [release for release in (before, *(release for _, release in played)) if release is not None]
-        taken = _taken_for_granted(before, given, setting)
+        taken = taken_for_granted(before, given, setting)
         unknown = [name for name in api_versions(body for body, _ in taken) if name not in setting.api_versions]
         if not unknown:
             break
@@ -322,7 +326,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         steps=tuple(step for step, _ in played),
         case=Case(setting.case, tuple(release for _, release in played), before),
         kube_version=setting.kube_version,
-        assumed=(*_not_brought(trial, given, setting), *(body for body, _ in taken)),
+        assumed=(*not_brought(trial, given, setting), *(body for body, _ in taken)),
         deployed=tuple(left_behind(history)) if history else (),
         argocd=setting.argocd,
         server_side=history is None or history.server_side,
@@ -356,62 +360,6 @@ def _stored(history: History) -> Iterator[Prerequisite]:
     record = f"Secret/{history.namespace}/sh.helm.release.v1.{history.name}.v{current.number}"
     why = f"read from {history.source} ({current.status}); what it describes is taken to be in the cluster as it says"
     yield Prerequisite(record, why)
-
-
-def _taken_for_granted(
-    before: Release | None, releases: list[Release], setting: Setting
-) -> list[tuple[Body, Prerequisite]]:
-    """What was deployed before has found its kinds and namespaces, whatever the releases to come bring."""
-    given = setting.assumed
-    earlier = [before] if before else []
-    crds = [crd for release in releases for crd in release.crds]
-    definitions = (*outside.definitions(earlier, crds, given, deployed=True), *outside.definitions(releases, (), given))
-    served = (*given, *(body for body, _ in definitions))
-    objects = outside.objects(releases, served, described_in(given))
-    taken = (
-        *definitions,
-        *outside.namespaces(releases, [setting.namespace], objects),
-        *outside.namespaces(earlier, []),
-        *outside.operators(releases, given),
-        *objects,
-    )
-    first: dict[str, tuple[Body, Prerequisite]] = {}
-    assumed = {_named(body) for body in setting.assumed}
-    for body, prerequisite in taken:
-        if _named(body) not in assumed:
-            first.setdefault(prerequisite.object, (body, prerequisite))
-    return list(first.values())
-
-
-def _not_brought(trial: Trial, releases: list[Release], setting: Setting) -> list[Body]:
-    """What is assumed, but for the workloads of operators that a release brings itself."""
-    brought = (resource.ref for release in releases for resource in release.resources)
-    return without_brought(setting.assumed, trial.assume.operators, brought)
-
-
-def _named(body: Body) -> tuple[object, object, str]:
-    return body.get("kind"), metadata(body).get("namespace"), name_of(body)
-
-
-def _assumed(
-    assume: Assumptions, opened: Opened, namespace: str, served: tuple[str, ...], options: CheckOptions
-) -> Iterator[Body]:
-    """What the trial file and the flags say is in the cluster, with the namespaces that it is in."""
-    yield from outside.from_api_versions(options.api_versions, served)
-    for operator in assume.operators:
-        yield from assumed_objects(operator)
-    paths = (*map(opened.path, (*assume.crds, *assume.objects)), *options.assume)
-    written = [r for path in paths for r in read_manifests(path, namespace=namespace).resources]
-    for name in sorted({resource.ref.namespace for resource in written} - {""}):
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    yield from map(_in_its_namespace, written)
-    yield from storage_classes(assume.storage_classes)
-
-
-def _in_its_namespace(resource: Resource) -> Body:
-    if not resource.ref.namespace:
-        return resource.body
-    return {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}
 
 
 def minor_of(asked: str) -> str:
