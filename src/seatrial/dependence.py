@@ -9,6 +9,8 @@ from seatrial.registration import Program, Registration, short
 from seatrial.resource import Place
 from seatrial.result import Dependence
 
+PROVIDERS = "pulumi:providers:"
+
 
 def dependences(case: Case) -> Iterator[Dependence]:
     """Of the last program of a case, and beside it of the first where that is another one."""
@@ -19,7 +21,8 @@ def dependences(case: Case) -> Iterator[Dependence]:
     before = {_key(one): one for one in old.registrations} if old else {}
     for one in new.registrations:
         was = before.get(_key(one))
-        if one.custom and not _is_inside(new, one) and (one.asked or one.dependencies or (was and was.dependencies)):
+        depends = one.asked or one.dependencies or (was and was.dependencies) or new.recorded
+        if one.custom and depends and not _is_inside(new, one) and not one.type.startswith(PROVIDERS):
             yield Dependence(
                 resource=short(one.urn),
                 asked=tuple(short(urn) for urn in one.asked),

@@ -81,6 +81,8 @@ class Program(Struct, frozen=True):
     unknown: tuple[str, ...] = ()
     """Charts and calls that could not be answered, each a sentence."""
     warnings: tuple[str, ...] = ()
+    recorded: bool = False
+    """Whether Pulumi wrote it down: what `dependsOn` names is then not known, only what came of it."""
 
     def find(self, urn: str) -> Registration | None:
         return next((one for one in self.registrations if one.urn == urn), None)

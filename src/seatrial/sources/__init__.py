@@ -12,6 +12,7 @@ from seatrial.sources import git
 from seatrial.sources.chartfiles import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
 from seatrial.sources.pulumi.project import is_program
+from seatrial.sources.pulumi.recorded import is_recording
 from seatrial.text import Text
 from seatrial.trial import Trial
 from seatrial.yamlfile import BrokenYaml, documents
@@ -34,8 +35,11 @@ def kind_of(path: str) -> Kind:
         raise CannotContinue(f"{path}: there is no such file or folder")
     if where.name == "Chart.yaml":
         raise CannotContinue(f"{path}: this is a file of a chart; name the chart's folder: {shown(str(where.parent))}")
-    if read_bytes(path, "look at the file").startswith(_GZIP):
+    content = read_bytes(path, "look at the file")
+    if content.startswith(_GZIP):
         return "chart"
+    if is_recording(content):
+        return "program"
     return "trial" if _is_trial(path) else "manifests"
 
 

@@ -1,17 +1,24 @@
-"""Pulumi programs become releases, without the engine and without a cloud: run or read, and told what is in them."""
+"""Pulumi programs become releases, without the engine and without a cloud: run, read, or taken from its records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 
 from seatrial.case import Release
 from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.sources.files import shown
 from seatrial.sources.pulumi import python, yamlprogram
 from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.monitor import NAMESPACE, Monitor
-from seatrial.sources.pulumi.project import read_project
+from seatrial.sources.pulumi.project import Project, read_project
+from seatrial.sources.pulumi.recorded import read_recording, replay
 
-RUNTIMES = {"python": python.run, "yaml": yamlprogram.read}
+Register = Callable[[Project, Monitor], None]
+RUNTIMES: dict[str, Register] = {"python": python.run, "yaml": yamlprogram.read}
+"""How the programs of each runtime are made to register."""
+EMPTY = {False: "the program registers nothing", True: "there is no resource in it"}
 
 
 def read_program(
@@ -21,14 +28,23 @@ def read_program(
     kube_version: str = "",
     api_versions: tuple[str, ...] = (),
 ) -> Release:
-    """What a program registers, as a release; `charts` says where those are that it fetches."""
-    project = read_project(path)
+    """What a program registers, or has registered, as a release; `charts` says where those are that it fetches."""
+    if Path(path).is_file():
+        project, recording = read_recording(path)
+        register: Register = partial(replay, recording)
+    else:
+        project = read_project(path)
+        register = _runs(project)
+    monitor = Monitor(project, Charts(project.folder, dict(charts or {}), kube_version, api_versions))
+    register(project, monitor)
+    program = monitor.program()
+    if not program.registrations:
+        raise NothingToCheck(f"{shown(path)}: {EMPTY[program.recorded]}")
+    return Release(project.name, NAMESPACE, path, tuple(monitor.resources()), program=program)
+
+
+def _runs(project: Project) -> Register:
     if project.runtime not in RUNTIMES:
         known = ", ".join(sorted(RUNTIMES))
         raise CannotContinue(f"{project.file}: programs for {project.runtime} cannot be run here; known are {known}")
-    monitor = Monitor(project, Charts(project.folder, dict(charts or {}), kube_version, api_versions))
-    RUNTIMES[project.runtime](project, monitor)
-    program = monitor.program()
-    if not program.registrations:
-        raise NothingToCheck(f"{project.path}: the program registers nothing")
-    return Release(project.name, NAMESPACE, path, tuple(monitor.resources()), program=program)
+    return RUNTIMES[project.runtime]

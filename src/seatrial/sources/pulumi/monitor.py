@@ -32,7 +32,7 @@ from seatrial.registration import (
 from seatrial.resource import Body, Place, Ref, annotations_of, group_of, metadata, ref_of
 from seatrial.sources.pulumi.charts import Charts, as_v3_chart, as_v4_chart, decoded, in_namespace, read_files
 from seatrial.sources.pulumi.inside import ordered_children
-from seatrial.sources.pulumi.project import Project
+from seatrial.sources.pulumi.project import RECORDED, Project
 from seatrial.sources.pulumi.values import UNKNOWN, plain
 
 NAMESPACE = "default"
@@ -69,6 +69,7 @@ class Monitor:
             self._project.stack,
             tuple(dict.fromkeys(self._unknown)),
             tuple(dict.fromkeys(self.warnings)),
+            recorded=self._project.runtime == RECORDED,
         )
 
     def resources(self) -> Iterator[Resource]:
@@ -82,7 +83,7 @@ class Monitor:
     def _register(self, message: Body) -> Body:
         one = self._registration(message)
         self._registrations.append(one)
-        if one.remote:
+        if one.remote and not message.get("expanded"):  # Who wrote down what was registered has the children too.
             self._expand(one)
         return {"urn": one.urn, "id": self._id(one), "state": self._state(one)}
 
@@ -212,6 +213,8 @@ class Monitor:
         return [r.body for r in found]
 
     def _urn(self, message: Body) -> str:
+        if "urn" in message:
+            return str(message["urn"])
         parent = str(message.get("parent") or "")
         return urn_of(self._project.stack, self._project.name, parent, str(message["type"]), str(message["name"]))
 
@@ -261,8 +264,8 @@ def _as_object(one: Registration) -> Registration:
     api_version, kind = api_version_of(one.type)
     api_version, kind = str(one.inputs.get("apiVersion") or api_version), str(one.inputs.get("kind") or kind)
     meta = metadata(one.inputs)
-    named = bool(meta.get("name") or meta.get("generateName"))
-    if not named:
+    named = bool(meta.get("name") or meta.get("generateName")) and annotations_of(one.inputs).get(AUTO_NAMED) != "true"
+    if not meta.get("name") and not meta.get("generateName"):
         annotations = {**annotations_of(one.inputs), AUTO_NAMED: "true"}
         meta = {**meta, "name": f"{one.name.lower()}-{_suffix(one.urn)}", "annotations": annotations}
     body = {**one.inputs, "apiVersion": api_version, "kind": kind, "metadata": meta}

@@ -15,6 +15,8 @@ from seatrial.yamlfile import Document, documents
 
 NAMES = ("Pulumi.yaml", "Pulumi.yml")
 USUAL_STACK = "dev"
+RECORDED = "recorded"
+"""The runtime of what Pulumi wrote down itself: nothing is run."""
 SECRET = "[secret]"
 """What a program gets for a value that is encrypted."""
 
@@ -28,7 +30,8 @@ class Project(Struct, frozen=True):
     file: str
     name: str
     runtime: str
-    document: Document
+    document: Document | None = None
+    """The project file, which is the program where that is in YAML."""
     main: str = ""
     runtime_options: dict[str, Any] = {}
     stack: str = USUAL_STACK

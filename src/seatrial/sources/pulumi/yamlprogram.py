@@ -17,6 +17,7 @@ from seatrial.resource import Body
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.project import Project
 from seatrial.sources.pulumi.values import UNKNOWN
+from seatrial.yamlfile import Document
 
 OPTIONS = (
     *("additionalSecretOutputs", "aliases", "customTimeouts", "deleteBeforeReplace", "dependsOn", "ignoreChanges"),
@@ -31,10 +32,12 @@ NO_TYPE = "kubernetes:apiextensions.k8s.io:CustomResource"
 
 def read(project: Project, monitor: Monitor) -> None:
     """Register the resources of a program, each after those that it refers to."""
-    resources = project.document.body.get("resources") or {}
+    document = project.document
+    assert document is not None
+    resources = document.body.get("resources") or {}
     if not isinstance(resources, dict):
-        raise CannotContinue(f"{project.document.place('resources')}: resources is a mapping of names")
-    known = _Known(project, monitor)
+        raise CannotContinue(f"{document.place('resources')}: resources is a mapping of names")
+    known = _Known(project, document, monitor)
     pending = {str(name): body or {} for name, body in resources.items()}
     while pending:
         ready = [name for name, body in pending.items() if not (_names(body) & (pending.keys() - {name}))]
@@ -47,8 +50,9 @@ def read(project: Project, monitor: Monitor) -> None:
 class _Known:
     """The resources that are registered so far, by the names they go by in the program."""
 
-    def __init__(self, project: Project, monitor: Monitor) -> None:
+    def __init__(self, project: Project, document: Document, monitor: Monitor) -> None:
         self._project = project
+        self._document = document
         self._monitor = monitor
         self._answers: dict[str, Body] = {}
         self._types: dict[str, str] = {}
@@ -62,7 +66,7 @@ class _Known:
         asked = [str(self._answers[one]["urn"]) for one in named]
         type_ = _type(str(body.get("type") or ""), written)
         called = str(body.get("name") or name)
-        place = self._project.document.place("resources", name)
+        place = self._document.place("resources", name)
         component = type_ in (*LOCAL_COMPONENTS, *REMOTE_COMPONENTS)
         message: Body = {
             "do": "read" if "get" in body else "register",
@@ -90,14 +94,14 @@ class _Known:
         for where, keys, known in (("", body, KEYS), ("options.", body.get("options") or {}, OPTIONS)):
             for key in keys:
                 if key not in known:
-                    place = self._project.document.place("resources", name, *filter(None, (where.rstrip("."), key)))
+                    place = self._document.place("resources", name, *filter(None, (where.rstrip("."), key)))
                     said = f"{where}{key} of {name} is not known to Pulumi, which warns and drops it"
                     self._monitor.warnings.append(f"{place}: {said}")
 
     def _target(self, written: Any, name: str) -> str:
         wanted = _reference(written)
         if wanted not in self._answers:
-            place = self._project.document.place("resources", name, "options", "dependsOn")
+            place = self._document.place("resources", name, "options", "dependsOn")
             raise CannotContinue(f'{place}: resource or variable named "{wanted}" could not be found')
         return wanted
 

@@ -1,0 +1,224 @@
+"""What Pulumi wrote down itself: the files of `pulumi preview --json` and `pulumi stack export`. Runs nothing.
+
+Upstream: `pkg/display/json.go` (PreviewDigest) and `sdk/go/common/apitype/core.go` (UntypedDeployment, ResourceV3) of
+Pulumi 3.259. Both hold resources as the engine got them, with the dependencies that were registered.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from msgspec import Struct
+
+from seatrial.case import Resource
+from seatrial.errors import CannotContinue
+from seatrial.graph import needs_of
+from seatrial.registration import CHART_V4, HELM_RELEASE, KUBERNETES, STACK, api_version_of, short
+from seatrial.resource import Body, Place, Ref, group_of, metadata, name_of
+from seatrial.sources.files import read_text, shown
+from seatrial.sources.pulumi.monitor import NAMESPACE, Monitor
+from seatrial.sources.pulumi.project import RECORDED, SECRET, Project
+from seatrial.sources.pulumi.values import plain
+from seatrial.text import Text
+
+DOING = "read what Pulumi wrote"
+VERSIONS = (3, 4)
+GOING = ("delete", "delete-replaced", "discard", "discard-replaced", "read-discard", "remove-pending-replace")
+"""What a preview says of resources that are not there any more afterwards."""
+HOLDS_VALUES = {"Secret": ("data", "stringData"), "ConfigMap": ("data", "binaryData")}
+"""Where an object may lack its values and still be of use: who names a key of it says that it is there."""
+ENCRYPTED = base64.b64encode(SECRET.encode()).decode()
+URN = re.compile(r'"urn":\s*("(?:[^"\\]|\\.)*")')
+
+
+class Recording(Struct, frozen=True):
+    """The resources of a file, in the order in which they were registered."""
+
+    text: Text
+    states: list[Body]
+    warnings: tuple[str, ...] = ()
+    remedy: str = ""
+    """How to get at what is encrypted in it."""
+
+
+def is_recording(content: bytes) -> bool:
+    """Whether Pulumi wrote this file, though it may be broken."""
+    if not content.lstrip().startswith(b"{"):
+        return False
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return b'"urn:pulumi:' in content
+    return isinstance(body, dict) and ("deployment" in body or _is_preview(body))
+
+
+def read_recording(path: str) -> tuple[Project, Recording]:
+    """The stack that a file is about, and what is in it."""
+    text = read_text(path, DOING)
+    try:
+        body = json.loads(text.content)
+    except json.JSONDecodeError as broken:
+        where = f"line {broken.lineno}, column {broken.colno}"
+        raise CannotContinue(f"{text.path}: {DOING}: it is no whole JSON document: it breaks off at {where}") from None
+    if isinstance(body, dict) and "deployment" in body:
+        recording = _exported(body, text)
+    elif isinstance(body, dict) and _is_preview(body):
+        recording = _previewed(body, text)
+    else:
+        wanted = "`pulumi preview --json` nor `pulumi stack export`"
+        raise CannotContinue(f"{text.path}: {DOING}: neither {wanted} writes such a file")
+    names = (str(state["urn"]).split("::") for state in recording.states)
+    stack, name = next(((one[0].rpartition(":")[2], one[1]) for one in names), ("", ""))
+    beside = Path(path).parent
+    project = Project(beside.resolve(), shown(str(beside)), text.path, name, RECORDED, stack=stack)
+    return project, recording
+
+
+def replay(recording: Recording, project: Project, monitor: Monitor) -> None:
+    """Register what was registered, as it was."""
+    monitor.warnings += recording.warnings
+    states = [{**state, "inputs": plain(state.get("inputs") or {})} for state in recording.states]
+    wanted = _wanted_keys(states)
+    lines = dict(_lines(recording.text))
+    parents = {state.get("parent") for state in states}
+    for state in states:
+        inputs = _deciphered(state, wanted, recording, monitor)
+        position = _position(state, project, recording.text.path, lines)
+        answer = monitor.answer({**_message(state, inputs), **position, "expanded": state["urn"] in parents})
+        if "error" in answer:
+            raise CannotContinue(f"{recording.text.path}:{lines[state['urn']]}: {answer['error']}")
+
+
+def _is_preview(body: Body) -> bool:
+    return "changeSummary" in body or ("steps" in body and ("config" in body or "duration" in body))
+
+
+def _exported(body: Body, text: Text) -> Recording:
+    version, deployment = body.get("version"), body["deployment"]
+    if version not in VERSIONS:
+        raise CannotContinue(f"{text.path}: {DOING}: version {version} of stack exports is not known, only 3 and 4")
+    if not isinstance(deployment, dict):
+        raise CannotContinue(f"{text.path}: {DOING}: its deployment is empty")
+    states = [state for state in _states(deployment.get("resources") or [], text) if not state.get("delete")]
+    begun = [one for one in deployment.get("pending_operations") or [] if isinstance(one, dict)]
+    warnings = tuple(
+        f"{text.path}: {one.get('type')} {short(str((one.get('resource') or {}).get('urn')))} was interrupted: what "
+        "became of it is not on record"
+        for one in begun
+    )
+    return Recording(text, states, warnings, "export it with: pulumi stack export --show-secrets")
+
+
+def _previewed(body: Body, text: Text) -> Recording:
+    for said in body.get("diagnostics") or []:
+        if said.get("severity") == "error":
+            words = " ".join(str(said.get("message")).split())
+            raise CannotContinue(f"{text.path}: {DOING}: the preview itself failed: {words}")
+    steps = [step for step in body.get("steps") or [] if isinstance(step, dict)]
+    shown_same = sum(step.get("op") == "same" for step in steps)
+    left_out = int((body.get("changeSummary") or {}).get("same") or 0) - shown_same
+    if left_out > 0:
+        raise CannotContinue(
+            f"{text.path}: {DOING}: it leaves out {left_out} resources that do not change; make it with: pulumi "
+            "preview --json --show-sames"
+        )
+    after = [step.get("newState") for step in steps if step.get("op") not in GOING]
+    by_urn = {state["urn"]: state for state in _states([state for state in after if state], text)}
+    return Recording(text, list(by_urn.values()), remedy="a preview never shows it")
+
+
+def _states(written: Any, text: Text) -> Iterator[Body]:
+    for state in written if isinstance(written, list) else ():
+        if not isinstance(state, dict) or str(state.get("urn")).count("::") < 3 or not state.get("type"):
+            raise CannotContinue(f"{text.path}: {DOING}: there is a resource without a URN or a type in it")
+        if state["type"] != STACK:
+            yield state
+
+
+def _message(state: Body, inputs: Body) -> Body:
+    parent = str(state.get("parent") or "")
+    return {
+        "do": "read" if state.get("external") else "register",
+        "urn": state["urn"],
+        "id": str(state.get("id") or ""),
+        "type": state["type"],
+        "name": str(state["urn"]).split("::", 3)[3],
+        "parent": "" if parent.split("::")[2:3] == [STACK] else parent,
+        "custom": bool(state.get("custom")),
+        "inputs": inputs,
+        "dependencies": sorted(state.get("dependencies") or ()),
+        "propertyDependencies": state.get("propertyDependencies") or {},
+        "options": {**state, "customTimeouts": _durations(state.get("customTimeouts") or {})},
+    }
+
+
+def _durations(timeouts: Body) -> dict[str, str]:
+    """In seconds, which is how they are written down."""
+    return {key: f"{value:g}s" for key, value in timeouts.items() if isinstance(value, int | float) and value}
+
+
+def _deciphered(state: Body, wanted: dict[Ref, set[str]], recording: Recording, monitor: Monitor) -> Body:
+    """The inputs of a resource without what is encrypted, or a refusal where nothing can be made of the rest."""
+    inputs, type_ = state["inputs"], str(state["type"])
+    own = {key: value for key, value in inputs.items() if not key.startswith("__")}
+    hidden = [key for key, value in own.items() if value == SECRET]
+    if not hidden or not type_.startswith(KUBERNETES):
+        return own
+    ref, values = _ref(state), HOLDS_VALUES.get(_ref(state).kind, ())
+    helms = type_ in (HELM_RELEASE, CHART_V4)
+    lost = [key for key in hidden if (key == "values" if helms else key not in values)]
+    if lost:
+        what = f"{lost[0]} of {short(state['urn'])} is a secret and not readable"
+        raise CannotContinue(f"{recording.text.path}: {DOING}: {what}; {recording.remedy}")
+    keys = sorted(wanted.get(ref, set()) - set().union(*(own[key] for key in values if isinstance(own.get(key), dict))))
+    for key in hidden:
+        own[key] = dict.fromkeys(keys, SECRET if key == "stringData" else ENCRYPTED)
+    if not helms:
+        monitor.warnings.append(
+            f"{ref}: its {' and '.join(hidden)} cannot be read; each key that others name is taken to be there"
+        )
+    return own
+
+
+def _wanted_keys(states: Iterable[Body]) -> dict[Ref, set[str]]:
+    """The keys of Secrets and ConfigMaps that objects name."""
+    wanted: dict[Ref, set[str]] = {}
+    for state in states:
+        if str(state["type"]).startswith(KUBERNETES):
+            resource = Resource(_ref(state), state["inputs"], "", lambda path: Place("", 0))
+            for need in needs_of(resource):
+                wanted.setdefault(need.object, set()).update(filter(None, [need.key]))
+    return wanted
+
+
+def _ref(state: Body) -> Ref:
+    api_version, kind = api_version_of(str(state["type"]))
+    meta = metadata(state["inputs"])
+    return Ref(kind, str(meta.get("namespace") or NAMESPACE), name_of(state["inputs"]), group_of(api_version))
+
+
+def _lines(text: Text) -> Iterator[tuple[str, int]]:
+    """On which line each resource is told of first."""
+    line, before, seen = 1, 0, set()
+    for found in URN.finditer(text.content):
+        line, before = line + text.content.count("\n", before, found.start()), found.start()
+        urn = json.loads(found[1])
+        if urn not in seen:
+            seen.add(urn)
+            yield urn, line
+
+
+def _position(state: Body, project: Project, file: str, lines: dict[str, int]) -> Body:
+    """Where the program made it, if that lies beside the file; else where the file tells of it."""
+    written = urlparse(str(state.get("sourcePosition") or ""))
+    line = written.fragment.partition(",")[0]
+    source = project.folder / unquote(written.path).lstrip("/")
+    if written.scheme == "project" and line.isdigit() and source.is_file():
+        return {"file": source.as_uri(), "line": int(line)}
+    return {"file": (project.folder / Path(file).name).as_uri(), "line": lines.get(state["urn"], 1)}
