@@ -35,40 +35,21 @@ As a post-install hook the migration runs after the app has started; with `--wai
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-
-from msgspec import Struct
 
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
-from seatrial.graph import needs_of
-from seatrial.kinds.commands import commands_run
-from seatrial.resource import Ref, dig, listed
+from seatrial.resource import Ref, listed
+from seatrial.rules.hookasks import Asked, asked_by, backends
 from seatrial.rules.hookruns import event_of, pod_of
-from seatrial.rules.webhookcalls import World, backs, state
+from seatrial.rules.webhookcalls import World, state
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
 BEFORE = ("pre-install", "pre-upgrade")
-_CLIENTS = """
-    pg_isready psql mysql mysqladmin mariadb mariadb-admin redis-cli mongosh mongo cqlsh nc ncat telnet curl wget
-    wait-for-it.sh wait-for-it wait-for wait4x dockerize nslookup getent
-"""
-CLIENTS = frozenset(_CLIENTS.split())
-"""Programs that fail, or wait, where nobody answers."""
 STORES = frozenset((1433, 2379, 3306, 4222, 5432, 5672, 6379, 8123, 9042, 9092, 9200, 11211, 26257, 27017))
 """Ports by which one knows a database, a cache or a queue."""
-
-
-class Asked(Struct, frozen=True):
-    """A Service of the release that a hook asks for, where it says so, and whether it cannot do without."""
-
-    service: Resource
-    field: tuple[str | int, ...]
-    command: str = ""
-    retried: bool = False
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -79,54 +60,24 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if pod is None or release is None:
                 continue
             world = state(rehearsal, pod)
-            for asked in _asked(hook, release):
+            for asked in asked_by(hook, release):
+                if not asked.command and not _is_store(asked.service, release):
+                    continue
                 pair = hook.ref, asked.service.ref
                 if pair not in seen and _is_not_there(asked.service, release, world):
                     seen.add(pair)
                     yield _finding(rehearsal, step, hook, pod, asked)
 
 
-def _asked(hook: Resource, release: Release) -> Iterator[Asked]:
-    """Of each Service the surest sign first."""
-    services = [r for r in release.resources if r.ref.kind == "Service" and not hooks.is_hook(r.body)]
-    path = ("spec",) if hook.ref.kind == "Pod" else ("spec", "template", "spec")
-    for place, command in commands_run(dig(hook.body, *path) or {}, hook.ref.namespace):
-        needed = command.certainty == "will" and (command.fatal or command.retried)
-        if needed and command.words[:1] and command.words[0].rpartition("/")[2] in CLIENTS:
-            for service in services:
-                if any(_names(word, service.ref, hook.ref.namespace) for word in command.words[1:]):
-                    yield Asked(service, (*path, *place), " ".join(command.words), command.retried)
-    mentioned = {need.object: need for need in needs_of(hook) if need.guess}
-    for service in services:
-        if service.ref in mentioned and _is_store(service, release):
-            yield Asked(service, mentioned[service.ref].field)
-
-
-def _names(word: str, service: Ref, namespace: str) -> bool:
-    """Whether a word of a command line holds the DNS name of a Service: `db:5432`, `http://db.demo.svc/`."""
-    full = rf"{re.escape(service.name)}\.{re.escape(service.namespace)}(?:\.svc(?:\.cluster\.local)?)?"
-    name = rf"(?:{full}|{re.escape(service.name)})" if service.namespace == namespace else full
-    return re.search(rf"(?:^|[/@=,]){name}(?=$|[:/,])", word) is not None
-
-
 def _is_store(service: Resource, release: Release) -> bool:
     ports = {port.get("port") for port in listed(service.body, "spec", "ports")}
-    return bool(ports & STORES) or any(r.ref.kind == "StatefulSet" for r in _backends(service, release))
-
-
-def _backends(service: Resource, release: Release) -> list[Resource]:
-    return [
-        r
-        for r in release.resources
-        if r.ref.namespace == service.ref.namespace and backs(dig(r.body, "spec", "template") or {}, service.body)
-        if not hooks.is_hook(r.body)
-    ]
+    return bool(ports & STORES) or any(r.ref.kind == "StatefulSet" for r in backends(service, release))
 
 
 def _is_not_there(service: Resource, release: Release, world: World) -> bool:
     """Whether nothing can answer: no Service, or none of the workloads behind it."""
-    backends = _backends(service, release)
-    return service.ref not in world or (bool(backends) and all(r.ref not in world for r in backends))
+    behind = backends(service, release)
+    return service.ref not in world or (bool(behind) and all(r.ref not in world for r in behind))
 
 
 def _finding(rehearsal: Rehearsal, step: int, hook: Resource, pod: Event, asked: Asked) -> Finding:

@@ -12,8 +12,8 @@ from seatrial.kinds import World
 from seatrial.kinds.cabundle import holds_certificate
 from seatrial.kinds.endpoints import SERVICE_LABEL
 from seatrial.kinds.objectmeta import controller_of
+from seatrial.kinds.policies import Peer, in_the_way
 from seatrial.kinds.rollout import rollout_of, size
-from seatrial.kinds.selection import fits
 from seatrial.resource import Body, Ref, dig, labels_of, listed, name_of
 
 DEFAULT_PORT = 443
@@ -108,25 +108,5 @@ def _is_shut_off(endpoint: Body, port: int, namespace: str, world: World) -> boo
     pod = world.get(Ref("Pod", namespace, str(dig(endpoint, "targetRef", "name") or "")))
     if pod is None:
         return False
-    policies = [
-        policy
-        for policy in world.all("NetworkPolicy", namespace, "networking.k8s.io")
-        if fits(labels_of(pod), dig(policy, "spec", "podSelector") or {})
-        and "Ingress" in (listed(policy, "spec", "policyTypes") or ["Ingress"])
-    ]
-    rules = [rule for policy in policies for rule in listed(policy, "spec", "ingress")]
-    return bool(policies) and not any(_lets_in(rule, port) for rule in rules)
-
-
-def _lets_in(rule: Body, port: int) -> bool:
-    """The API server is no pod: only a rule for everyone, or for addresses, speaks of it."""
-    peers = listed(rule, "from")
-    ports = listed(rule, "ports")
-    everyone = not peers or any(peer.get("ipBlock") for peer in peers)
-    return everyone and (not ports or any(_covers(entry, port) for entry in ports))
-
-
-def _covers(entry: Body, port: int) -> bool:
-    """A port that is named, or left out, is taken to be the one."""
-    first = entry.get("port")
-    return not isinstance(first, int) or first <= port <= int(entry.get("endPort") or first)
+    policies = world.all("NetworkPolicy", namespace, "networking.k8s.io")
+    return bool(in_the_way(policies, "Ingress", Peer(namespace, labels_of(pod)), None, (port,)))
