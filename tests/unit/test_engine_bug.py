@@ -1,0 +1,73 @@
+"""Defects that no Helm at hand has any more: what is told of the versions that have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from seatrial.case import Case, Release, Resource
+from seatrial.findings import Finding
+from seatrial.resource import Place, ref_of
+from seatrial.rules.engine_bug import RULE
+from seatrial.timeline import Rehearsal, StepResult
+
+OLD = {"apiVersion": "old.example/v1", "kind": "Gate", "metadata": {"name": "north", "namespace": "default"}}
+NEW = {**OLD, "apiVersion": "new.example/v1"}
+LATER = {**OLD, "apiVersion": "old.example/v2"}
+HOOK = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "migrate", "namespace": "default", "annotations": {"helm.sh/hook": "pre-upgrade"}},
+}
+
+UPGRADED = Rehearsal(
+    engine="helm@4.2.3",
+    schedule="lazy",
+    steps=(
+        StepResult("install", "canal", "default", "./v1", "ok"),
+        StepResult("upgrade", "canal", "default", "./v2", "ok", flags=("--wait",)),
+    ),
+    timeline=(),
+)
+
+
+def test_until_3_17_0_an_object_of_the_same_kind_in_another_group_is_left_behind() -> None:
+    case = _case(OLD, NEW)
+    said = (
+        "helm upgrade --wait with Helm 3.0.0 to 3.17.0 leaves Gate/default/north of old.example behind, beside that of"
+    )
+    assert _told("helm@4.2.3", case) == [("may", "nuisance", f"{said} new.example")]
+    assert _told("helm@3.17.0", case) == [("will", "nuisance", f"{said} new.example")]
+
+
+def test_an_object_that_stays_beside_its_successor_is_not_left_behind() -> None:
+    release = _release(OLD, NEW)
+    assert [*RULE.check(UPGRADED, Case("", (_release(OLD), release)))] == []
+
+
+def test_helm_4_1_0_will_delete_what_it_has_just_changed() -> None:
+    said = "helm upgrade --wait with Helm 4.0.0 to 4.1.0 deletes Gate/default/north right after it has changed it"
+    assert _told("helm@4.1.0", _case(OLD, LATER)) == [("will", "outage", f"{said} from v1 to v2")]
+    assert _told("helm@4.1.1", _case(OLD, LATER)) == [("may", "outage", f"{said} from v1 to v2")]
+
+
+def test_only_helm_4_2_1_itself_is_said_to_wait_for_hooks_that_are_not_there() -> None:
+    case = _case(HOOK, HOOK)
+    said = "helm upgrade --wait with Helm 4.2.1 waits until --timeout for the deletion of Job/default/migrate"
+    assert _told("helm@4.2.1", case) == [("will", "nuisance", f"{said}, which is not there")]
+    assert _told("helm@4.2.3", case) == []
+
+
+def _told(engine: str, case: Case) -> list[tuple[str, str, str]]:
+    found: list[Finding] = [*RULE.check(replace(UPGRADED, engine=engine), case)]
+    return [(finding.certainty, finding.damage, finding.message) for finding in found]
+
+
+def _case(before: dict[str, Any], after: dict[str, Any]) -> Case:
+    return Case("", (_release(before), _release(after)))
+
+
+def _release(*bodies: dict[str, Any]) -> Release:
+    written = tuple(Resource(ref_of(body), body, "canal.yaml", lambda path: Place("canal.yaml", 1)) for body in bodies)
+    return Release("canal", "default", "./canal", written)
