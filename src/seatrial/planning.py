@@ -61,6 +61,7 @@ class CheckOptions(Struct, frozen=True):
     namespace: str = ""
     kube_version: str = ""
     api_versions: tuple[str, ...] = ()
+    include_crds: bool = False
     assume: tuple[str, ...] = ()
     matrix: tuple[str, ...] = ()
     """`key=v1,v2`"""
@@ -302,6 +303,7 @@ def _setting(trial: Trial, case: str, opened: Opened, options: CheckOptions, his
         assumed=assumed,
         history=history,
         charts=charts_given(options.charts),
+        include_crds=options.include_crds,
     )
 
 

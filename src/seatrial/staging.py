@@ -42,9 +42,8 @@ PROGRAMMED = ("up", "destroy")
 USUAL_ENGINE = {"chart": "helm", "manifests": "kubectl", "program": "pulumi"}
 SYNCING = (argocd.NAME, flux.NAME)
 """Engines that delete what they sync."""
-PIPED = (
-    "kubectl: taken as helm template --include-crds | kubectl apply -f -, to which hooks are objects like all others"
-)
+PIPED = "kubectl: taken as helm template{} | kubectl apply -f -, to which hooks are objects like all others"
+LEFT_OUT = "kubectl: helm template leaves the definitions of crds/ out; --include-crds has it print them"
 
 
 class Opened:
@@ -128,6 +127,8 @@ class Setting(Struct, frozen=True):
     charts: dict[str, str] = {}
     """Where the charts are that Pulumi programs and HelmReleases fetch, by name."""
     engine: str = ""
+    include_crds: bool = False
+    """Whether `helm template` prints the definitions of crds/ for kubectl; other engines bring them anyway."""
 
 
 def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Release | None]]:
@@ -286,12 +287,19 @@ def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:
     if step.action == "delete":
         return Played(step, "", namespace, objects=tuple(map(kubectl.Manifest, _deleted(step, setting)))), None
     if _is_chart(step, setting):
-        release = _given_release(step, setting)
-        piped = tuple(kubectl.Manifest(resource.body) for resource in (*release.crds, *release.resources))
-        return Played(step, "", namespace, objects=piped, notes=(PIPED,)), release
+        return _piped(step, setting, namespace)
     release = read_manifests(setting.opened.path(step.source), namespace=namespace)
     objects = tuple(kubectl.Manifest(resource.body, resource.file) for resource in release.resources)
     return Played(step, "", namespace, objects=objects), release
+
+
+def _piped(step: Step, setting: Setting, namespace: str) -> tuple[Played, Release]:
+    release, notes = _given_release(step, setting), [PIPED.format(" --include-crds" if setting.include_crds else "")]
+    if release.crds and not setting.include_crds:
+        release = replace(release, crds=())
+        notes.append(LEFT_OUT)
+    piped = tuple(kubectl.Manifest(resource.body) for resource in (*release.crds, *release.resources))
+    return Played(step, "", namespace, objects=piped, notes=tuple(notes)), release
 
 
 def _without_chart(step: Step, setting: Setting, past: Past) -> tuple[Played, Release | None]:

@@ -130,6 +130,7 @@ def test_flags_are_helms_own() -> None:
         namespace="prod",
         kube_version="v1.31.2",
         api_versions=("a/v1", "b/v1", "c/v1"),
+        include_crds=True,
         assume=("crds.yaml",),
     )
 

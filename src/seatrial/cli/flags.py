@@ -56,7 +56,7 @@ class Release:
     api_versions: Annotated[Texts, flag("--api-versions", "-a", group=REHEARSAL, value="VERSION")] = ()
     """API that the cluster serves besides its own: monitoring.coreos.com/v1/ServiceMonitor."""
     include_crds: Annotated[bool, flag("--include-crds", group=REHEARSAL)] = False
-    """Accepted, as by helm template; CRDs of crds/ are always rehearsed."""
+    """As for helm template, with --engine kubectl: pipe crds/ to it as well. Helm and the others always install it."""
     assume: Annotated[Texts, flag("--assume", group=REHEARSAL, value="FILE")] = ()
     """Manifests of what is in the cluster before the first step; may be repeated."""
     matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
@@ -129,6 +129,7 @@ def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
         namespace=release.namespace,
         kube_version=release.kube_version,
         api_versions=_split(release.api_versions),
+        include_crds=release.include_crds,
         assume=_split(release.assume),
         matrix=release.matrix,
         consumers=release.consumers,
