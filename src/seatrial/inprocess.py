@@ -8,7 +8,7 @@ from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Stuck
-from seatrial.engines.script import Answer, Command, Helm, Line, Pause, Say, Survey, Wait
+from seatrial.engines.script import Answer, Command, Helm, Line, Outwait, Pause, Say, Survey, Wait
 from seatrial.resource import Ref, group_of, version_of
 
 REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
@@ -48,6 +48,8 @@ class InProcess:
                 return Answer(200 if self._cluster.schedule == "eager" else 204)
             case Wait(refs):
                 return self._wait(refs)
+            case Outwait(refs, seconds):
+                return Answer(200, {"late": self._cluster.outwait(refs, seconds)})
             case Helm():
                 assert self._helm is not None
                 return self._helm(line)

@@ -11,16 +11,17 @@ from msgspec.structs import replace
 
 from seatrial import helmsdk, hooks
 from seatrial.case import Case, Release
-from seatrial.cluster import controllers, stuck
+from seatrial.cluster import controllers
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import Request
-from seatrial.engines import Ended, Stalled, Stuck, argocd, flux, helm, helm3, helmprocess, kubectl, pulumi
+from seatrial.engines import Ended, Stalled, argocd, flux, helm, helm3, helmprocess, kubectl, pulumi
 from seatrial.engines.argocd import versions
 from seatrial.engines.script import Answer, Helm, Script, play
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import Binary
 from seatrial.inprocess import REQUESTS, InProcess
+from seatrial.overhttp import OverHttp
 from seatrial.registration import Program
 from seatrial.resource import Body, Ref, group_of, labels_of, metadata, name_of, uid_of, version_of
 from seatrial.timeline import Event, Outcome, Rehearsal, Schedule, StepResult
@@ -38,17 +39,7 @@ RELEASE_RECORD = "helm.sh/release.v1"
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
 )
-CALM_SECONDS = 0.25
-"""How long a client must be silent before its waiting is looked at."""
-SILENT_TURNS = 25
-"""How often a client must have been found silent before it waits for a kind that it asked for and that is not served.
-
-Turns are counted and not time: on a busy machine a client that has something to do gets its turns as well.
-"""
 TRIES_MAX = 3
-SILENCE_SECONDS = 15.0
-DOUBT_SECONDS = 10.0
-"""How long, where it has all that it should be content with."""
 
 
 class Played(Struct, frozen=True):
@@ -258,12 +249,12 @@ def _real_helm(cluster: Cluster, binary: Binary | None, played: Played) -> Ended
     step, name, namespace = played.step, played.release_name, played.namespace
     if binary:
         with Server(cluster, actor=helm.NAME) as server:
-            api, chart = _Embedded(cluster, server), played.archive
+            api, chart = OverHttp(cluster, server), played.archive
             return helmprocess.act(
                 step, api, binary, release=name, namespace=namespace, chart=chart, values=played.values
             )
     with Server(cluster, actor=helm.NAME, calls_itself=helmsdk.CALLS_ITSELF) as server:
-        api = _Embedded(cluster, server)
+        api = OverHttp(cluster, server)
         return helm.act(step, api, release=name, namespace=namespace, chart=played.chart, values=played.values)
 
 
@@ -289,43 +280,6 @@ def _of_kubectl(played: Played) -> Script:
 
 def _of_pulumi(action: str, program: Program, stack: pulumi.Checkpoint) -> Script:
     return pulumi.destroy(stack) if action == "destroy" else pulumi.up(program, stack)
-
-
-class _Embedded:
-    """The embedded cluster as `engines.Api`."""
-
-    def __init__(self, cluster: Cluster, server: Server) -> None:
-        self._cluster = cluster
-        self._server = server
-        self._silent = (0, 0)
-        """How many requests there were when the client was last looked at, and how often there were no more."""
-
-    def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
-        return self._server.kubeconfig(namespace, path)
-
-    def believes(self, content: Callable[[Body], bool]) -> None:
-        self._server.content = content
-
-    def stuck(self) -> Stuck | None:
-        requests, turns = self._silent
-        self._silent = (self._server.requests, turns + 1 if requests == self._server.requests else 0)
-        quiet = self._server.quiet_seconds()
-        if quiet < CALM_SECONDS:
-            return None
-        certain = quiet > DOUBT_SECONDS
-        waited = self._server.waited_for()
-        if not waited and (certain or (turns > SILENT_TURNS and self._server.asked_what_is_served())):
-            waited = stuck.unserved(self._cluster)
-        refs = stuck.stuck_on(self._cluster, waited, self._server.content, certain=certain)
-        if not refs:
-            return None
-        return Stuck(stuck.why(self._cluster, refs), tuple(refs), stuck.lacking(self._cluster, refs))
-
-    def silent(self) -> bool:
-        return self._server.idle_seconds() > SILENCE_SECONDS and not self._server.waited_for()
-
-    def hang_up(self) -> None:
-        self._server.refuse_waits()
 
 
 def assume(cluster: Cluster, objects: Iterable[Body]) -> None:

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from apiclient import Api, Reply
 
+from seatrial.cluster.cluster import Cluster
 from seatrial.kinds.catalogue import CATALOGUE
-from seatrial.resource import Body, group_of, version_of
+from seatrial.resource import Body, Ref, group_of, version_of
 
 PATIENCE_SECONDS = 30
 """How long controllers of a real cluster may take. Those of the embedded one are done when it answers."""
@@ -20,11 +21,12 @@ Found = TypeVar("Found")
 
 
 class Arm:
-    """An API server."""
+    """An API server: the embedded one of `cluster`, or else a real one."""
 
-    def __init__(self, api: Api, *, is_real: bool) -> None:
+    def __init__(self, api: Api, cluster: Cluster | None = None) -> None:
         self.api = api
-        self.is_real = is_real
+        self.cluster = cluster
+        self.is_real = is_real = cluster is None
         # A real one remembers earlier runs, and is asked by several processes at once.
         self._prefix = f"here-{os.getpid()}-{int(time.time()) % 100_000}" if is_real else "here"
         self._numbers = itertools.count(1)
@@ -44,6 +46,7 @@ class Here:
         self.api = arm.api
         self.is_real = arm.is_real
         self.name = name
+        self._cluster = arm.cluster
 
     def at(self, kind: str, name: str = "", *, version: str = "v1", namespace: str | None = None) -> str:
         """The path of a built-in kind, or of an object of it; `name` may end in `/status`."""
@@ -88,6 +91,12 @@ class Here:
         while not (found := ask()) and time.monotonic() < until:
             time.sleep(0.1)
         return found
+
+    def wait_out(self, kind: str, name: str, seconds: int) -> None:
+        """Let time pass over an object that does not move; a real cluster has its own, and `soon` waits for it."""
+        if self._cluster is not None:
+            group = next(group for group, found in CATALOGUE if found == kind)
+            self._cluster.outwait([Ref(kind, self.name, name, group)], seconds)
 
     def _of(self, body: Body) -> str:
         version = str(body["apiVersion"])

@@ -35,15 +35,16 @@ def is_given(config: pytest.Config) -> bool:
 @pytest.fixture(scope="session")
 def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
     if request.param == EMBEDDED:
-        with Server(Cluster()) as server, Api(server.url) as api:
-            yield Arm(api, is_real=False)
+        cluster = Cluster()
+        with Server(cluster) as server, Api(server.url) as api:
+            yield Arm(api, cluster)
         return
     if file := _kubeconfig(request.config):
         with from_kubeconfig(Path(file)) as api:
-            yield Arm(api, is_real=True)
+            yield Arm(api)
         return
     with real_server(Path(os.environ["KUBEBUILDER_ASSETS"]), tmp_path_factory.mktemp("real")) as api:
-        yield Arm(api, is_real=True)
+        yield Arm(api)
 
 
 @pytest.fixture

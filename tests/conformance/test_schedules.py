@@ -10,7 +10,8 @@ import pytest
 from seatrial import helmsdk
 from seatrial.case import Case
 from seatrial.cluster import controllers
-from seatrial.rehearsal import DOUBT_SECONDS, Plan, Played, rehearse
+from seatrial.overhttp import DOUBT_SECONDS
+from seatrial.rehearsal import Plan, Played, rehearse
 from seatrial.timeline import Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
 
@@ -75,8 +76,7 @@ def only(rehearsal: Rehearsal) -> StepResult:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("flag", ["--wait", "--wait=legacy"])
-@pytest.mark.parametrize("timeout", ["5m", "10h"])
+@pytest.mark.parametrize(("flag", "timeout"), [("--wait", "5m"), ("--wait=legacy", "5m"), ("--wait=legacy", "10h")])
 def test_a_wait_that_cannot_end_is_a_hang_whatever_the_timeout(
     tmp_path: Path, schedule: Schedule, flag: str, timeout: str
 ) -> None:
@@ -87,6 +87,29 @@ def test_a_wait_that_cannot_end_is_a_hang_whatever_the_timeout(
     assert "ConfigMap/default/missing" in [str(ref) for ref in step.lacking]
     assert step.error.startswith("waits for Deployment/default/web: ")
     assert 'configmap "missing" not found' in step.error
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_wait_that_outlasts_the_progress_deadline_of_a_deployment_fails_in_the_words_of_helm(
+    tmp_path: Path, schedule: Schedule
+) -> None:
+    """A deadline is ten minutes unless the Deployment says otherwise: longer than Helm waits unless it is told to."""
+    web = DEPLOYMENT.replace("CONFIG", "missing")
+    step = only(played(schedule, installs(tmp_path, "--wait", "--timeout=10h", web=web)))
+    words = "resource Deployment/default/web not ready. status: Failed, message: Progress deadline exceeded"
+    assert (step.outcome, step.error) == ("failed", words)
+    assert "ConfigMap/default/missing" in [str(ref) for ref in step.lacking]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_hook_with_a_deadline_of_its_own_fails_before_the_timeout(tmp_path: Path, schedule: Schedule) -> None:
+    mounts = "volumes: [{name: config, configMap: {name: missing}}]"
+    hook = JOB_HOOK.replace(
+        "spec: {template: {spec: {", f"spec: {{activeDeadlineSeconds: 60, template: {{spec: {{{mounts}, "
+    )
+    step = only(played(schedule, installs(tmp_path, hook=hook)))
+    words = "resource Job/default/migrate not ready. status: Failed, message: Job Failed. failed: 1/1"
+    assert (step.outcome, step.error) == ("failed", f"failed post-install: {words}")
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

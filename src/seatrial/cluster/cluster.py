@@ -13,7 +13,7 @@ from seatrial.cluster import changes, definitions, deletion, rbac, reads, review
 from seatrial.cluster.controllers import Controllers, View
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.openapi import OpenAPI
-from seatrial.cluster.record import Recorder
+from seatrial.cluster.record import CLOCK, Recorder
 from seatrial.cluster.refusal import Refused, unavailable, unknown_resource
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.sayings import Saying
@@ -103,6 +103,20 @@ class Cluster:
                 return
             self.recorder.fence()
             self.controllers.run_for(targets)
+
+    def outwait(self, targets: Iterable[Ref], seconds: float) -> dict[Ref, int]:
+        """Someone waits so many seconds for these objects, and nothing moves: the first of their deadlines passes.
+
+        Gives back whose it was, and after how many seconds.
+        """
+        waited = tuple(targets)
+        with self.lock:
+            self.recorder.fence()
+            late = self.controllers.outwait(waited, seconds, self._note_deadline)
+            if self.schedule == "eager":
+                self.controllers.run()
+            self.awaits("", waited)
+            return late
 
     def settle(self) -> None:
         """Let everything that can happen happen."""
@@ -207,6 +221,10 @@ class Cluster:
                 if self._said.get((uid_of(body), verb)) != message:
                     self._said[uid_of(body), verb] = message
                     self.recorder.note(actor, verb, self.ref_of(body), "refused", message, cause)
+
+    def _note_deadline(self, ref: Ref, seconds: int) -> int:
+        words = f"nothing happens for {seconds} seconds: its deadline has passed"
+        return self.recorder.note(CLOCK, "say", ref, "said", words)
 
     def _say(self, said: Say, actor: str, cause: int | None) -> None:
         body, reason, message = said.body, said.reason, said.message

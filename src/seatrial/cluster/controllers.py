@@ -9,7 +9,7 @@ from typing import Protocol
 
 from seatrial.cluster.origins import Origins
 from seatrial.cluster.store import Store
-from seatrial.kinds import Act, Kind, stays
+from seatrial.kinds import Act, Acts, Deadline, Kind, stays
 from seatrial.kinds.images import running_images
 from seatrial.kinds.objectmeta import is_going
 from seatrial.kinds.pod_template import used_claims
@@ -167,6 +167,21 @@ class Controllers:
         while self._round(wanted.has, wanted.grow) and not self.gave_up:
             pass
 
+    def outwait(self, refs: Iterable[Ref], seconds: float, passed: Callable[[Ref, int], int | None]) -> dict[Ref, int]:
+        """Nobody has anything to do: let time pass until the first deadline of `refs`, unless it is later than this.
+
+        Gives back whose it was, and after how many seconds; `passed` is told before anybody acts on it.
+        """
+        members = sorted({member for ref in refs for member in self.family(ref)})
+        running = [(ref, found) for ref in members if (found := self._deadline(ref)) is not None]
+        first = min((found.seconds for _, found in running), default=None)
+        if first is None or first > seconds:
+            return {}
+        late = {ref: found.acts for ref, found in running if found.seconds == first}
+        for ref, acts in late.items():
+            self._act(acts, self._kinds[ref.group, ref.kind], passed(ref, first), self._view())
+        return dict.fromkeys(late, first)
+
     def lacks(self, ref: Ref) -> set[Ref]:
         """What was looked for on behalf of `ref` and is not there."""
         wanted = Wanted(self._store, self._looks, self.origins)
@@ -213,14 +228,22 @@ class Controllers:
         body = self._store.get(ref)
         kind = self._kinds.get((ref.group, ref.kind))
         if body is not None and kind is not None:
-            acts = kind.behave(body, view)
-            answer: str | None = None
-            try:
-                while True:
-                    answer = self._hands(acts.send(answer), kind.actor or "controller", cause, view)
-            except StopIteration:
-                pass
+            self._act(kind.behave(body, view), kind, cause, view)
         self._remember(ref, view.looks)
+
+    def _act(self, acts: Acts, kind: Kind, cause: int | None, view: View) -> None:
+        answer: str | None = None
+        try:
+            while True:
+                answer = self._hands(acts.send(answer), kind.actor or "controller", cause, view)
+        except StopIteration:
+            pass
+
+    def _deadline(self, ref: Ref) -> Deadline | None:
+        body, kind = self._store.get(ref), self._kinds.get((ref.group, ref.kind))
+        if body is None or kind is None or kind.deadline is None:
+            return None
+        return kind.deadline(body, self._view())
 
     def _remember(self, ref: Ref, looks: set[Look]) -> None:
         for look in self._looks.pop(ref, set()) - looks:

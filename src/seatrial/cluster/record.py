@@ -10,6 +10,8 @@ from seatrial.resource import Body, Ref
 from seatrial.timeline import Effect, Event
 
 BEFORE_THE_TRIAL = -1
+CLOCK = "clock"
+"""Who acts where nobody does and time passes."""
 
 
 class Recorder:
@@ -47,7 +49,7 @@ class Recorder:
 
     def said(self) -> list[Event]:
         """What controllers and kubelets have said so far, in order."""
-        return [event for event in self._events if event.effect == "said"]
+        return [event for event in self._events if event.effect == "said" and event.actor != CLOCK]
 
     def timeline(self) -> tuple[Event, ...]:
         """The events so far. What was sent at once stands in order of names, so that the same run reads the same."""

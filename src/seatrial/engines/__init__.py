@@ -24,8 +24,11 @@ class Api(Protocol):
         """Tell when the client that will speak now stops waiting for an object."""
         ...
 
-    def stuck(self) -> Stuck | None:
-        """Why a client that waits will wait for ever; None while that cannot be said."""
+    def stuck(self, patience_seconds: float) -> Stuck | None:
+        """Why a client that waits will wait for ever; None while that cannot be said.
+
+        Where a deadline in the cluster passes while the client has patience, this tells of the wait until then.
+        """
         ...
 
     def silent(self) -> bool:
@@ -47,6 +50,8 @@ class Stuck(Struct, frozen=True):
     sentence: str
     waits_for: tuple[Ref, ...]
     lacking: tuple[Ref, ...]
+    passed_seconds: int = 0
+    """After so long a deadline of what is waited for has passed, which a client may see; 0 where it waits for ever."""
 
 
 class Ended(Struct, frozen=True):

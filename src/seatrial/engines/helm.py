@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from seatrial import helmsdk, hooks
 from seatrial.case import Release
 from seatrial.engines import Api, Ended, Stalled, Stuck
+from seatrial.engines.durations import seconds_in
 from seatrial.errors import CannotContinue
+from seatrial.readiness import helm3
 from seatrial.readiness.kstatus import content_when_waited_for, content_without_wait
 from seatrial.resource import Body, Ref
 from seatrial.trial import Step
@@ -105,15 +107,14 @@ def _acted(
         options = {**options_of(step)[0], **({"replace": True} if status else {})}
     context = helmsdk.HelmContext()
     call = _call(step, config, context, release, namespace, chart, values, options)
-    waits = "wait" in options or "rollback_on_failure" in options
-    api.believes(content_when_waited_for if waits else content_without_wait)
+    api.believes(_content(options))
     ended = _Call(call)
     stuck: Stuck | None = None
-    while stuck is None and not ended.wait(PATIENCE_SECONDS):
-        stuck = api.stuck()
+    while not is_final(stuck) and not ended.wait(PATIENCE_SECONDS):
+        stuck = api.stuck(patience_seconds(timeout)) or stuck
         if api.silent():
             raise Stalled(f"helm {step.action} neither ended nor asked for anything any more")
-    if stuck is not None:
+    if is_final(stuck):
         if step.action in WITHOUT_CONTEXT:
             api.hang_up()
         else:
@@ -122,9 +123,21 @@ def _acted(
     if ended.wait(FAREWELL_SECONDS):
         config.close()
         context.close()
-    if stuck is not None:
+    if stuck is not None and is_final(stuck):
         return Ended("hung", f"{stuck.sentence}. Helm would fail when --timeout ({timeout}) is over", stuck=stuck)
-    return Ended("failed", ended.error) if ended.error else Ended("ok")
+    return Ended("failed", ended.error, stuck=stuck) if ended.error else Ended("ok")
+
+
+def _content(options: Body) -> Callable[[Body], bool]:
+    if options.get("wait") == "legacy":
+        return helm3.content_when_waited_for
+    waits = "wait" in options or "rollback_on_failure" in options
+    return content_when_waited_for if waits else content_without_wait
+
+
+def is_final(stuck: Stuck | None) -> bool:
+    """Whether nothing will come of a wait, not even that a deadline passes."""
+    return stuck is not None and not stuck.passed_seconds
 
 
 def options_of(step: Step) -> tuple[Body, str]:
@@ -146,6 +159,10 @@ def options_of(step: Step) -> tuple[Body, str]:
     if step.action == "upgrade":
         options.pop("create_namespace", None)  # only for what `--install` installs
     return options, timeout
+
+
+def patience_seconds(timeout: str) -> float:
+    return seconds_in(timeout) or TIMEOUT_SECONDS
 
 
 def as_install(step: Step) -> Step:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from seatrial import hooks
 from seatrial.case import Release, Resource
 from seatrial.engines import Ended, helm3hooks
+from seatrial.engines.helm import TIMEOUT, patience_seconds
 from seatrial.engines.helm3objects import (
     INSTALL_ORDER,
     KEEP_POLICY,
@@ -71,6 +72,11 @@ class Act(Struct, frozen=True):
     @property
     def owner(self) -> tuple[str, str]:
         return self.name, self.namespace
+
+    @property
+    def patience_seconds(self) -> float:
+        said = [flag.partition("=")[2] for flag in self.step.flags if flag.startswith("--timeout=")]
+        return patience_seconds(said[-1] if said else TIMEOUT)
 
     def has(self, *flags: str) -> bool:
         return any(flag in flags for flag in self.step.flags)
@@ -281,7 +287,7 @@ def _hooks(act: Act, release: Release, event: str, doing: str = "") -> Part[None
     if act.has("--no-hooks"):
         return
     try:
-        yield from helm3hooks.run(release.resources, event)
+        yield from helm3hooks.run(release.resources, event, act.patience_seconds)
     except Failed as why:
         raise Failed(f"{doing}{why}", why.stuck) from None
 
@@ -290,7 +296,7 @@ def _wait(act: Act, main: list[Resource]) -> Part[None]:
     if not act.has(*WAITS):
         return
     waited = [r for r in main if r.ref.kind != "Job" or act.has("--wait-for-jobs")]
-    yield from wait(waited, readiness.content_when_waited_for, "context deadline exceeded")
+    yield from wait(waited, readiness.content_when_waited_for, "context deadline exceeded", act.patience_seconds)
 
 
 def _current(act: Act, known: list[Known]) -> Known:

@@ -24,7 +24,7 @@ from seatrial.resource import Body, dig, listed, name_of
 NEVER_DELETED = "CustomResourceDefinition"
 
 
-def run(resources: Iterable[Resource], event: str) -> Part[None]:
+def run(resources: Iterable[Resource], event: str, patience_seconds: float) -> Part[None]:
     """Run the hooks of an event; the first that fails ends it, and what comes after it never runs."""
     chosen = _of(resources, event)
     for index, hook in enumerate(chosen):
@@ -36,7 +36,7 @@ def run(resources: Iterable[Resource], event: str) -> Part[None]:
         except Failed as why:
             raise Failed(f"warning: Hook {event} {hook.file} failed: {why}") from None
         try:
-            yield from _watch(hook)
+            yield from _watch(hook, patience_seconds)
         except Failed:
             if hooks.FAILED in hooks.delete_policies(hook.body):
                 yield from _remove(hook)
@@ -67,9 +67,9 @@ def _remove(hook: Resource) -> Part[None]:
     yield from wait([hook], is_gone, "context deadline exceeded")
 
 
-def _watch(hook: Resource) -> Part[None]:
+def _watch(hook: Resource, patience_seconds: float) -> Part[None]:
     """Jobs and Pods have to end well; anything else only has to be there."""
-    yield from wait([hook], content_as_hook, "timed out waiting for the condition")
+    yield from wait([hook], content_as_hook, "timed out waiting for the condition", patience_seconds)
     live = yield about(hook, "get")
     if words := _failure(live.body):
         raise Failed(words)

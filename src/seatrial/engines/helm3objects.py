@@ -10,7 +10,7 @@ from itertools import groupby
 
 from seatrial.case import Resource
 from seatrial.engines import Stuck, threeway
-from seatrial.engines.script import Answer, Command, Part, Verb, Wait
+from seatrial.engines.script import Answer, Command, Outwait, Part, Verb, Wait
 from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.resource import Body, Ref, annotations_of, labels_of, metadata
 
@@ -142,7 +142,9 @@ def delete(resources: Iterable[Resource], propagation: str = "Background") -> Pa
     return errors
 
 
-def wait(resources: Sequence[Resource], content: Callable[[Body], bool], words: str) -> Part[None]:
+def wait(
+    resources: Sequence[Resource], content: Callable[[Body], bool], words: str, patience_seconds: float = 0
+) -> Part[None]:
     """Wait until Helm is content with all of them; one that is gone is not waited for."""
     while True:
         waited = []
@@ -153,7 +155,11 @@ def wait(resources: Sequence[Resource], content: Callable[[Body], bool], words: 
         if not waited:
             return
         answer = yield Wait(tuple(waited))
-        if answer.stuck:
+        if answer.stuck is None:
+            continue
+        late: dict[Ref, int] = (yield Outwait(tuple(waited), patience_seconds)).body["late"]
+        patience_seconds -= max(late.values(), default=0)
+        if not late:
             raise Failed(words, answer.stuck)
 
 

@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 from seatrial.engines import Api, Ended, Stuck
 from seatrial.engines import helm3 as rules
-from seatrial.engines.helm import FAREWELL_SECONDS, NAME, PATIENCE_SECONDS, VERSION, options_of
+from seatrial.engines.helm import (
+    FAREWELL_SECONDS,
+    NAME,
+    PATIENCE_SECONDS,
+    VERSION,
+    is_final,
+    options_of,
+    patience_seconds,
+)
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import CHART, FLAG, VALUES, Binary, Process, find, knows_not
 from seatrial.readiness import helm3
@@ -49,29 +57,31 @@ def act(step: Step, api: Api, binary: Binary, *, release: str, namespace: str, c
     command = _command(step, release, namespace, chart, values)
     process = Process(binary, command, api.kubeconfig(namespace), chart=chart, values=values)
     try:
-        stuck = _watched(process, api)
-        if stuck is not None:
+        stuck = _watched(process, api, timeout)
+        if is_final(stuck):
             _let_go(process, api, step)
     finally:
         process.close()
-    if stuck is not None:
+    if stuck is not None and is_final(stuck):
         words = f"{stuck.sentence}. Helm would fail when --timeout ({timeout}) is over"
         return Ended("hung", words, process.warnings, stuck)
     if process.failed and knows_not(process.error):
         raise CannotContinue(f"step {step.action}: helm {binary.version} says: {process.error.splitlines()[0]}")
-    return Ended("failed" if process.failed else "ok", process.error if process.failed else "", process.warnings)
+    if process.failed:
+        return Ended("failed", process.error, process.warnings, stuck)
+    return Ended("ok", warnings=process.warnings)
 
 
-def _watched(process: Process, api: Api) -> Stuck | None:
+def _watched(process: Process, api: Api, timeout: str) -> Stuck | None:
     """Wait for its end, or until it waits for something that cannot come."""
     patience: float = LONGEST_SECONDS
-    while not process.wait(PATIENCE_SECONDS):
-        if (stuck := api.stuck()) is not None:
-            return stuck
+    stuck: Stuck | None = None
+    while not is_final(stuck) and not process.wait(PATIENCE_SECONDS):
+        stuck = api.stuck(patience_seconds(timeout)) or stuck
         patience -= PATIENCE_SECONDS
         if patience < 0:
             raise CannotContinue("helm neither ended nor waited for anything in the cluster")
-    return None
+    return stuck
 
 
 def _let_go(process: Process, api: Api, step: Step) -> None:

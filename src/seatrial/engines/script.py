@@ -47,6 +47,16 @@ class Wait(Struct, frozen=True):
     refs: tuple[Ref, ...]
 
 
+class Outwait(Struct, frozen=True):
+    """Nothing moves: wait for these until the first of their deadlines passes; after `seconds` nobody waits any more.
+
+    The answer holds whose it was and after how many seconds, as `late`; it is empty where there is no such deadline.
+    """
+
+    refs: tuple[Ref, ...]
+    seconds: float = float("inf")
+
+
 class Say(Struct, frozen=True):
     """Put something on record that no request shows."""
 
@@ -78,7 +88,7 @@ class Answer(Struct, frozen=True):
 
 
 T = TypeVar("T")
-Line = Command | Survey | Pause | Wait | Say | Helm
+Line = Command | Survey | Pause | Wait | Outwait | Say | Helm
 Part = Generator[Line, Answer, T]
 """A piece of a script, and what it finds out."""
 Script = Part[Ended]

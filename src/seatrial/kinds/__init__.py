@@ -126,6 +126,13 @@ Acts = Generator[Act, str | None, None]
 """What a controller does in one go: acts out, the API server's refusal (or None) in. Called again after any change."""
 
 
+class Deadline(Struct, frozen=True):
+    """What a controller does of its own accord when nothing has moved for so long."""
+
+    seconds: int
+    acts: Acts
+
+
 def _needs_nothing(body: Body) -> Iterator[Need]:
     return iter(())
 
@@ -164,6 +171,8 @@ class Kind(Struct, frozen=True):
     a clusterIP, a Job's selector, protection finalizers) or kept over an update. Upstream: PrepareForCreate/Update."""
     deleting: Callable[[Body], Body] | None = None
     """The body once its deletion was asked for, with what the API server itself adds: a CRD's cleanup finalizer."""
+    deadline: Callable[[Body, World], Deadline | None] | None = None
+    """What waits for nothing but the clock; None while no deadline runs. Kinds themselves know no time."""
     ready: Callable[[Body], bool] | None = None
     """Truly ready, not what an engine believes; absent where being there is enough."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Change, Create, Delete, Kind, Say, Status, World
+from seatrial.kinds import Acts, Change, Create, Deadline, Delete, Kind, Say, Status, World
 from seatrial.kinds.immutable import NEWEST, frozen_field, selector
 from seatrial.kinds.objectmeta import adopt, generation_of, is_going, namespace_of, with_metadata
 from seatrial.kinds.pod_template import default_template, template_needs
@@ -25,6 +25,7 @@ from seatrial.kinds.rollout import (
     size,
     status_of,
     template_hash,
+    timed_out,
 )
 from seatrial.resource import Body, Ref, annotations_of, dig, labels_of, name_of
 
@@ -82,6 +83,18 @@ def default(deployment: Body) -> Body:
 
 def ready(deployment: Body) -> bool:
     return is_complete(rollout_of(deployment, ()), deployment.get("status") or {})
+
+
+def deadline(deployment: Body, world: World) -> Deadline | None:
+    """`progressDeadlineSeconds`: the rollout is not stopped, it is only called failed."""
+    if is_going(deployment) or dig(deployment, "spec", "paused"):
+        return None
+    late = timed_out(_look(deployment, world))
+    return None if late is None else Deadline(late[0], _gives_up(deployment, late[1]))
+
+
+def _gives_up(deployment: Body, status: Body) -> Acts:
+    yield Status(deployment, status)
 
 
 def _look(deployment: Body, world: World) -> Rollout:
@@ -236,6 +249,7 @@ KINDS = (
         behave=behave,
         frozen=frozen,
         default=default,
+        deadline=deadline,
         ready=ready,
     ),
 )

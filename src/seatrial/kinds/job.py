@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.kinds import Acts, Create, Delete, Kind, Say, Status, World, conditions
+from seatrial.kinds import Acts, Create, Deadline, Delete, Kind, Say, Status, World, conditions
 from seatrial.kinds.conditions import condition, with_condition, without_zeros
 from seatrial.kinds.immutable import NEWEST, frozen_field, invalid, pod_template, scalar, selector
 from seatrial.kinds.objectmeta import is_going, moment, with_metadata
@@ -25,6 +25,7 @@ UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 MET = ("CompletionsReached", "Reached expected number of succeeded pods")
 EXCEEDED = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+OVERDUE = ("DeadlineExceeded", "Job was active longer than specified deadline")
 SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 """What may change in the template of a Job that is suspended and never started, beside labels and annotations."""
 
@@ -99,6 +100,17 @@ def prepare(job: Body, old: Body | None) -> Body:
     labelled = {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}}
     spec = {**spec, "selector": {**chosen, "matchLabels": matched}, "template": labelled}
     return {**with_metadata(job, labels=labels_of(job) or labels), "spec": spec}
+
+
+def deadline(job: Body, world: World) -> Deadline | None:
+    """`activeDeadlineSeconds`, which runs from the first start, however often pods are tried again."""
+    seconds = dig(job, "spec", "activeDeadlineSeconds")
+    if seconds is None or _is_suspended(job) or is_going(job) or not dig(job, "status", "startTime"):
+        return None
+    count = _count(job, world.owned(job, "Pod"))
+    if is_over(job) or _ending(job, count) is not None:
+        return None
+    return Deadline(int(seconds), _finish(job, count, ("FailureTarget", *OVERDUE)))
 
 
 def ready(job: Body) -> bool:
@@ -300,6 +312,7 @@ KINDS = (
         frozen=frozen,
         default=default,
         prepare=prepare,
+        deadline=deadline,
         ready=ready,
     ),
 )

@@ -159,7 +159,21 @@ def is_complete(rollout: Rollout, status: Body) -> bool:
 
 
 def has_deadline(deployment: Body) -> bool:
-    return int(dig(deployment, "spec", "progressDeadlineSeconds") or 600) != NO_DEADLINE
+    return _deadline_seconds(deployment) != NO_DEADLINE
+
+
+def timed_out(rollout: Rollout) -> tuple[int, Body] | None:
+    """After how many seconds without progress the Deployment is called failed, and its status then."""
+    found = conditions.find(rollout.deployment, "Progressing")
+    if not has_deadline(rollout.deployment) or found is None:
+        return None
+    if found.get("reason") in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
+        return None
+    words = f"{_progressing(rollout)} has timed out progressing."
+    said = _said(rollout.deployment, "Progressing", "False", "ProgressDeadlineExceeded", words)
+    status: Body = rollout.deployment.get("status") or {}
+    late = {**status, "conditions": with_condition(listed(status, "conditions"), said)}
+    return _deadline_seconds(rollout.deployment), late
 
 
 def paused_conditions(deployment: Body) -> list[Body] | None:
@@ -199,7 +213,7 @@ def _progress(rollout: Rollout, counts: Body, kept: list[Body]) -> list[Body]:
     done = found is not None and found.get("reason") == "NewReplicaSetAvailable"
     if done and counts["replicas"] == counts["updatedReplicas"]:
         return kept
-    what = f'ReplicaSet "{name_of(rollout.new)}"' if rollout.new else f'Deployment "{name_of(deployment)}"'
+    what = _progressing(rollout)
     if is_complete(rollout, counts):
         words = f"{what} has successfully progressed."
         return with_condition(kept, _said(deployment, "Progressing", "True", "NewReplicaSetAvailable", words))
@@ -208,6 +222,16 @@ def _progress(rollout: Rollout, counts: Body, kept: list[Body]) -> list[Body]:
         said = _said(deployment, "Progressing", "True", "ReplicaSetUpdated", words)
         return [*without_condition(kept, "Progressing"), said]
     return kept
+
+
+def _progressing(rollout: Rollout) -> str:
+    if rollout.new is not None:
+        return f'ReplicaSet "{name_of(rollout.new)}"'
+    return f'Deployment "{name_of(rollout.deployment)}"'
+
+
+def _deadline_seconds(deployment: Body) -> int:
+    return int(dig(deployment, "spec", "progressDeadlineSeconds") or 600)
 
 
 def _moved(was: Body, now: Body) -> bool:

@@ -44,7 +44,7 @@ def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
         return
     for step, ended in enumerate(rehearsal.steps):
         release = acted_on(case, step)
-        if ended.outcome != "hung" or release is None:
+        if ended.outcome == "ok" or release is None:
             continue
         for user in (r for r in release.resources if r.ref in ended.waits_for):
             for need in needs_of(user):

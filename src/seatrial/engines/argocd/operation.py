@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from seatrial.argocdhooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
 from seatrial.engines import Stuck
-from seatrial.engines.argocd import applying, messages, overdue, validity, versions
+from seatrial.engines.argocd import applying, messages, validity, versions
 from seatrial.engines.argocd.app import App, Asked, Settings, Target
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.results import PENDING, Result, judged, told
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, live_ref, with_namespace
 from seatrial.engines.argocd.tracking import managed, unmarkable, wanted
-from seatrial.engines.script import Command, Part, Pause, Say, Survey, Wait
+from seatrial.engines.script import Command, Outwait, Part, Pause, Say, Survey, Wait
 from seatrial.readiness.argocd import health
 from seatrial.resource import Body, Ref, metadata
 from seatrial.timeline import Operation, OperationPhase, SyncTask
@@ -49,7 +49,6 @@ class Sync:
         home = Ref("Namespace", "", app.destination)
         self._made_for_it = home if all(target.ref != home for target in targets) else None
         self._unmodified: set[Ref] = set()
-        self._late: set[Ref] = set()
         self._waited: set[tuple[str, int]] = set()
         self._waits_for: list[Task] = []
         self._verdicts: dict[Ref, str] = {}
@@ -162,7 +161,7 @@ class Sync:
             if task.ref == self._made_for_it:
                 self._home = body  # Its task is there only while the namespace is not; it is never pruned.
                 continue
-            self._live[task.ref] = overdue.late(body) if body is not None and task.ref in self._late else body
+            self._live[task.ref] = body
         self._build()
         waited = {task.key for task in self._waits_for}
         self._waits_for = [task for task in self._tasks if task.key in waited]
@@ -173,19 +172,10 @@ class Sync:
         return dict(self._results), seen
 
     def _time_passes(self) -> Part[bool]:
-        """Nothing moves any more: whether a deadline is met that changes what is waited for."""
-        late = [
-            (task, seconds)
-            for task in self._waits_for
-            if task.live is not None
-            and task.ref not in self._late
-            and (seconds := overdue.deadline_seconds(task.live)) is not None
-        ]
-        for task, seconds in late:
-            self._late.add(task.ref)
-            yield Say(task.ref, f"nothing happens for {seconds} seconds: its deadline has passed")
+        """Nothing moves any more: whether a deadline passes, which all do while an operation has none itself."""
+        answer = yield Outwait(tuple(task.ref for task in self._waits_for))
         yield from self._look_again()
-        return bool(late)
+        return bool(answer.body["late"])
 
     def _step(self) -> Part[None]:
         """One pass of the controller."""

@@ -7,13 +7,11 @@ vain, they say `deployed` and not `failed`. Drift detection and tests of release
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Attempt
-from seatrial.engines.flux.objects import Deployed, HelmRelease, Memory, Policy, Target
+from seatrial.engines.flux.objects import Deployed, HelmRelease, Memory, Policy
 from seatrial.engines.flux.waiting import Waited, wait_for
 from seatrial.engines.script import Answer, Helm, Part, Say, Wait
 from seatrial.resource import Ref
@@ -88,7 +86,7 @@ def _given_up(state: Deployed, attempt: Attempt) -> Attempt:
 
 def _tried(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Part[Attempt]:
     """One act of Helm's with all that goes with it."""
-    words = yield from _definitions(release.crds, policy.crds, memory)
+    words = yield from _definitions(release, policy.crds, memory)
     if words:
         return _failed(release, action, f"failed to apply CustomResourceDefinitions: {words}")
     # Where hooks come after the waiting, Helm waits itself. Else Flux is heard waiting, and others go on meanwhile.
@@ -99,7 +97,7 @@ def _tried(release: HelmRelease, action: str, policy: Policy, memory: Memory) ->
         return _failed(release, action, answer.message, Waited(answer.message, answer.stuck))
     if policy.waits and not own:
         refs = release.refs if policy.waits_for_jobs else [ref for ref in release.refs if ref.kind != "Job"]
-        waited = yield from wait_for(refs, memory)
+        waited = yield from wait_for(refs, memory, release.timeout)
         if waited.words:
             return _failed(release, action, waited.words, waited)
     return Attempt()
@@ -109,12 +107,12 @@ def _helm_waits(release: HelmRelease, policy: Policy) -> bool:
     return policy.waits and release.runs_post_hooks
 
 
-def _definitions(crds: Iterable[Target], policy: str, memory: Memory) -> Part[str]:
+def _definitions(release: HelmRelease, policy: str, memory: Memory) -> Part[str]:
     """Those of crds/: made where they are not there, or brought up to date, or left alone."""
     if policy == "Skip":
         return ""
     made: list[Ref] = []
-    for crd in crds:
+    for crd in release.crds:
         live = yield about(crd, "get")
         if live.code == 200 and policy != "CreateReplace":
             continue
@@ -122,7 +120,7 @@ def _definitions(crds: Iterable[Target], policy: str, memory: Memory) -> Part[st
         if answer.message:
             return answer.message
         made.append(crd.ref)
-    return (yield from wait_for(made, memory)).words
+    return (yield from wait_for(made, memory, release.timeout)).words
 
 
 def _remedied(release: HelmRelease, action: str, policy: Policy) -> Part[bool]:

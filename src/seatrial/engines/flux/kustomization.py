@@ -44,7 +44,7 @@ def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
         if words:
             return Attempt(words)
         if index < len(parts) - 1:
-            waited = yield from wait_for((t.ref for t in stage), memory)
+            waited = yield from wait_for((t.ref for t in stage), memory, STAGE_TIMEOUT)
             if waited.words:
                 return Attempt(waited.words, waited.stuck, STAGE_TIMEOUT)
     before = memory.inventory.get(kustomization.ref, ())
@@ -53,7 +53,7 @@ def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
         kept = {target.ref for target in kustomization.targets}
         yield from delete_objects((t for t in before if t.ref not in kept), kustomization)
     checked = [target.ref for target in applied] if kustomization.wait else list(kustomization.health_checks)
-    waited = yield from wait_for((ref for ref in checked if ref != kustomization.ref), memory)
+    waited = yield from wait_for((ref for ref in checked if ref != kustomization.ref), memory, kustomization.timeout)
     if waited.words:
         # Flux tells how long it took, too, which is nothing that could be known here.
         return Attempt(f"health check failed after {kustomization.timeout}: {waited.words}", waited.stuck)

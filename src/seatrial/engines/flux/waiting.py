@@ -10,12 +10,15 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from seatrial.engines import Stuck
+from seatrial.engines.durations import seconds_in
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Memory
-from seatrial.engines.script import Part, Survey, Wait
+from seatrial.engines.script import Outwait, Part, Survey, Wait
 from seatrial.readiness import kstatus
 from seatrial.resource import Body, Ref, dig, listed, metadata, ref_of
 
 OWN_GROUPS = (KUSTOMIZE_GROUP, HELM_GROUP)
+TIMEOUT_SECONDS = 300.0
+"""Where nothing is said of it."""
 ROUNDS_MAX = 10_000
 NOT_FOUND = "NotFound"
 
@@ -27,8 +30,9 @@ class Waited(Struct, frozen=True):
     stuck: Stuck | None = None
 
 
-def wait_for(refs: Iterable[Ref], memory: Memory, *, fails_fast: bool = True) -> Part[Waited]:
-    """Wait until all are current, one has failed, or nothing ever changes again."""
+def wait_for(refs: Iterable[Ref], memory: Memory, timeout: str, *, fails_fast: bool = True) -> Part[Waited]:
+    """Wait until all are current, one has failed, or nothing changes any more before the timeout."""
+    patience_seconds = seconds_in(timeout) or TIMEOUT_SECONDS
     waited = tuple(dict.fromkeys(refs))
     for _ in range(ROUNDS_MAX):
         found = yield Survey()
@@ -41,7 +45,11 @@ def wait_for(refs: Iterable[Ref], memory: Memory, *, fails_fast: bool = True) ->
         if failed and (fails_fast or len(failed) == len(open_ones)):
             return Waited(f"failed early due to stalled resources: [{_listed(failed, statuses)}]")
         answer = yield Wait(open_ones)
-        if answer.stuck is not None:
+        if answer.stuck is None:
+            continue
+        late: dict[Ref, int] = (yield Outwait(open_ones, patience_seconds)).body["late"]
+        patience_seconds -= max(late.values(), default=0)
+        if not late:
             return Waited(f"timeout waiting for: [{_listed(open_ones, statuses)}]", answer.stuck)
     return Waited(f"more than {ROUNDS_MAX} looks at {len(waited)} objects")
 

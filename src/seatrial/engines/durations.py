@@ -1,0 +1,16 @@
+"""Lengths of time as Go writes them: `5m0s`, `1h30m`, `500ms`."""
+
+from __future__ import annotations
+
+import re
+
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+
+
+def seconds_in(text: str) -> float | None:
+    """None where this is no length of time."""
+    if not _WHOLE.fullmatch(text):
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
