@@ -20,6 +20,10 @@ from seatrial.text import Text
 from seatrial.yamlfile import BrokenYaml, documents
 
 CONFIG_MAP = "argocd-cm"
+PARAMETERS = "argocd-cmd-params-cm"
+FLAG = "--enable-progressive-syncs"
+VARIABLE = "ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS"
+PROGRESSIVE = "applicationsetcontroller.enable.progressive.syncs"
 OPENSHIFT = "openshift-gitops"
 OPENSHIFT_VERSION = (3, 3)
 """Of OpenShift GitOps 1.20."""
@@ -36,6 +40,8 @@ def settings_of(asked: str, bodies: Iterable[Body]) -> Settings:
     for body in bodies:
         if body.get("kind") == "ConfigMap" and name_of(body) == CONFIG_MAP:
             settings = _configured(settings, {str(k): str(v) for k, v in (body.get("data") or {}).items()})
+        elif body.get("kind") == "ConfigMap" and name_of(body) == PARAMETERS:
+            settings = replace(settings, progressive_syncs=str(dig(body, "data", PROGRESSIVE)).lower() == "true")
         elif body.get("kind") == "ArgoCD" and group_of(str(body.get("apiVersion", ""))) == "argoproj.io":
             settings = _operated(settings, body)
     return settings
@@ -44,7 +50,7 @@ def settings_of(asked: str, bodies: Iterable[Body]) -> Settings:
 def is_setting(body: Body) -> bool:
     """Whether an object says how Argo CD is set up."""
     if body.get("kind") == "ConfigMap":
-        return name_of(body) == CONFIG_MAP
+        return name_of(body) in (CONFIG_MAP, PARAMETERS)
     return body.get("kind") == "ArgoCD" and group_of(str(body.get("apiVersion", ""))) == "argoproj.io"
 
 
@@ -100,7 +106,10 @@ def _operated(settings: Settings, body: Body) -> Settings:
             data[key] = str(value)
     shipped = versions.has(settings.version, "exclusions in argocd-cm")
     usual = (*SHIPPED_EXCLUSIONS, APISERVICES) if shipped else ()
-    return _configured(replace(settings, exclusions=usual), data)
+    arguments = listed(body, "spec", "applicationSet", "extraCommandArgs")
+    variables = {str(v.get("name")): v.get("value") for v in listed(body, "spec", "applicationSet", "env")}
+    progressive = bool({FLAG, f"{FLAG}=true"} & set(arguments)) or variables.get(VARIABLE) == "true"
+    return _configured(replace(settings, exclusions=usual, progressive_syncs=progressive), data)
 
 
 def _filters(data: dict[str, str], key: str, usual: tuple[Filter, ...]) -> tuple[Filter, ...]:

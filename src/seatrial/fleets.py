@@ -14,14 +14,16 @@ from seatrial.argocdsettings import is_setting
 from seatrial.case import Release, Resource
 from seatrial.engines import argocd
 from seatrial.engines.argocd.app import GROUP, HOME
+from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.resource import Body, Ref, labels_of, metadata, ref_of
+from seatrial.resource import Body, Ref, dig, labels_of, metadata, ref_of
 from seatrial.sources.applicationsets import applications_of
 from seatrial.sources.argocd import NotAtHand, Repos, render_application
 
 DEPTH_MAX = 20
 APPLICATIONS_MAX = 2_000
 OWN_KINDS = ("Application", "ApplicationSet", "AppProject")
+DELETING = ("sync", "create-delete")
 SECRET_TYPE = "argocd.argoproj.io/secret-type"
 
 
@@ -39,17 +41,20 @@ class _Found(Struct, frozen=True):
     trail: tuple[Ref, ...] = ()
 
 
-def gather(release: Release, repos: Repos, **options: Any) -> Gathered:
+def gather(release: Release, repos: Repos, settings: argocd.Settings, **options: Any) -> Gathered:
     """The Applications of an input. Where that is nothing but Argo CD's own objects, they are what is synced."""
-    gathering = _Gathering(repos, options)
+    gathering = _Gathering(repos, settings, options)
+    given: tuple[Ref, ...] = ()
     if _is_argocds_own(release.resources):
         for body in gathering.applications(release.resources):
             gathering.queue.append(_Found(body))
-        roots = tuple(_ref(found.body) for found in gathering.queue)
+        found = [_ref(found.body) for found in gathering.queue]
+        given = tuple(gathering.sets)
         gathering.follow()
-        apps = tuple(gathering.apps[ref] for ref in roots)
-        if all(app.assumed for app in apps):
+        if all(gathering.apps[ref].assumed for ref in found):
             raise NothingToCheck(f"{release.source}: {'; '.join(dict.fromkeys(gathering.absent))}")
+        roots = [ref for ref in found if not _is_rolled(ref, gathering.sets)]
+        apps = tuple(gathering.apps[ref] for ref in roots)
         others = {ref: app for ref, app in gathering.apps.items() if ref not in roots}
     else:
         root = app_of(release)
@@ -61,7 +66,7 @@ def gather(release: Release, repos: Repos, **options: Any) -> Gathered:
         others = gathering.apps
     everything = replace(release, resources=(*release.resources, *gathering.resources))
     notes = tuple(dict.fromkeys(gathering.notes))
-    return Gathered(argocd.Fleet(apps, others, gathering.sets), everything, notes)
+    return Gathered(argocd.Fleet(apps, others, gathering.sets, given), everything, notes)
 
 
 def namespaces_made(fleet: argocd.Fleet) -> set[str]:
@@ -73,11 +78,11 @@ def namespaces_made(fleet: argocd.Fleet) -> set[str]:
 class _Gathering:
     """Applications, while they are found one through another."""
 
-    def __init__(self, repos: Repos, options: dict[str, Any]) -> None:
-        self.repos, self.options = repos, options
+    def __init__(self, repos: Repos, settings: argocd.Settings, options: dict[str, Any]) -> None:
+        self.repos, self.settings, self.options = repos, settings, options
         self.queue: deque[_Found] = deque()
         self.apps: dict[Ref, argocd.App] = {}
-        self.sets: dict[Ref, tuple[Body, ...]] = {}
+        self.sets: dict[Ref, argocd.AppSet] = {}
         self.resources: list[Resource] = []
         self.notes: list[str] = []
         self.absent: list[str] = []
@@ -123,13 +128,45 @@ class _Gathering:
                 yield from self._of_set(resource)
 
     def _of_set(self, resource: Resource) -> Iterator[Body]:
+        body = _at_home(resource)
         try:
-            bodies = tuple(applications_of(_at_home(resource), self.repos))
+            bodies = tuple(applications_of(body, self.repos))
         except NotAtHand as why:
             self.notes.append(f"argocd: what {resource.ref} makes is left out: {why}")
             return
-        self.sets[resource.ref] = bodies
+        ref, rollout = _ref(body), rollout_of(body, bodies)
+        if rollout is not None:
+            self.notes.append(_about_steps(ref, self.settings))
+        self.sets[ref] = argocd.AppSet(
+            ref,
+            bodies,
+            rollout if self.settings.progressive_syncs is not False else None,
+            **_policy(body),
+        )
         yield from bodies
+
+
+def _about_steps(ref: Ref, settings: argocd.Settings) -> str:
+    """Whether the steps of a set count: what the cluster that it is for says is seldom at hand."""
+    match settings.progressive_syncs:
+        case None:
+            return (
+                f"argocd: taken to run with --enable-progressive-syncs, as {ref} has steps; that is off unless "
+                f"argocd-cmd-params-cm turns it on, and then all of its Applications sync at once"
+            )
+        case False:
+            return f"argocd: progressive syncs are not turned on, so all Applications of {ref} sync at once"
+    return f"argocd: the Applications of {ref} sync step by step, and never by themselves: nothing of them heals itself"
+
+
+def _policy(application_set: Body) -> dict[str, bool]:
+    """`applicationsSync`: whether a set changes and deletes Applications that are there."""
+    said = dig(application_set, "spec", "syncPolicy", "applicationsSync")
+    return {"updates": said not in ("create-only", "create-delete"), "deletes": said in (None, "", *DELETING)}
+
+
+def _is_rolled(ref: Ref, sets: dict[Ref, argocd.AppSet]) -> bool:
+    return any(made.rollout is not None and ref in made.rollout.apps for made in sets.values())
 
 
 def _is_argocds_own(resources: Iterable[Resource]) -> bool:

@@ -226,7 +226,8 @@ def _synced(step: Step, setting: Setting, turn: int) -> tuple[Played, Release]:
     release = _given_release(step, setting, turn=turn)
     if _is_chart(step, setting):
         release = as_argocd_renders(release)
-    gathered = gather(release, setting.repos, **_served(setting))
+    assert setting.argocd is not None
+    gathered = gather(release, setting.repos, setting.argocd, **_served(setting))
     played = Played(step, release.name, release.namespace, fleet=gathered.fleet, notes=gathered.notes)
     return played, gathered.release
 

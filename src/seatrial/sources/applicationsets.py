@@ -50,7 +50,8 @@ def _application(template: Body, application_set: Body) -> Body:
     home = metadata(application_set).get("namespace") or "argocd"
     kept = {key: meta[key] for key in ("name", "labels", "annotations", "finalizers") if key in meta}
     own = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "spec": template.get("spec") or {}}
-    finalizers = kept.get("finalizers") or ["resources-finalizer.argocd.argoproj.io"]
+    preserved = dig(application_set, "spec", "syncPolicy", "preserveResourcesOnDeletion")
+    finalizers = kept.get("finalizers") or ([] if preserved else ["resources-finalizer.argocd.argoproj.io"])
     return {**own, "metadata": {**kept, "namespace": home, "finalizers": finalizers}}
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from seatrial.engines.argocd.app import App, Filter, Settings, Target
 from seatrial.engines.argocd.fleet import Fleet, Memory, delete_fleet, sync_fleet
+from seatrial.engines.argocd.sets import AppSet
 
 NAME = "argocd"
 
-__all__ = ["NAME", "App", "Filter", "Fleet", "Memory", "Settings", "Target", "delete_fleet", "sync_fleet"]
+__all__ = ["NAME", "App", "AppSet", "Filter", "Fleet", "Memory", "Settings", "Target", "delete_fleet", "sync_fleet"]

@@ -90,6 +90,8 @@ class Settings(Struct, frozen=True):
     """annotation, label or annotation+label; empty is the version's own."""
     label: str = "app.kubernetes.io/instance"
     ignore_differences: tuple[Body, ...] = ()
+    progressive_syncs: bool | None = None
+    """Whether sets may sync step by step; None where nothing says so."""
 
 
 class Asked(Struct, frozen=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Asked
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Asked, Settings
 from seatrial.errors import CannotContinue
 from seatrial.resource import Ref
 
@@ -25,6 +26,13 @@ def requested(app: App, flags: tuple[str, ...] = (), started: int = 0) -> Asked:
     for flag in flags:
         asked = _with_flag(asked, flag, app)
     return asked
+
+
+def of_rollout(app: App, settings: Settings, started: int) -> Asked:
+    """A sync that the controller of ApplicationSets begins: `syncApplication` in applicationset/progressivesync."""
+    limit = AUTOMATED_RETRIES if versions.has(settings.version, "rollouts retry") else 0
+    retries = limit if app.retries is None else app.retries
+    return Asked(prune=app.prune, retries=retries, automated=True, started=started)
 
 
 def _with_flag(asked: Asked, flag: str, app: App) -> Asked:

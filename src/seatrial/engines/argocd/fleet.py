@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from seatrial.argocdhooks import is_hook
 from seatrial.engines import Ended, Stuck
-from seatrial.engines.argocd import deletion
-from seatrial.engines.argocd.app import API_VERSION, CASCADE, GROUP, App, Settings
-from seatrial.engines.argocd.asking import requested
+from seatrial.engines.argocd import leaving, sets
+from seatrial.engines.argocd.app import API_VERSION, GROUP, App, Settings
+from seatrial.engines.argocd.asking import of_rollout, requested
 from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compare, ended, synced
+from seatrial.engines.argocd.rollout import MOVED, PENDING, Progress, Rollout, Seen, current_step, may_sync
+from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.script import Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
 from seatrial.readiness.argocd import health, worst
@@ -35,23 +36,30 @@ class Fleet(Struct, frozen=True):
     roots: tuple[App, ...]
     others: Mapping[Ref, App] = {}
     """By the Application: those that some source makes, rendered."""
-    sets: Mapping[Ref, tuple[Body, ...]] = {}
-    """By the ApplicationSet: the Applications that it makes."""
+    sets: Mapping[Ref, AppSet] = {}
+    given: tuple[Ref, ...] = ()
+    """The sets that are there from the beginning."""
 
 
 class Memory:
-    """What Argo CD remembers of each Application from one step to the next."""
+    """What Argo CD remembers from one step to the next."""
 
     def __init__(self) -> None:
         self.last: dict[Ref, tuple[Operation, str]] = {}
+        """By the Application: its last operation, and the revision that it was about."""
+        self.apps: dict[Ref, App] = {}
+        self.sets: dict[Ref, AppSet] = {}
+        self.progress: dict[Ref, Progress] = {}
+        """How far each Application has come that its set syncs in steps."""
 
 
 class _Run:
     """One script among others: what it said last, and what it is to be answered."""
 
-    def __init__(self, app: App, script: Part[None]) -> None:
-        self.app = app
+    def __init__(self, script: Part[None], *, follows: bool = False) -> None:
         self.script = script
+        self.follows = follows
+        """Whether it does nothing but wait for others."""
         self.answer: Answer | None = None
         self.begun = False
         self.waits: tuple[Ref, ...] | None = None
@@ -69,6 +77,9 @@ class _Fleet:
         self.runs: list[_Run] = []
         self.tried: list[Tried] = []
         self.begun: set[Ref] = set()
+        self.phases: dict[Ref, str] = {}
+        """Of the operations that sets have begun."""
+        self.rolled = {app: one.rollout for one in fleet.sets.values() if one.rollout for app in one.rollout.apps}
 
     def play(self, *, quick: bool) -> Part[None]:
         """Let all go on until each has ended, or nothing moves any more.
@@ -88,7 +99,7 @@ class _Fleet:
                     run.blocked = True
                     continue
             # Whoever depends on others is told last: what becomes of them may be what it waits for.
-            elif not (yield from self._is_told(waiting[-1])):
+            elif not (yield from self._is_told(min(reversed(waiting), key=lambda run: run.follows))):
                 continue
             for other in waiting:
                 other.blocked = False
@@ -144,33 +155,92 @@ class _Fleet:
                 yield from (target.ref for target in app.targets)
 
     def _notice(self, line: Line, answer: Answer) -> Part[None]:
-        """Begin to work on what was made or changed: Applications, and what sets of them make."""
-        if not isinstance(line, Command) or answer.message or line.verb not in WRITES:
+        """Begin to work on what was made, changed or deleted: Applications, and sets of them."""
+        written = isinstance(line, Command) and line.verb in (*WRITES, "delete")
+        if not isinstance(line, Command) or not written or answer.message or answer.code == 404:
             return
-        if group_kind(line) == (GROUP, "ApplicationSet"):
-            ref = Ref(line.kind, line.namespace, line.name or str(dig(line.body, "metadata", "name")), GROUP)
-            for body in self.fleet.sets.get(ref, ()):
-                yield from self._make(body)
-        elif group_kind(line) == (GROUP, "Application"):
-            name = line.name or str(dig(line.body, "metadata", "name"))
-            self.begin(Ref("Application", line.namespace, name, GROUP))
+        ref = Ref(line.kind, line.namespace, line.name or str(dig(line.body, "metadata", "name")), GROUP)
+        match leaving.group_kind(line), line.verb:
+            case (_, "Application" | "ApplicationSet"), "delete" if ref.group == GROUP:
+                self.runs.append(_Run(self._leaves(ref)))
+            case (group, "ApplicationSet"), _ if group == GROUP and ref in self.fleet.sets:
+                yield from self._make(self.fleet.sets[ref])
+            case (group, "Application"), _ if group == GROUP:
+                self.begin(ref)
 
-    def _make(self, body: Body) -> Part[None]:
+    def _make(self, made: AppSet) -> Part[None]:
         """What the controller of ApplicationSets does: all at once."""
-        ref = live_ref(body)
-        there = yield Command("get", API_VERSION, "Application", ref.namespace, ref.name)
-        if there.code == 200:
-            changed = {**there.body, "spec": body["spec"]}
-            yield Command("update", API_VERSION, "Application", ref.namespace, ref.name, changed)
-        else:
-            yield Command("create", API_VERSION, "Application", ref.namespace, ref.name, body)
-        self.begin(ref)
+        for body in made.applications:
+            yield from sets.write(body, made, self.settings)
+        self.manage(made)
+        if made.rollout is None:
+            yield from sets.tell(made, None)
+
+    def manage(self, made: AppSet) -> None:
+        """Let the Applications of a set sync, and those go that it no longer makes."""
+        for body in made.applications:
+            self.begin(live_ref(body))
+        for ref in sets.dropped(made, self.memory.sets.get(made.ref)):
+            self.runs.append(_Run(self._drops(ref)))
+        self.memory.sets[made.ref] = made
+
+    def _drops(self, ref: Ref) -> Part[None]:
+        """Delete an Application; where it is none of the cluster's objects, what is its own goes all the same."""
+        answer = yield Command("delete", API_VERSION, ref.kind, ref.namespace, ref.name)
+        if answer.code == 404:
+            yield from self._leaves(ref)
+
+    def _leaves(self, ref: Ref) -> Part[None]:
+        """What goes with an Application that was deleted, or with a set."""
+        yield from leaving.follow(ref, self.memory.apps, self.memory.sets, self.settings)
 
     def begin(self, ref: Ref) -> None:
-        app = self.fleet.others.get(ref)
-        if app is not None and ref not in self.begun:
-            self.begun.add(ref)
-            self.runs.append(_Run(app, self._child(app)))
+        app, rollout = self.fleet.others.get(ref), self.rolled.get(ref)
+        name = rollout.ref if rollout is not None else ref
+        if app is None or name in self.begun:
+            return
+        self.begun.add(name)
+        self.runs.append(_Run(self._child(app)) if rollout is None else _Run(self._rolls(rollout), follows=True))
+
+    def _rolls(self, rollout: Rollout) -> Part[None]:
+        """Let the Applications of a set sync, step by step, each step when all before it are healthy."""
+        made, progress = self.fleet.sets[rollout.ref], self.memory.progress
+        yield from sets.name_unselected(rollout)
+        while True:
+            for ref in rollout.apps:
+                seen = yield from self._seen(self.fleet.others[ref])
+                yield from sets.judge(rollout, ref, seen, progress, self.settings)
+            for ref in list(may_sync(rollout, progress)):
+                yield from sets.note(rollout, ref, Progress(PENDING, MOVED, progress[ref].revision), progress)
+                self.phases[ref] = "Running"
+                self.runs.append(_Run(self._rolled(self.fleet.others[ref])))
+            yield from sets.tell(made, progress)
+            if current_step(rollout, progress) is None:
+                return
+            waited = [ref for ref in rollout.apps if ref in self.phases]
+            answer = yield Wait(tuple(target.ref for ref in waited for target in self.fleet.others[ref].targets))
+            if answer.stuck is not None and not self._moves(rollout):
+                failed = any(self.phases.get(ref) in ("Failed", "Error") for ref in rollout.apps)
+                self.tried.append(sets.halted(rollout, progress, None if failed else answer.stuck))
+                return
+
+    def _moves(self, rollout: Rollout) -> bool:
+        return any(self.phases.get(ref) == "Running" for ref in rollout.apps)
+
+    def _seen(self, app: App) -> Part[Seen]:
+        if app.assumed:
+            return Seen(app.revision, synced=True, health=HEALTHY, operation="Succeeded")
+        compared = yield from compare(app, self.settings)
+        verdict = yield from app_health(app, self.settings)
+        synced_now = not compared.out_of_sync and not app.error
+        return Seen(app.revision, synced_now, verdict, self.phases.get(app.ref, ""))
+
+    def _rolled(self, app: App) -> Part[None]:
+        """The sync that the controller of ApplicationSets begins."""
+        tried = yield from synced(app, self.settings, of_rollout(app, self.settings, self.started))
+        self.phases[app.ref] = tried.operation.phase
+        self._remember(app, tried)
+        yield from self._watch(app)
 
     def root(self, app: App, flags: tuple[str, ...]) -> Part[None]:
         """Sync what is asked for, whatever its state."""
@@ -181,7 +251,7 @@ class _Fleet:
     def _child(self, app: App) -> Part[None]:
         """Sync what syncs by itself, and keep its health up to date."""
         if app.assumed:
-            yield from self._write_status(app, {"sync": {"status": "Synced"}, "health": {"status": HEALTHY}})
+            yield from sets.write_status(app.ref, {"sync": {"status": "Synced"}, "health": {"status": HEALTHY}})
             return
         last, revision = self.memory.last.get(app.ref, (None, ""))
         asked = yield from automatic(app, self.settings, last, revision, self.started)
@@ -192,6 +262,10 @@ class _Fleet:
         else:
             tried = yield from synced(app, self.settings, asked)
             self._remember(app, tried)
+        yield from self._watch(app)
+
+    def _watch(self, app: App) -> Part[None]:
+        """Keep an Application's status up to date until it is healthy, or never will be."""
         while True:
             verdict = yield from self._tell(app)
             if verdict == HEALTHY:
@@ -215,16 +289,8 @@ class _Fleet:
         if app.ref in self.memory.last:
             operation, _ = self.memory.last[app.ref]
             status["operationState"] = {"phase": operation.phase, "message": operation.message}
-        yield from self._write_status(app, status)
+        yield from sets.write_status(app.ref, status)
         return verdict
-
-    def _write_status(self, app: App, status: Body) -> Part[None]:
-        there = yield Command("get", API_VERSION, "Application", app.namespace, app.name)
-        if there.code == 200 and there.body.get("status") != status:
-            command = Command("merge", API_VERSION, "Application", app.namespace, app.name, {"status": status})
-            answer = yield replace(command, subresource="status")
-            if answer.code == 404:
-                yield command  # The definition that Argo CD brings has no status of its own.
 
 
 def sync_fleet(
@@ -232,9 +298,12 @@ def sync_fleet(
 ) -> Script:
     """Sync the roots, and let all others that are or come to be there sync by themselves."""
     all_of_them = _Fleet(fleet, settings, memory, started)
+    memory.apps.update({**fleet.others, **{app.ref: app for app in fleet.roots}})
     for app in fleet.roots:
-        all_of_them.runs.append(_Run(app, all_of_them.root(app, flags)))
+        all_of_them.runs.append(_Run(all_of_them.root(app, flags)))
         all_of_them.begun.add(app.ref)
+    for ref in fleet.given:
+        all_of_them.manage(fleet.sets[ref])
     found = yield Survey()
     for body in found.body["items"]:
         if body.get("kind") == "Application" and str(body["apiVersion"]).startswith(f"{GROUP}/"):
@@ -247,9 +316,12 @@ def sync_fleet(
 def delete_fleet(fleet: Fleet, settings: Settings, memory: Memory) -> Script:
     """Delete the roots; an Application among their objects goes with all that is its own, if it has the finalizer."""
     worst_end = Ended("ok")
-    for app in reversed(fleet.roots):
-        result = yield from _deleted(app, fleet, settings)
+    rolled = [fleet.sets[ref] for ref in fleet.given if fleet.sets[ref].rollout is not None]
+    of_sets = (fleet.others[ref] for made in rolled for ref in leaving.order(made, settings))
+    for app in (*of_sets, *reversed(fleet.roots)):
+        result = yield from leaving.gone(app, fleet.others, fleet.sets, settings)
         memory.last.clear()
+        memory.progress.clear()
         if result.outcome != "ok":
             worst_end = result
     return worst_end
@@ -269,28 +341,3 @@ def app_health(app: App, settings: Settings) -> Part[str]:
             verdict = health(body, settings.scripts, settings.version)
             verdicts += [verdict] if verdict is not None else []
     return worst(verdicts)
-
-
-def group_kind(command: Command) -> tuple[str, str]:
-    return command.api_version.rpartition("/")[0], command.kind
-
-
-def _deleted(app: App, fleet: Fleet, settings: Settings) -> Script:
-    """One Application's deletion; those among its objects are deleted with theirs while it waits for them."""
-    script = deletion.delete(app, settings)
-    answer: Answer | None = None
-    while True:
-        try:
-            line = next(script) if answer is None else script.send(answer)
-        except StopIteration as end:
-            result: Ended = end.value
-            return result
-        answer = yield line
-        if isinstance(line, Command) and line.verb == "delete" and group_kind(line) == (GROUP, "Application"):
-            child = fleet.others.get(Ref("Application", line.namespace, line.name, GROUP))
-            if child is not None and any(word.startswith(CASCADE) for word in child.finalizers):
-                inner = yield from _deleted(child, fleet, settings)
-                if inner.outcome != "ok":
-                    return inner
-                done = {"metadata": {"finalizers": None}}
-                yield Command("merge", API_VERSION, "Application", line.namespace, line.name, done)

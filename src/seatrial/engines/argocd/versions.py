@@ -32,6 +32,9 @@ Behaviour = Literal[
     "hooks first in messages",
     "failed delete hooks are retried",
     "reasons of invalid tasks",
+    "rollouts retry",
+    "deletionOrder of sets",
+    "rollouts heed revisions alone",
 ]
 
 SINCE: dict[Behaviour, tuple[int, int]] = {
@@ -44,7 +47,10 @@ SINCE: dict[Behaviour, tuple[int, int]] = {
     "hook finalizer": (3, 0),
     "SkipDryRunOnMissingResource of the app": (3, 1),
     "namespace before the dry run": (3, 1),
+    "rollouts retry": (3, 1),
     "strips stale hook finalizers": (3, 2),
+    "deletionOrder of sets": (3, 2),
+    "rollouts heed revisions alone": (3, 3),
     "PreDelete hooks": (3, 3),
     "options of the live object": (3, 3),
     "failed delete hooks are retried": (3, 3),

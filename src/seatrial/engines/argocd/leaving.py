@@ -1,0 +1,70 @@
+"""Applications that go with those, or with the sets, that made them.
+
+Upstream: finalizers and owner references do this; `PerformReverseDeletion` in applicationset/progressivesync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from seatrial.engines import Ended
+from seatrial.engines.argocd import deletion, versions
+from seatrial.engines.argocd.app import API_VERSION, CASCADE, GROUP, App, Settings
+from seatrial.engines.argocd.sets import AppSet
+from seatrial.engines.argocd.tasks import live_ref
+from seatrial.engines.script import Answer, Command, Script
+from seatrial.resource import Ref
+
+Apps = Mapping[Ref, App]
+Sets = Mapping[Ref, AppSet]
+
+
+def gone(app: App, apps: Apps, sets: Sets, settings: Settings) -> Script:
+    """One Application's deletion; those among its objects are deleted with theirs while it waits for them."""
+    script = deletion.delete(app, settings)
+    answer: Answer | None = None
+    while True:
+        try:
+            line = next(script) if answer is None else script.send(answer)
+        except StopIteration as end:
+            result: Ended = end.value
+            return result
+        answer = yield line
+        if isinstance(line, Command) and line.verb == "delete" and group_kind(line)[0] == GROUP:
+            inner = yield from follow(Ref(line.kind, line.namespace, line.name, GROUP), apps, sets, settings)
+            if inner.outcome != "ok":
+                return inner
+
+
+def follow(ref: Ref, apps: Apps, sets: Sets, settings: Settings) -> Script:
+    """What goes with an Application, or with a set of them, that was just deleted."""
+    if ref in sets and sets[ref].deletes:
+        for child in order(sets[ref], settings):
+            yield Command("delete", API_VERSION, "Application", child.namespace, child.name)
+            inner = yield from follow(child, apps, sets, settings)
+            if inner.outcome != "ok":
+                return inner
+    app = apps.get(ref)
+    if app is None or not any(word.startswith(CASCADE) for word in app.finalizers):
+        return Ended("ok")
+    inner = yield from gone(app, apps, sets, settings)
+    if inner.outcome == "ok":
+        done = {"metadata": {"finalizers": None}}
+        yield Command("merge", API_VERSION, "Application", ref.namespace, ref.name, done)
+    return inner
+
+
+def order(made: AppSet, settings: Settings) -> Iterator[Ref]:
+    """The Applications of a set as they are deleted: all at once, or the last step first where the set says so."""
+    rollout = made.rollout
+    refs = [live_ref(body) for body in made.applications]
+    backwards = rollout is not None and rollout.deletes_backwards
+    if rollout is None or not backwards or not versions.has(settings.version, "deletionOrder of sets"):
+        yield from refs
+        return
+    # Those that no step selects go with the set itself, when all others are gone.
+    yield from sorted(refs, key=lambda ref: (rollout.step_of(ref) == -1, -rollout.step_of(ref)))
+
+
+def group_kind(command: Command) -> tuple[str, str]:
+    return command.api_version.rpartition("/")[0], command.kind
