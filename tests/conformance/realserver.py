@@ -78,7 +78,8 @@ def _api_server(folder: Path, key: Path, certificates: Path, etcd_port: int, por
     yield from ("--advertise-address=192.0.2.1", f"--cert-dir={certificates}", f"--service-cluster-ip-range={CIDR}")
     yield from (f"--token-auth-file={folder / 'tokens.csv'}", "--authorization-mode=RBAC", "--allow-privileged=true")
     yield from (f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}")
-    yield "--service-account-issuer=https://kubernetes.default.svc.cluster.local"
+    # As on most managed clusters: webhooks are asked at the endpoints of their Service, not at its address.
+    yield from ("--service-account-issuer=https://kubernetes.default.svc.cluster.local", "--enable-aggregator-routing")
 
 
 def _controllers(config: Path, key: Path, authority: Path) -> Iterator[str]:
