@@ -1,6 +1,6 @@
 # Needs Python 3.11 or later with venv, make, git and a package index. Everything else is set up in .venv.
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test node lint format bench clean
 
 # A name on the PATH may be a stub of a version manager, so each candidate must prove that it runs and is new enough.
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -24,6 +24,11 @@ demo: $(RUNS)
 
 test: $(DEVELOPS)
 	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+
+# For stories and tests with programs in TypeScript, which are skipped without.
+node:
+	npm install --prefix $(VENV) --ignore-scripts --no-audit --no-fund \
+	  @pulumi/pulumi@3.248 @pulumi/kubernetes@4.34 typescript@5 ts-node@10
 
 lint: $(DEVELOPS)
 	$(BIN)/ruff check

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 
 pytest_plugins = ("bothservers",)
@@ -10,3 +14,13 @@ pytest_plugins = ("bothservers",)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the expected blocks of scenarios in place")
     parser.addoption("--kubeconfig", metavar="FILE", help="hold the conformance tests also against this API server")
+
+
+@pytest.fixture(scope="session")
+def node_packages() -> Path:
+    """The packages that programs in TypeScript need; a test that asks for them is skipped where there are none."""
+    beside = Path(__file__).parents[1] / ".venv" / "node_modules"
+    found = Path(os.environ.get("SEATRIAL_NODE_MODULES", beside))
+    if not shutil.which("node") or not (found / "@pulumi" / "kubernetes").is_dir():
+        pytest.skip("needs node 20 or later, and the packages that `make node` brings")
+    return found

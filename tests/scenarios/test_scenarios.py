@@ -22,12 +22,17 @@ from seatrial.timeline import Rehearsal
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+NEEDS_NODE = "<!-- needs: node -->"
 STORIES = sorted(Path(__file__).parent.glob("*.md"))
 BAD = [(path, rule) for path in STORIES for rule, twin in subjects(path.read_text()) if twin == "bad"]
 
 
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
-def test_the_story_goes_as_it_is_told(path: Path, stage: Stage, update: bool) -> None:
+def test_the_story_goes_as_it_is_told(
+    path: Path, stage: Stage, update: bool, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if NEEDS_NODE in path.read_text():
+        (tmp_path / "node_modules").symlink_to(request.getfixturevalue("node_packages"))
     _hold(path, stage, update)
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from seatrial.case import Release
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.sources.files import shown
-from seatrial.sources.pulumi import python, yamlprogram
+from seatrial.sources.pulumi import node, python, yamlprogram
 from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.monitor import NAMESPACE, Monitor
 from seatrial.sources.pulumi.project import Project, read_project
 from seatrial.sources.pulumi.recorded import read_recording, replay
 
 Register = Callable[[Project, Monitor], None]
-RUNTIMES: dict[str, Register] = {"python": python.run, "yaml": yamlprogram.read}
+RUNTIMES: dict[str, Register] = {"nodejs": node.run, "python": python.run, "yaml": yamlprogram.read}
 """How the programs of each runtime are made to register."""
 EMPTY = {False: "the program registers nothing", True: "there is no resource in it"}
 

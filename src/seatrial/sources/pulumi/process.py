@@ -37,17 +37,20 @@ class Farewell(Struct, frozen=True):
 
 
 def run(
-    command: Callable[[int, int], list[str]],
+    command: Callable[[int, int, str], list[str]],
     setting: Body,
     answer: Callable[[Body], Body],
     *,
     folder: Path,
     seconds: float,
 ) -> Farewell:
-    """Run a program to its end, and answer what it asks meanwhile. `command` gets the descriptors that it speaks by."""
+    """Run a program to its end, and answer what it asks meanwhile.
+
+    `command` gets the descriptors that it is to speak by, and its home.
+    """
     with _home() as home, _pipes() as (theirs, ours), Path(home, "said").open("w+b") as said:
         process = subprocess.Popen(
-            [sys.executable, "-I", str(CONFINED), *command(*theirs)],
+            [sys.executable, "-I", str(CONFINED), *command(*theirs, home)],
             cwd=folder,
             env=_environment(home),
             stdin=subprocess.DEVNULL,

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body
 from seatrial.sources.files import project_of
 from seatrial.sources.pulumi import process
+from seatrial.sources.pulumi.complaints import complain
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.project import Project
 
 RECORDER = Path(__file__).with_name("recorder.py")
 USUAL_VENVS = (".venv", "venv")
 SECONDS_MAX = 60.0
-FRAMES_MAX = 6
 
 
 def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> None:
@@ -26,23 +25,15 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
     if not program.exists():
         raise CannotContinue(f"{project.file}: main: there is no {project.main} in {project.path}")
 
-    def command(reads: int, writes: int) -> list[str]:
+    def command(reads: int, writes: int, home: str) -> list[str]:
         return [str(interpreter), "-s", "-B", str(RECORDER), str(reads), str(writes)]
 
     farewell = process.run(
         command, _setting(project, program, interpreter), monitor.answer, folder=project.folder, seconds=seconds
     )
-    last = farewell.message
-    if last["do"] == "ended":
-        return
-    if last["do"] == "lacking":
-        raise CannotContinue(_lacking(project, interpreter, str(last["message"])))
-    if farewell.late:
-        raise CannotContinue(f"{project.path}: run the program: it did not end within {seconds:g} seconds")
-    if last["do"] == "gone":
-        said = f": {farewell.said.splitlines()[-1]}" if farewell.said else ""
-        raise CannotContinue(f"{project.path}: run the program: it ended on its own before it was done{said}")
-    raise CannotContinue("\n".join(_raised(project, last)))
+    if farewell.message["do"] == "lacking":
+        raise CannotContinue(_lacking(project, interpreter, str(farewell.message["message"])))
+    complain(farewell, project, seconds)
 
 
 def _interpreter(project: Project) -> Path:
@@ -75,23 +66,3 @@ def _lacking(project: Project, interpreter: Path, message: str) -> str:
         f"{project.path}: run the program: {interpreter} has no Pulumi ({message}); make the virtualenv that "
         f"{project.file} names, or install it there: {wanted}"
     )
-
-
-def _raised(project: Project, last: Body) -> Iterator[str]:
-    """The program's own error: its type and words, and of the traceback only its own lines."""
-    words = f"{last['type']}: {last['message']}" if last["type"] else str(last["message"])
-    if last["type"] == "SystemExit":
-        words = f"it called sys.exit({last['message']})"
-    frames = [frame for frame in last.get("frames") or () if _is_own(project, str(frame[0]))]
-    place = project.path
-    if frames:
-        file, line, *_ = frames[-1]
-        place = f"{Path(project.path, Path(file).resolve().relative_to(project.folder))}:{line}"
-    yield f"{place}: run the program: {words}"
-    for file, line, name, text in frames[-FRAMES_MAX:]:
-        yield f"  {Path(project.path, Path(file).resolve().relative_to(project.folder))}:{line} in {name}: {text}"
-
-
-def _is_own(project: Project, file: str) -> bool:
-    path = Path(file).resolve()
-    return path.is_relative_to(project.folder) and "site-packages" not in path.parts

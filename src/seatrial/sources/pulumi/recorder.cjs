@@ -1,0 +1,263 @@
+// Runs inside the node of a Pulumi program: has it register with us in the place of the engine.
+//
+// Started by path, with whatever `@pulumi/pulumi` lies beside the program. Every request is written as a line of JSON
+// to one pipe, and answered by a line on another: the same messages as those of recorder.py.
+
+"use strict";
+
+const fs = require("fs");
+const { createRequire } = require("module");
+
+const ROOT = "pulumi:pulumi:Stack";
+const TOLD_THE_USER = 32; // The exit code of the SDK's own runner when it has said all there is to say.
+const [reads, writes] = process.argv.slice(2, 4).map(Number);
+const buffer = Buffer.alloc(1 << 16);
+let rest = "";
+
+function told() {
+    while (!rest.includes("\n")) {
+        const count = fs.readSync(reads, buffer);
+        if (count === 0) throw new Error("seatrial is gone");
+        rest += buffer.toString("latin1", 0, count);
+    }
+    const end = rest.indexOf("\n");
+    const line = Buffer.from(rest.slice(0, end), "latin1").toString("utf8");
+    rest = rest.slice(end + 1);
+    return JSON.parse(line);
+}
+
+function say(message) {
+    let left = Buffer.from(JSON.stringify(message) + "\n");
+    while (left.length) left = left.subarray(fs.writeSync(writes, left));
+}
+
+function ask(message) {
+    say(message);
+    const answer = told();
+    if (answer.error) throw new Error(answer.error);
+    return answer;
+}
+
+// Calls are done one after another, and only when nobody in the program has anything left to do: the same order each
+// time. What is asked of a provider comes last: rendering a chart takes longer than registering a resource.
+const registrations = [];
+const invocations = [];
+let turning = false;
+
+function inTurn(queue, call, callback) {
+    queue.push(() => {
+        let answer;
+        try {
+            answer = call();
+        } catch (wrong) {
+            return callback(wrong, undefined);
+        }
+        callback(null, answer);
+    });
+    if (!turning) setImmediate(turn);
+    turning = true;
+}
+
+function turn() {
+    const next = registrations.shift() ?? invocations.shift();
+    turning = next !== undefined;
+    if (!turning) return;
+    next();
+    setImmediate(() => setImmediate(turn));
+}
+
+function listen(pulumi, asked) {
+    const { Struct } = pulumi.require("google-protobuf/google/protobuf/struct_pb");
+    const { Empty } = pulumi.require("google-protobuf/google/protobuf/empty_pb");
+    const resources = pulumi.require("@pulumi/pulumi/proto/resource_pb");
+    const { InvokeResponse } = pulumi.require("@pulumi/pulumi/proto/provider_pb");
+    const monitor = pulumi.require("@pulumi/pulumi/runtime/settings").getMonitor();
+
+    monitor.registerResource = (req, callback) =>
+        inTurn(registrations, () => {
+            const response = new resources.RegisterResourceResponse();
+            if (req.getType() === ROOT) {
+                response.setUrn(`urn:pulumi:${pulumi.stack}::${pulumi.project}::${ROOT}::${req.getName()}`);
+                return response;
+            }
+            const answer = ask({ do: "register", ...described(req, asked), inputs: inputs(req.getObject()) });
+            response.setUrn(answer.urn);
+            response.setId(answer.id);
+            response.setObject(Struct.fromJavaScript(answer.state));
+            return response;
+        }, callback);
+    monitor.readResource = (req, callback) =>
+        inTurn(registrations, () => {
+            const read = { ...named(req), dependencies: [...req.getDependenciesList()].sort(), id: req.getId() };
+            const answer = ask({ do: "read", ...read, inputs: inputs(req.getProperties()) });
+            const response = new resources.ReadResourceResponse();
+            response.setUrn(answer.urn);
+            response.setProperties(Struct.fromJavaScript(answer.state));
+            return response;
+        }, callback);
+    monitor.invoke = (req, callback) =>
+        inTurn(invocations, () => {
+            const answer = ask({ do: "call", token: req.getTok(), args: inputs(req.getArgs()) });
+            const response = new InvokeResponse();
+            response.setReturn(Struct.fromJavaScript(answer.result));
+            return response;
+        }, callback);
+    monitor.registerResourceOutputs = (req, callback) => callback(null, new Empty());
+}
+
+function inputs(struct) {
+    return struct ? struct.toJavaScript() : {};
+}
+
+// The place in the program itself, which need not be the one that made the resource.
+function position(req) {
+    const frames = req.getStacktrace ? req.getStacktrace()?.getFramesList() ?? [] : [];
+    const places = [req.getSourceposition(), ...frames.map((frame) => frame.getPc())].filter(Boolean);
+    return places.find((place) => !place.getUri().includes("/node_modules/"));
+}
+
+function named(req) {
+    const place = position(req);
+    return {
+        type: req.getType(),
+        name: req.getName(),
+        parent: req.getParent().includes(`::${ROOT}::`) ? "" : req.getParent(),
+        file: place ? place.getUri() : "",
+        line: place ? place.getLine() : 0,
+    };
+}
+
+function described(req, asked) {
+    const properties = {};
+    req.getPropertydependenciesMap().forEach((found, key) => {
+        if (found.getUrnsList().length) properties[key] = [...found.getUrnsList()].sort();
+    });
+    return {
+        ...named(req),
+        custom: req.getCustom(),
+        remote: req.getRemote(),
+        dependencies: [...req.getDependenciesList()].sort(),
+        propertyDependencies: properties,
+        asked: asked.get(`${req.getType()} ${req.getName()}`) ?? [],
+        options: options(req),
+    };
+}
+
+function options(req) {
+    const timeouts = req.getCustomtimeouts();
+    return {
+        deleteBeforeReplace: req.getDeletebeforereplacedefined() ? req.getDeletebeforereplace() : null,
+        replaceOnChanges: req.getReplaceonchangesList(),
+        ignoreChanges: req.getIgnorechangesList(),
+        protect: Boolean(req.getProtect()),
+        retainOnDelete: Boolean(req.getRetainondelete()),
+        deletedWith: req.getDeletedwith(),
+        customTimeouts: timeouts
+            ? { create: timeouts.getCreate(), update: timeouts.getUpdate(), delete: timeouts.getDelete() }
+            : {},
+    };
+}
+
+// What each resource names in `dependsOn`, before the SDK expands it; outputs name nothing yet.
+function overhear(pulumi) {
+    const heard = new Map();
+    const runtime = pulumi.require("@pulumi/pulumi/runtime/resource");
+    const register = runtime.registerResource;
+    runtime.registerResource = (res, parent, type, name, custom, remote, dependency, props, opts, ...more) => {
+        const others = [opts?.dependsOn ?? []].flat().filter((other) => other?.__pulumiResource);
+        heard.set(`${type} ${name}`, others.map((other) => [other.__pulumiType, other.__name]));
+        return register(res, parent, type, name, custom, remote, dependency, props, opts, ...more);
+    };
+    return heard;
+}
+
+// The SDK's own way to load a program, whatever it is written in, without the command line around it.
+function runner(from) {
+    const index = from.resolve("@pulumi/pulumi/cmd/run/index.js");
+    from.cache[index] = { id: index, filename: index, loaded: true, exports: {
+        nodeJSProcessExitedAfterLoggingUserActionableMessage: TOLD_THE_USER,
+    } };
+    return from("@pulumi/pulumi/cmd/run/run").run;
+}
+
+// Where the kernel leaves us a network, this is what there is between the program and it.
+function guard() {
+    const refuse = () => {
+        throw new Error("seatrial runs this program without a network and without processes");
+    };
+    const [net, dgram, dns] = ["net", "dgram", "dns"].map(require);
+    for (const name of ["connect", "bind", "send"]) dgram.Socket.prototype[name] = refuse;
+    for (const one of [net.Socket.prototype, net.Server.prototype]) one.connect = one.listen = refuse;
+    for (const one of [dns, dns.promises]) {
+        for (const name of Object.keys(one)) if (/^(lookup|resolve|reverse)/.test(name)) one[name] = refuse;
+    }
+    process.kill = process._kill = refuse;
+}
+
+function raised(wrong) {
+    const known = wrong instanceof Error;
+    const denied = known && wrong.code === "ERR_ACCESS_DENIED";
+    return {
+        do: "raised",
+        type: known ? wrong.name : "",
+        message: (denied ? refusal(wrong) : known ? wrong.message : String(wrong)).trimEnd(),
+        frames: known ? frames(wrong) : [],
+    };
+}
+
+function refusal(wrong) {
+    const what = { FileSystemRead: "read nothing outside of its project", FileSystemWrite: "write no file" };
+    if (wrong.permission in what) return `seatrial lets this program ${what[wrong.permission]}: ${wrong.resource}`;
+    if (wrong.permission === "WorkerThreads") {
+        return "seatrial starts no threads for this program, and ES modules in TypeScript need one: compile it first";
+    }
+    return `seatrial runs this program without a network and without processes: ${wrong.permission}`;
+}
+
+function frames(wrong) {
+    const found = [...String(wrong.stack).matchAll(/^ +at (?:(.*) \()?(?:file:\/\/)?(\/.*?):(\d+):\d+\)?$/gm)];
+    return found.reverse().map(([, name, file, line]) => [file, Number(line), name ?? "<module>", lineOf(file, line)]);
+}
+
+function lineOf(file, line) {
+    try {
+        return fs.readFileSync(file, "utf8").split("\n")[line - 1].trim();
+    } catch {
+        return ""; // It is shown without its text.
+    }
+}
+
+function main() {
+    const setting = told();
+    const from = createRequire(setting.within);
+    const pulumi = { require: from, project: setting.project, stack: setting.stack };
+    let over = false;
+    const end = (message, code) => {
+        if (!over) say(message);
+        over = true;
+        if (code !== undefined) leave(code);
+    };
+    const leave = process.exit.bind(process);
+    process.exit = (code) => {
+        if (code === TOLD_THE_USER) leave(code);
+        end({ ...raised(new Error(`it called process.exit(${code ?? ""})`)), type: "" }, code);
+    };
+    process.on("beforeExit", () => end({ do: "ended" }));
+    let run;
+    try {
+        const runtime = from("@pulumi/pulumi/runtime");
+        const refuse = () => Promise.reject(new Error("the monitor answers"));
+        runtime.setMocks({ call: refuse, newResource: refuse }, setting.project, setting.stack, true);
+        runtime.setAllConfig(setting.config, setting.secrets);
+        listen(pulumi, overhear(pulumi));
+        run = runner(from);
+    } catch (missing) {
+        return end({ do: "lacking", message: missing.message.split("\n")[0] });
+    }
+    guard();
+    process.env.PULUMI_NODEJS_TYPESCRIPT = String(setting.typescript);
+    const wrong = (error) => end(raised(error), 1);
+    run({ _: [setting.program] }, () => {}, wrong, () => false).catch(wrong);
+}
+
+main();

@@ -1,0 +1,209 @@
+"""Pulumi programs for node: what they register, and that running one can do no harm."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.registration import Program, short
+from seatrial.sources.pulumi import node, read_program
+from seatrial.sources.pulumi.charts import Charts
+from seatrial.sources.pulumi.monitor import Monitor
+from seatrial.sources.pulumi.project import read_project
+
+Write = Callable[[str], str]
+
+MADE = """
+const pulumi = require("@pulumi/pulumi");
+class Made extends pulumi.CustomResource {
+    constructor(name, props, opts) { super("kubernetes:core/v1:ConfigMap", name, props, opts); }
+}
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path, node_packages: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes a program, and says where it is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "node_modules").symlink_to(node_packages)
+
+    def written(code: str) -> str:
+        folder = tmp_path / "app"
+        folder.mkdir(exist_ok=True)
+        (folder / "Pulumi.yaml").write_text("name: app\nruntime: {name: nodejs, options: {typescript: false}}\n")
+        (folder / "package.json").write_text("{}")
+        (folder / "index.js").write_text(code)
+        return "app"
+
+    return written
+
+
+def registered(path: str) -> Program:
+    program = read_program(path).program
+    assert program is not None
+    return program
+
+
+def complaint(path: str) -> str:
+    with pytest.raises(CannotContinue) as raised:
+        read_program(path)
+    return str(raised.value)
+
+
+def test_registrations_come_with_dependencies_options_configuration_and_places(write: Write, tmp_path: Path) -> None:
+    path = write(
+        MADE
+        + """
+const config = new pulumi.Config();
+const data = { size: config.require("size"), key: config.requireSecret("key") };
+const a = new Made("a", { metadata: { name: "a" }, data });
+const b = new Made("b", { metadata: { name: "b" }, data: { of: a.id } });
+new Made("c", {}, { dependsOn: [b], protect: true, customTimeouts: { create: "2m" } });
+"""
+    )
+    (tmp_path / "app" / "Pulumi.dev.yaml").write_text("config:\n  app:size: 3\n  app:key:\n    secure: v1:abc\n")
+    program = registered(path)
+    assert [(short(one.urn), [short(urn) for urn in one.dependencies]) for one in program.registrations] == [
+        ("ConfigMap a", []),
+        ("ConfigMap b", ["ConfigMap a"]),
+        ("ConfigMap c", ["ConfigMap b"]),
+    ]
+    first, second, third = program.registrations
+    assert first.inputs["data"] == {"size": "3", "key": "[secret]"}
+    assert second.object and second.object["data"] == {"of": "default/a"}
+    assert second.property_dependencies == {"data": (first.urn,)}
+    assert third.auto_named and third.options.protect and third.options.create_timeout == "2m"
+    assert [short(urn) for urn in third.asked] == ["ConfigMap b"]
+    assert str(third.place) == "app/index.js:11"
+
+
+def test_a_component_is_what_is_in_it_when_the_other_inputs_are_there(write: Write) -> None:
+    path = write(
+        MADE
+        + """
+class Group extends pulumi.ComponentResource {
+    constructor(name) {
+        super("app:index:Group", name);
+        pulumi.output(pulumi.runtime.invoke("kubernetes:yaml:decode", { text: "" }))
+            .apply(() => new Made(`${name}-inside`, {}, { parent: this }));
+    }
+}
+new Made("after", {}, { dependsOn: [new Group("group")] });
+"""
+    )
+    found = {one.name: one for one in registered(path).registrations}
+    assert [short(urn) for urn in found["after"].asked] == ["Group group"]
+    assert found["after"].dependencies == ()
+    assert short(found["group-inside"].parent) == "Group group"
+
+
+def test_what_a_program_throws_is_told_with_its_own_lines(write: Write, tmp_path: Path) -> None:
+    path = write('require("./parts").build({});\n')
+    (tmp_path / "app" / "parts.js").write_text("exports.build = function build(sizes) {\n    sizes.large.of();\n};\n")
+    assert complaint(path) == (
+        "app/parts.js:2: run the program: TypeError: Cannot read properties of undefined (reading 'of')\n"
+        '  app/index.js:1 in Object.<anonymous>: require("./parts").build({});\n'
+        "  app/parts.js:2 in Object.build: sizes.large.of();"
+    )
+
+
+def test_types_are_checked_as_pulumi_checks_them(write: Write, tmp_path: Path) -> None:
+    path = write("")
+    (tmp_path / "app" / "Pulumi.yaml").write_text("name: app\nruntime: nodejs\n")
+    (tmp_path / "app" / "index.js").unlink()
+    (tmp_path / "app" / "index.ts").write_text("export const size: number = 'large';\n")
+    assert complaint(path) == (
+        "app: run the program: TSError: ⨯ Unable to compile TypeScript:\n"
+        "index.ts(1,14): error TS2322: Type 'string' is not assignable to type 'number'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("process.exit(3);", "app/index.js:1: run the program: it called process.exit(3)"),
+        ("process.reallyExit(3);", "app: run the program: it ended on its own before it was done"),
+        ("require('nowhere');", "app/index.js:1: run the program: Error: Cannot find module 'nowhere'"),
+        ("throw 'words';", "app: run the program: words"),
+        ("Promise.reject(new Error('late'));", "app/index.js:1: run the program: Error: late"),
+    ],
+)
+def test_a_program_that_leaves_is_told_of(write: Write, code: str, words: str) -> None:
+    assert complaint(write(code)).splitlines()[0] == words
+
+
+def test_a_program_that_hangs_is_ended(write: Write) -> None:
+    project = read_project(write("for (;;) {}\n"))
+    with pytest.raises(CannotContinue) as raised:
+        node.run(project, Monitor(project, Charts(project.folder)), seconds=3.0)
+    assert str(raised.value) == "app: run the program: it did not end within 3 seconds"
+
+
+def test_a_program_reaches_no_network(write: Write) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        port = server.getsockname()[1]
+        path = write(f"try {{ require('net').connect({port}, '127.0.0.1').on('error', () => {{}}); }} catch {{}}\n")
+        with pytest.raises(NothingToCheck):
+            read_program(path)
+        with pytest.raises(BlockingIOError):  # Nobody has knocked.
+            server.accept()
+
+
+def test_a_program_starts_nothing_changes_nothing_and_reads_only_its_own(write: Write) -> None:
+    path = write("""
+const fs = require("fs");
+const attempts = [
+    () => require("child_process").execSync("true"),
+    () => new (require("worker_threads").Worker)("./index.js"),
+    () => process.kill(process.ppid),
+    () => process._kill(process.ppid, 9),
+    () => process.binding("tcp_wrap"),
+    () => process.dlopen(module, "x.node"),
+    () => fs.writeFileSync("made", ""),
+    () => fs.unlinkSync("index.js"),
+    () => fs.symlinkSync("/etc", "etc"),
+    () => fs.readFileSync("/etc/passwd"),
+    () => fs.readdirSync(require("path").dirname(process.env.HOME)),
+];
+throw new Error(attempts.map((attempt) => {
+    try {
+        attempt();
+        return "done";
+    } catch (refused) {
+        return refused.code ?? refused.message;
+    }
+}).join(", "));
+""")
+    refused = complaint(path).splitlines()[0].partition("Error: ")[2].split(", ")
+    killing, loading = "seatrial runs this program without a network and without processes", "ERR_DLOPEN_DISABLED"
+    denied = "ERR_ACCESS_DENIED"
+    assert refused == [denied, denied, killing, killing, denied, loading, *[denied] * 5]
+
+
+def test_a_program_sees_nothing_of_the_user(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
+    with pytest.raises(NothingToCheck):
+        read_program(write("if (process.env.AWS_SECRET_ACCESS_KEY) throw new Error('seen');\n"))
+
+
+def test_a_program_without_its_packages_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text("name: app\nruntime: nodejs\n")
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert complaint(".") == ".: run the program: there is no node on the PATH, which Pulumi.yaml wants"
+    fake = tmp_path / "bin" / "node"
+    fake.write_text("#!/bin/sh\necho v18.20.1\n")
+    fake.chmod(0o755)
+    words = "is v18.20.1; node 20 or later can be kept from doing harm"
+    assert complaint(".") == f".: run the program: {fake} {words}"
+    fake.write_text("#!/bin/sh\necho v20.20.2\n")
+    words = (
+        "there is no node_modules/@pulumi/pulumi beside it or above; install its packages: npm install --ignore-scripts"
+    )
+    assert complaint(".") == f".: run the program: {words}"
