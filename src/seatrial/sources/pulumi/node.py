@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,7 +67,7 @@ def _node(project: Project) -> tuple[str, tuple[int, int]]:
         raise CannotContinue(
             f"{project.path}: run the program: there is no node on the PATH, which {project.file} wants"
         )
-    said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False, env={}).stdout
+    said = process.version_of(node)
     found = re.match(r"v(\d+)\.(\d+)", said)
     version = (int(found[1]), int(found[2])) if found else (0, 0)
     if version < OLDEST:

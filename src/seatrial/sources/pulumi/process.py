@@ -74,6 +74,12 @@ def run(
         return Farewell(last, said.read(SAID_BYTES_MAX).decode(errors="replace").strip(), late=not in_time)
 
 
+def version_of(interpreter: str) -> str:
+    """What an interpreter says when it is asked for its version."""
+    asked = [interpreter, "--version"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False, env={}, timeout=10).stdout
+
+
 def _converse(reads: IO[str], writes: IO[str], setting: Body, answer: Callable[[Body], Body]) -> Body:
     with suppress(BrokenPipeError):
         _say(writes, setting)
