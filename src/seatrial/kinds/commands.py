@@ -15,7 +15,7 @@ from seatrial.kinds.authorizer import Access, decide, forbidden_words, service_a
 from seatrial.kinds.kubectl_calls import asked_by
 from seatrial.kinds.objectmeta import namespace_of
 from seatrial.kinds.pod_template import Path, containers_of
-from seatrial.kinds.shell import SHELLS, Certainty, Command, commands_in, commands_of
+from seatrial.kinds.shell import SHELLS, Certainty, Command, commands_in, commands_of, script_of
 from seatrial.resource import Body, Ref, annotations_of, dig, listed, name_of
 
 # Images whose entry point is a command, so that their `args` are its words.
@@ -55,7 +55,7 @@ def needed(
     """The rights that the containers of a pod with this spec need; `definitions` are CRDs whose names they may use."""
     known = tuple(definitions)
     for place, command in commands_run(spec, namespace, config_maps):
-        if ELSEWHERE in _env(dig(spec, *place), namespace):
+        if ELSEWHERE in environment(dig(spec, *place), namespace):
             continue
         for asked in asked_by(command.words, namespace, known, command.stdin, command.feeder):
             sure = command.certainty == "will" and asked.certainty == "will"
@@ -72,10 +72,16 @@ def needed(
 def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) -> Iterator[tuple[Path, Command]]:
     """The commands in the containers of a pod with this spec, each with the place of its container."""
     for place, container in containers_of(spec):
-        env = _env(container, namespace)
+        env = environment(container, namespace)
         script = _mounted_script(container, spec, config_maps)
         commands = commands_in(script, env) if script is not None else commands_of(_words(container, env), env)
         yield from ((place, command) for command in commands)
+
+
+def script_in(container: Body, spec: Body, namespace: str, config_maps: ConfigMaps) -> tuple[str | None, bool]:
+    """The script that a container runs, and whether its options end it at the first failure."""
+    mounted = _mounted_script(container, spec, config_maps)
+    return (mounted, False) if mounted is not None else script_of(_words(container, environment(container, namespace)))
 
 
 def refusal(pod: Body, world: World) -> str:
@@ -89,7 +95,7 @@ def refusals(pod: Body, world: World) -> dict[Path, str]:
     account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
     if not any(container.get("command") or container.get("args") for _, container in containers_of(spec)):
         return {}
-    if _may_have_rights(world.get(Ref("ServiceAccount", namespace, account)), world):
+    if may_have_rights(world.get(Ref("ServiceAccount", namespace, account)), world):
         return {}
 
     def config_map(name: str) -> Body | None:
@@ -104,7 +110,7 @@ def refusals(pod: Body, world: World) -> dict[Path, str]:
     return found
 
 
-def _may_have_rights(account: Body | None, world: World) -> bool:
+def may_have_rights(account: Body | None, world: World) -> bool:
     """An account that others bring has what they gave it; so may the one that every namespace has, with luck."""
     if account is None:
         return False
@@ -122,7 +128,8 @@ def _words(container: Body, env: dict[str, str]) -> list[str]:
     return command
 
 
-def _env(container: Body, namespace: str) -> dict[str, str]:
+def environment(container: Body, namespace: str) -> dict[str, str]:
+    """The variables of a container whose values are written beside them."""
     found = {}
     for variable in listed(container, "env"):
         name, value = str(variable.get("name")), variable.get("value")

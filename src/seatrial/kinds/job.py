@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.kinds import Acts, Create, Deadline, Delete, Kind, Say, Status, World, conditions
+from seatrial.kinds import Acts, Create, Deadline, Delete, Kind, Need, Say, Status, World, conditions
 from seatrial.kinds.conditions import condition, with_condition, without_zeros
+from seatrial.kinds.courses import awaited
 from seatrial.kinds.immutable import NEWEST, frozen_field, invalid, pod_template, scalar, selector
-from seatrial.kinds.objectmeta import is_going, moment, with_metadata
+from seatrial.kinds.objectmeta import is_going, moment, namespace_of, with_metadata
 from seatrial.kinds.pod_template import default_template, template_needs
 from seatrial.kinds.pods import is_active, is_finished, is_ready, phase_of, pod_from
 from seatrial.kinds.replicaset import refused_creation
@@ -55,6 +56,14 @@ def behave(job: Body, world: World) -> Acts:
     if not is_going(job):
         yield from _manage(job, count)
     yield Status(job, _status(job, _count(job, world.owned(job, "Pod"))))
+
+
+def needs(job: Body) -> Iterator[Need]:
+    """What its pods refer to, and what their scripts wait for."""
+    yield from template_needs("spec", "template")(job)
+    spec = dig(job, "spec", "template", "spec")
+    if isinstance(spec, dict):
+        yield from awaited(spec, namespace_of(job), ("spec", "template", "spec"))
 
 
 def is_over(job: Body) -> bool:
@@ -307,7 +316,7 @@ KINDS = (
         "Job",
         "batch",
         actor="job-controller",
-        needs=template_needs("spec", "template"),
+        needs=needs,
         behave=behave,
         frozen=frozen,
         default=default,

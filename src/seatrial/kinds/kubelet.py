@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from seatrial.kinds import PRINTED, Acts, Say, Status, World, scheduler
 from seatrial.kinds.commands import refusals
+from seatrial.kinds.courses import Gone, courses
 from seatrial.kinds.images import pull_failure
 from seatrial.kinds.objectmeta import controller_of, moment, namespace_of
 from seatrial.kinds.pod_status import ended, running, status, waiting
-from seatrial.kinds.pod_template import Source, env_sources, volume_sources
+from seatrial.kinds.pod_template import Path, Source, env_sources, volume_sources
 from seatrial.kinds.pods import is_ready
 from seatrial.resource import Body, Ref, annotations_of, dig, listed, name_of, uid_of
 
@@ -58,7 +59,12 @@ def go_on(pod: Body, world: World) -> Acts:
     if not is_ready(pod) and not _has_restarted(pod):
         yield Status(pod, status(pod, "Running", inits, [running(container, moment(pod)) for container in mains]))
         return
-    fails = _failures(pod, world)
+    scripts = {} if _fails(pod) else courses(pod, world)
+    yield from (Say(pod, PRINTED, words) for gone in scripts.values() for words in gone.hidden)
+    if endless := [gone.course for gone in _of_mains(scripts).values() if gone.course.code is None]:
+        yield from (Say(pod, PRINTED, course.says) for course in endless if course.says)
+        return
+    fails = _failures(pod, world, scripts)
     yield from (Say(pod, PRINTED, words) for words in fails.values() if words)
     if fails and _restart_policy(pod) == "OnFailure":
         yield from _crash_loop(pod, world)
@@ -125,9 +131,18 @@ def _run(pod: Body, world: World) -> Acts:
     mains = listed(pod, "spec", "containers")
     done: list[Body] = []
     refused = refusals(pod, world) if inits else {}
+    scripts = courses(pod, world) if inits and _restart_policy(pod) != "Always" else {}
     for index, container in enumerate(inits):
-        if words := refused.get(("initContainers", index)):
+        gone = scripts.get(("initContainers", index))
+        words = refused.get(("initContainers", index)) or (gone.course.says if gone and gone.course.code != 0 else "")
+        if words:
             yield Say(pod, PRINTED, words)
+        if gone and gone.course.code is None:
+            rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
+            others = [waiting(other, "PodInitializing") for other in mains]
+            yield Status(pod, status(pod, "Pending", [*done, running(container, moment(pod)), *rest], others))
+            return
+        if words:
             yield from _init_failed(pod, world, done, index)
             return
         if obstacle := _container_obstacle(container, pod, world):
@@ -226,11 +241,16 @@ def _has_restarted(pod: Body) -> bool:
     return any(container.get("restartCount") for container in listed(pod, "status", "containerStatuses"))
 
 
-def _failures(pod: Body, world: World) -> dict[int, str]:
+def _failures(pod: Body, world: World, scripts: dict[Path, Gone]) -> dict[int, str]:
     """Which containers end with an error, by their place, and what they print."""
     if _fails(pod):
         return dict.fromkeys(range(len(listed(pod, "spec", "containers"))), "")
-    return {int(place[1]): words for place, words in refusals(pod, world).items() if place[0] == "containers"}
+    wrong = {index: gone.course.says for index, gone in _of_mains(scripts).items() if gone.course.code}
+    return wrong | {int(place[1]): words for place, words in refusals(pod, world).items() if place[0] == "containers"}
+
+
+def _of_mains(scripts: dict[Path, Gone]) -> dict[int, Gone]:
+    return {int(place[1]): gone for place, gone in scripts.items() if place[0] == "containers"}
 
 
 def _fails(pod: Body) -> bool:

@@ -68,6 +68,11 @@ def of_kind(api_version: str, kind: str, definitions: Iterable[Body] = ()) -> Re
     return find(f"{kind}.{group}", definitions) or Resource(group, f"{kind.lower()}s", sure=False)
 
 
+def kind_of(group: str, plural: str) -> str:
+    """The kind of a resource; empty where it is not known."""
+    return _kinds().get((group, plural), "")
+
+
 def _from_definitions(definitions: Iterable[Body]) -> dict[str, list[Resource]]:
     found: dict[str, list[Resource]] = {}
     for body in definitions:
@@ -90,14 +95,20 @@ def _known() -> dict[str, list[Resource]]:
         resource = Resource(entry.group, entry.plural, entry.namespaced)
         for name in (entry.plural, entry.kind.lower(), *entry.short_names):
             found.setdefault(name, []).append(resource)
-    for names, resource in _others():
+    for _, names, resource in _others():
         for name in names:
             found.setdefault(name, []).append(resource)
     # Where a name is that of several, kubectl takes the core group's.
     return {name: sorted(resources, key=lambda r: r.group != "") for name, resources in found.items()}
 
 
-def _others() -> Iterator[tuple[list[str], Resource]]:
+@cache
+def _kinds() -> dict[tuple[str, str], str]:
+    own = {(entry.group, entry.plural): entry.kind for entry in CATALOGUE.values()}
+    return own | {(resource.group, resource.plural): kind for kind, _, resource in _others()}
+
+
+def _others() -> Iterator[tuple[str, list[str], Resource]]:
     for line in _OTHERS.strip().splitlines():
         group, *words = line.split()
         for word in words:
@@ -105,4 +116,4 @@ def _others() -> Iterator[tuple[list[str], Resource]]:
             kind, _, scope = kind.partition("/")
             lower = kind.lower()
             plural = lower if lower.endswith("s") else f"{lower}s"
-            yield [plural, lower, *filter(None, shorts.split(","))], Resource(group, plural, scope != "c")
+            yield kind, [plural, lower, *filter(None, shorts.split(","))], Resource(group, plural, scope != "c")

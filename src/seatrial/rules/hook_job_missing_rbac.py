@@ -11,10 +11,15 @@ post-delete hook does.
 Helm reports only that the Job failed. The reason is in the log of a pod, and `hook-failed` deletes that. Whoever tries
 the command by hand is an administrator, and it works.
 
+Worse than a Job that fails is one that does not. `until kubectl get ...; do sleep 5; done` is refused each time, and
+asks again for ever; a sync of Argo CD has no timeout, and waits as long. `kubectl create ... || true`, or a refused
+command that is not the last one where `set -e` is missing, ends well: the Job is complete, and nothing was done.
+
 Commands are read, not run: `kubectl` and `oc` on a command line, in `sh -c`, or in a script that is mounted from a
-ConfigMap. What another program asks for cannot be seen. What is told is what surely runs and surely ends the container.
-The account `default` may have been given rights by others, hence *may*; of an account that the release does not bring
-nothing is told. The same is told of init containers and of Jobs that are no hooks.
+ConfigMap. What another program asks for cannot be seen. What is told is what surely runs and surely ends the container,
+keeps it from ending, or was to change something and is hidden. The account `default` may have been given rights by
+others, hence *may*; of an account that the release does not bring nothing is told. The same is told of init containers
+and of Jobs that are no hooks, in every wave and phase of Argo CD.
 
 ## Example
 ```yaml
@@ -49,9 +54,10 @@ from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Place, Ref, listed
 from seatrial.rules.aftermath import aftermath, helm_says
-from seatrial.rules.hookruns import event_of
-from seatrial.rules.hookwords import ends
+from seatrial.rules.blocked import never_run
+from seatrial.rules.jobends import End, brings_down, end_of, operation_on
 from seatrial.rules.refusedcommands import Refused, refused_commands
+from seatrial.rules.syncs import is_argocd
 from seatrial.timeline import Rehearsal
 
 FIRST: dict[str, tuple[str, ...]] = {
@@ -61,6 +67,11 @@ FIRST: dict[str, tuple[str, ...]] = {
     "unbound": ("subjects",),
 }
 """Where the fault is, in the binding or role that it is about."""
+DOES: dict[End, str] = {
+    "fails": "fails",
+    "goes on": "asks again and again in vain",
+    "completes": "completes without having done its work",
+}
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -72,8 +83,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
-    ended, owner, account = rehearsal.steps[refused.step], refused.owner, refused.account
-    failed = ended.outcome == "failed"
+    owner, account = refused.owner, refused.account
     return found(
         RULE,
         rehearsal,
@@ -85,8 +95,7 @@ def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
         details=(
             f'{refused.said.object} prints: "{refused.said.message}"',
             _why(refused),
-            helm_says(ended) if failed else "",
-            aftermath(rehearsal, case, refused.step) if failed and ended.action != "uninstall" else "",
+            *_what_follows(rehearsal, case, refused),
         ),
         places=[*_places(refused)],
         evidence=[refused.said],
@@ -96,10 +105,21 @@ def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
 
 
 def _who_fails(rehearsal: Rehearsal, refused: Refused) -> str:
-    ref, event = refused.owner.ref, event_of(rehearsal, refused.step, refused.owner)
-    if event and rehearsal.steps[refused.step].outcome != "ok":
-        return f"{ends(rehearsal, refused.step)}: the {event} hook {ref} fails"
-    return f"{ref} fails" if ref.kind in ("Job", "Pod") else f"the pods of {ref} do not start"
+    ref = refused.owner.ref
+    if ref.kind not in ("Job", "Pod"):
+        return f"the pods of {ref} do not start"
+    does = DOES[end_of(rehearsal, refused.step, refused.said.object)]
+    return f"{brings_down(rehearsal, refused.step, refused.owner)} {does}"
+
+
+def _what_follows(rehearsal: Rehearsal, case: Case, refused: Refused) -> Iterator[str]:
+    ended, operation = rehearsal.steps[refused.step], operation_on(rehearsal, refused.step, refused.owner.ref)
+    if operation is not None and operation.phase != "Succeeded":
+        yield f'Argo CD says: "{operation.message.rstrip(".")}".'
+        yield never_run(operation)
+    elif ended.outcome == "failed" and not is_argocd(rehearsal):
+        yield helm_says(ended)
+        yield aftermath(rehearsal, case, refused.step) if ended.action != "uninstall" else ""
 
 
 def _why(refused: Refused) -> str:

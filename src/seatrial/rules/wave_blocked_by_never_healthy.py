@@ -40,6 +40,8 @@ from seatrial.graph import needs_of
 from seatrial.resource import Ref
 from seatrial.rules import provenance
 from seatrial.rules.blocked import NO_TIMEOUT, Blocked, blocked, ends_in_words, evidence_of, never_run, order_of
+from seatrial.rules.refusedcommands import refused_commands
+from seatrial.rules.scriptfaults import script_faults
 from seatrial.rules.syncs import in_words, look_at_operation
 from seatrial.rules.turns import apps_out_of_turn
 from seatrial.timeline import Rehearsal
@@ -50,7 +52,12 @@ NAMES_MAX = 4
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     elsewhere = apps_out_of_turn(rehearsal, case)
     brought = {resource.ref for resource in case.all_resources()}
+    # What a Job's own script or rights keep from ending is told of by the rules about those.
+    by_themselves = {refused.owner.ref for refused in refused_commands(rehearsal, case)}
+    by_themselves |= {fault.owner.ref for fault in script_faults(rehearsal, case)}
     for one in blocked(rehearsal, case, "never"):
+        if all(task.object in by_themselves for task in one.waited):
+            continue
         # What another Application brings is a question of their order, which cross-release-order tells.
         if not brought & set(rehearsal.steps[one.step].lacking) and one.operation.app not in elsewhere:
             yield _finding(rehearsal, case, one)

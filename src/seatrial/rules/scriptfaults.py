@@ -1,0 +1,56 @@
+"""Scripts that fail or never end whatever the cluster does, as they did in a trial. Knows no words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.case import Case, Resource
+from seatrial.kinds.courses import faults
+from seatrial.kinds.pod_template import Path
+from seatrial.kinds.script_run import Course
+from seatrial.resource import Ref, dig
+from seatrial.rules.deeds import live_after
+from seatrial.rules.hookruns import acted_on, is_of
+from seatrial.timeline import Event, Rehearsal
+
+SPECS: dict[str, Path] = {"Job": ("spec", "template", "spec"), "Pod": ("spec",)}
+
+
+class ScriptFault(Struct, frozen=True):
+    step: int
+    owner: Resource
+    field: Path
+    """The container."""
+    course: Course
+    ran: Event
+    """How the pod came to be that shows it."""
+
+
+def script_faults(rehearsal: Rehearsal, case: Case) -> Iterator[ScriptFault]:
+    """Each Job whose script was bound to fail or to go on for ever, in the first step in which it ran."""
+    seen: set[Ref] = set()
+    for event in rehearsal.timeline:
+        if event.object.kind != "Pod" or event.effect != "created" or event.after is None or event.step < 0:
+            continue
+        release = acted_on(case, event.step)
+        owner = (
+            next((r for r in release.resources if is_of(event.object, event.after, r.ref)), None) if release else None
+        )
+        if owner is None or owner.ref in seen or owner.ref.kind not in SPECS:
+            continue
+        at = SPECS[owner.ref.kind]
+        for place, course in faults(dig(owner.body, *at) or {}, owner.ref.namespace):
+            if (course.unset or course.code is None) and _did(rehearsal, event, course):
+                seen.add(owner.ref)
+                yield ScriptFault(event.step, owner, (*at, *place), course, event)
+                break
+
+
+def _did(rehearsal: Rehearsal, ran: Event, course: Course) -> bool:
+    """Whether its pod went the way of its script: it may never have come to run."""
+    if course.code is None:
+        return bool(dig(live_after(rehearsal, ran.step, ran.object), "status", "phase") == "Running")
+    said = (e for e in rehearsal.timeline[ran.index :] if e.object == ran.object and e.effect == "said")
+    return any(event.message == course.says for event in said)

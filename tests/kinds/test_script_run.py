@@ -1,0 +1,99 @@
+"""How scripts go: whether they end, with which code, what they wait for, and when only a run would tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.kinds.script_run import Course, Reply, course
+from seatrial.resource import Ref
+
+SECRET = Ref("Secret", "demo", "token")
+
+ANSWERS = {
+    "there": Reply(0),
+    "missing": Reply(1, "not found", SECRET),
+    "refused": Reply(1, "forbidden"),
+}
+
+
+def gone(script: str, *, elsewhere: frozenset[str] | None = frozenset()) -> str:
+    """`0`, `1 words`, `waits for ...`, `never ends`, or `?`."""
+    found = course(script, {"LIMIT": "3"}, lambda words, *_: ANSWERS.get(words[0], Reply(None)), elsewhere=elsewhere)
+    if found is None:
+        return "?"
+    ends = "never ends" if found.code is None else str(found.code)
+    waits = ["waits for " + ", ".join(map(str, found.waits_for))] if found.waits_for else []
+    return "; ".join([*(waits or [ends]), *filter(None, [found.says, found.unset])])
+
+
+CASES = {
+    "the last command decides": ("there\nrefused", "1; forbidden"),
+    "so a failure before it is lost": ("refused\nthere", "0; forbidden"),
+    "with set -e it is not": ("set -e\nrefused\nthere", "1; forbidden"),
+    "nor where it is asked about": ("set -e\nrefused && there\nthere", "0; forbidden"),
+    "it may be tolerated": ("set -e\nrefused || true\nthere", "0; forbidden"),
+    "of a pipe the end counts, which is not known": ("refused | grep x", "0; forbidden"),
+    "what only a run would tell decides nothing here": ("psql -c x\nexit 3", "3"),
+    "and here everything": ("psql -c x && exit 3", "?"),
+    "what is looked for again and again is waited for": (
+        "until missing; do sleep 1; done",
+        "waits for Secret/demo/token; not found",
+    ),
+    "also inside a loop without end": (
+        "while true; do if missing; then exit 0; fi; sleep 1; done",
+        "waits for Secret/demo/token; not found",
+    ),
+    "what may not be looked for is waited for in vain": ("while ! refused; do sleep 1; done", "never ends; forbidden"),
+    "what is there is not waited for": ("while ! there >/dev/null 2>&1; do sleep 1; done\nexit 4", "4"),
+    "what is missing may come before the count is over": (
+        "N=0\nwhile [ $N -lt $LIMIT ]; do if missing; then exit 0; fi; N=$((N+1)); done; exit 1",
+        "?",
+    ),
+    "what is refused is refused each time": (
+        "N=0\nwhile [ $N -lt 3 ]; do if refused; then exit 0; fi; N=$((N + 1)); done; exit 1",
+        "1; forbidden",
+    ),
+    "a counter that nobody sets ends a loop before it begins": (
+        "while [ $N -lt 3 ]; do if there; then exit 0; fi; N=$((N + 1)); done; exit 1",
+        "1; [: -lt: unary operator expected; N",
+    ),
+    "quotes do not help": (
+        'while [ "$N" -lt 3 ]; do N=$((N + 1)); done; exit 1',
+        "1; [: : integer expression expected; N",
+    ),
+    "double brackets do": ("while [[ $N -lt 3 ]]; do N=$((N + 1)); done; exit 1", "1"),
+    "and so does a default": ("while [ ${N:-0} -lt 3 ]; do N=$((${N:-0} + 1)); done; exit 1", "?"),
+    "with set -u it is the end": ("set -eu\nwhile [ $N -lt 3 ]; do N=1; done", "1; N: unbound variable; N"),
+    "a variable that others may set is not known": ("while [ $M -lt 3 ]; do :; done; exit 1", "?"),
+    "a loop that comes back to where it was never ends": ("while true; do echo x; sleep 5; done", "never ends"),
+    "nor does who sleeps for ever": ("there\nsleep infinity", "never ends"),
+    "a loop may be left": ("while true; do there; break; done; exit 5", "5"),
+    "a list is gone through": ("for i in 1 2 3; do if [ $i = 3 ]; then exit 6; fi; done", "6"),
+    "a list that a command makes is not known": ("for i in $(seq 3); do there; done", "?"),
+    "otherwise": ("if refused; then exit 1; elif there; then exit 7; else exit 2; fi", "7; forbidden"),
+    "an end without a word is that of the last command": ("refused\nexit", "1; forbidden"),
+    "what stands in the background is not waited for": ("refused &\nthere", "0"),
+    "a function is not read": ("f() { there; }\nf", "?"),
+    "nor a choice": ("case $x in a) there;; esac", "?"),
+    "a count without end is not followed": ("N=1\nwhile [ $N -gt 0 ]; do N=$((N + 1)); done", "?"),
+}
+
+
+@pytest.mark.parametrize(("script", "found"), CASES.values(), ids=CASES)
+def test_a_script_goes_as_a_shell_would_have_it(script: str, found: str) -> None:
+    assert gone(script) == found
+
+
+def test_without_the_names_of_all_variables_none_is_taken_for_unset() -> None:
+    assert gone("while [ $N -lt 3 ]; do N=1; done; exit 1", elsewhere=None) == "?"
+
+
+def test_what_is_fed_to_a_command_is_asked_with_it() -> None:
+    asked = []
+
+    def ask(words: tuple[str, ...], stdin: str, feeder: tuple[str, ...]) -> Reply:
+        asked.append((words, stdin, feeder))
+        return Reply(None)
+
+    assert course("kubectl apply -f - <<EOF\nkind: A\nEOF\necho x | tee y", {}, ask) == Course(0)
+    assert asked == [(("kubectl", "apply", "-f", "-"), "kind: A", ()), (("tee", "y"), "", ("echo", "x"))]
