@@ -57,6 +57,7 @@ from seatrial.rules.aftermath import aftermath, helm_says
 from seatrial.rules.blocked import never_run
 from seatrial.rules.jobends import End, brings_down, end_of, operation_on
 from seatrial.rules.refusedcommands import Refused, refused_commands
+from seatrial.rules.scriptfaults import SPECS
 from seatrial.rules.syncs import is_argocd
 from seatrial.timeline import Rehearsal
 
@@ -84,12 +85,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
     owner, account = refused.owner, refused.account
+    hidden = owner.ref.kind in SPECS and end_of(rehearsal, refused.step, refused.said.object) == "completes"
     return found(
         RULE,
         rehearsal,
         refused.step,
         objects=[owner.ref],
-        damage="failed-deploy",
+        damage="nuisance" if hidden else "failed-deploy",
         message=f"{_who_fails(rehearsal, refused)}, since {account} may not {' and '.join(refused.verbs)} "
         f"{refused.resource}",
         details=(
@@ -106,7 +108,7 @@ def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
 
 def _who_fails(rehearsal: Rehearsal, refused: Refused) -> str:
     ref = refused.owner.ref
-    if ref.kind not in ("Job", "Pod"):
+    if ref.kind not in SPECS:
         return f"the pods of {ref} do not start"
     does = DOES[end_of(rehearsal, refused.step, refused.said.object)]
     return f"{brings_down(rehearsal, refused.step, refused.owner)} {does}"

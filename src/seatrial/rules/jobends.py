@@ -6,7 +6,6 @@ from typing import Literal
 
 from seatrial.case import Resource
 from seatrial.resource import Ref, dig
-from seatrial.rules.deeds import live_after
 from seatrial.rules.hookruns import event_of
 from seatrial.rules.hookwords import ends
 from seatrial.rules.syncs import is_argocd
@@ -17,8 +16,9 @@ PHASES: dict[str, End] = {"Running": "goes on", "Pending": "goes on", "Succeeded
 
 
 def end_of(rehearsal: Rehearsal, step: int, pod: Ref) -> End:
-    """What became of a pod by the end of a step; of one that is gone or starts again, that it failed."""
-    body = live_after(rehearsal, step, pod)
+    """What became of a pod by the end of a step, or before it was deleted; one that starts again has failed."""
+    seen = (e.after or e.before for e in rehearsal.of_step(step) if e.object == pod and e.effect != "said")
+    body = next(iter(reversed([found for found in seen if found is not None])), None)
     restarts = any(c.get("restartCount") for c in dig(body, "status", "containerStatuses") or ())
     return PHASES.get(str(dig(body, "status", "phase")), "fails") if not restarts else "fails"
 
