@@ -20,6 +20,7 @@ from seatrial.rules import all_rules
 from seatrial.sources import line_at
 from seatrial.standings import standings
 from seatrial.timeline import Rehearsal, Schedule
+from seatrial.webhookgates import gates
 
 BOUNDS: tuple[Schedule, ...] = ("lazy", "eager")
 """The two schedules that bound all the others. What the lazy one shows is told first: it says more."""
@@ -95,6 +96,7 @@ def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], fin
         differences=_differences(planned),
         contrasts=tuple(contrasts(seen)),
         standings=tuple(standings(seen)),
+        gates=tuple(gates(seen)),
         consumers=tuple(sorted({piece.consumer for piece in planned if piece.consumer})),
         dependences=tuple(dict.fromkeys(one for piece in planned for one in dependences(piece.plan.case))),
         notes=tuple(sorted({*(note for piece in planned for note in piece.notes), *not_contrasted(seen)})),

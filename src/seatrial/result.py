@@ -38,6 +38,33 @@ class Standing(Struct, frozen=True):
     stopped_by: str = ""
 
 
+class Asked(Struct, frozen=True):
+    """What a webhook needs, as it was when an engine first wrote or deleted something that it is about."""
+
+    engine: str
+    act: str
+    """made, deleted"""
+    definition: str
+    service: str
+    endpoint: str
+    ca_bundle: str
+    then: str
+    """What became of the write."""
+
+
+class Gate(Struct, frozen=True):
+    """A webhook that is asked about objects of the releases."""
+
+    webhook: str
+    owner: str
+    policy: str
+    """`failurePolicy Fail`, or that a conversion has none."""
+    about: tuple[str, ...]
+    needs: tuple[str, ...]
+    moments: tuple[Asked, ...]
+    place: Place | None
+
+
 class Consumer(Struct, frozen=True, order=True):
     """A chart that uses a library: which changed templates it calls, and what becomes of its objects."""
 
@@ -86,6 +113,7 @@ class Result(Struct, frozen=True):
     """Objects that the engines of this check do not treat alike."""
     standings: tuple[Standing, ...] = ()
     """The engines of this check side by side, where there are several."""
+    gates: tuple[Gate, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     dependences: tuple[Dependence, ...] = ()
     notes: tuple[str, ...] = ()

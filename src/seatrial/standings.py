@@ -56,9 +56,14 @@ def _first_stop(slow: Rehearsal) -> str:
     return ""
 
 
-def _refusals(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+def actors_of(rehearsal: Rehearsal) -> tuple[str, ...]:
+    """Whose requests are those of the engine."""
     name = rehearsal.engine.partition("@")[0]
-    actors = INSIDE.get(name, (name,))
+    return INSIDE.get(name, (name,))
+
+
+def _refusals(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+    actors = actors_of(rehearsal)
     written = (e for e in rehearsal.of_step(step) if e.actor in actors and e.verb != "delete")
     return (event for event in written if event.effect == "refused")
 

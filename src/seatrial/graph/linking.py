@@ -81,7 +81,7 @@ def graph_of(releases: Iterable[Release]) -> Graph:
 
 
 def _links(resources: dict[Ref, Resource]) -> Iterator[Link]:
-    asked = _Webhooks(resources)
+    asked = Webhooks(resources)
     definitions = {_defined(r.body): r.ref for r in resources.values() if r.ref.kind == "CustomResourceDefinition"}
     for resource in resources.values():
         yield from _fields(resource, asked)
@@ -94,7 +94,7 @@ def _links(resources: dict[Ref, Resource]) -> Iterator[Link]:
             yield Link(product, resource.ref, "made by", "ready")
 
 
-def _fields(resource: Resource, asked: _Webhooks) -> Iterator[Link]:
+def _fields(resource: Resource, asked: Webhooks) -> Iterator[Link]:
     gate = resource.ref in asked.configurations
     for need in needs_of(resource):
         yield Link(
@@ -146,7 +146,7 @@ def _template(body: Body) -> Body | None:
     return found if isinstance(found, dict) and isinstance(dig(found, "spec", "containers"), list) else None
 
 
-class _Webhooks:
+class Webhooks:
     """Whom the webhooks of some releases are asked about."""
 
     def __init__(self, resources: dict[Ref, Resource]) -> None:
@@ -160,21 +160,28 @@ class _Webhooks:
 
     def about(self, resource: Resource) -> Iterator[Link]:
         """Who is asked about an object, and about the pods that it makes."""
+        for hook, at in self.asked(resource):
+            yield Link(resource.ref, hook.configuration, "webhook", "admit", at, optional=hook.ignores)
+
+    def asked(self, resource: Resource, operation: str = "CREATE") -> Iterator[tuple[webhook_rules.Hook, Path]]:
+        """Each webhook that is asked about a write of an object, or of the pods that come of it at that path."""
         if not self._all or resource.ref.group == webhook_rules.GROUP:
             return
-        yield from self._asked(resource, resource.ref.group, resource.ref.kind, placed(resource), ())
+        yield from self._asked(resource, operation, resource.ref.group, resource.ref.kind, placed(resource), ())
         template = _template(resource.body)
         if template is not None and resource.ref.kind != "Pod":
-            yield from self._asked(resource, "", "Pod", template, ("spec", "template"))
+            yield from self._asked(resource, operation, "", "Pod", template, ("spec", "template"))
 
-    def _asked(self, user: Resource, group: str, kind: str, body: Body, at: Path) -> Iterator[Link]:
+    def _asked(
+        self, user: Resource, operation: str, group: str, kind: str, body: Body, at: Path
+    ) -> Iterator[tuple[webhook_rules.Hook, Path]]:
         version = version_of(str(user.body.get("apiVersion"))) if not at else "v1"
         namespaced = bool(user.ref.namespace)
-        target = webhook_rules.Target("CREATE", group, version, plural_for(group, kind), "", namespaced)
+        target = webhook_rules.Target(operation, group, version, plural_for(group, kind), "", namespaced)
         for stage in ("mutating", "validating"):
             for hook in webhook_rules.about(self._hooks, stage, target):
                 if self._is_selected(hook, user, body):
-                    yield Link(user.ref, hook.configuration, "webhook", "admit", at, optional=hook.ignores)
+                    yield hook, at
 
     def _is_selected(self, hook: webhook_rules.Hook, user: Resource, body: Body) -> bool:
         home = user.ref.namespace

@@ -9,6 +9,7 @@ from seatrial.findings import Finding, Fix
 from seatrial.report import concise
 from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of
+from seatrial.report.gates import gates_section
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.steps import OUTCOMES, steps_table
 from seatrial.report.wording import closing, counted, dependence, difference, listed
@@ -53,6 +54,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from _differences("Not the same however the chart is rendered:", result.differences, page)
         yield from _differences("Not the same under all engines:", result.contrasts, page)
         yield from _dependences(result.dependences, page)
+        yield from gates_section(result.gates, page)
         yield from _outside(result, page)
         yield from _last_line(result, page)
 
