@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from apiclient import Api
 from operatorcluster import OperatorCluster
+
+from seatrial.cluster.http import Server
+from seatrial.cluster.request import Request
+from seatrial.resource import Body
 
 BUILDS = "build.openshift.io"
 IMAGES = "image.openshift.io"
@@ -54,6 +59,81 @@ def test_a_build_that_nothing_triggers_is_not_started() -> None:
     world = OperatorCluster("openshift")
     assert world.create(STREAM, SECRET, CONFIG.replace("triggers: [{type: ConfigChange}]", "triggers: []")) == []
     assert world.names("Build", BUILDS) == []
+
+
+def instantiated(world: OperatorCluster, body: Body | None = None, dry_run: bool = False) -> tuple[int, Body]:
+    """What `oc start-build app` is answered."""
+    asked = {"kind": "BuildRequest", "apiVersion": f"{BUILDS}/v1", "metadata": {"name": "app"}, **(body or {})}
+    reply = world.cluster.request(
+        Request(
+            "create",
+            BUILDS,
+            "v1",
+            "buildconfigs",
+            "demo",
+            "app",
+            subresource="instantiate",
+            body=asked,
+            dry_run=dry_run,
+        )
+    )
+    return reply.code, reply.body
+
+
+def test_a_build_that_is_asked_for_is_made_and_behaves_as_any_other() -> None:
+    world = OperatorCluster("openshift")
+    assert world.create(STREAM, SECRET, CONFIG.replace("triggers: [{type: ConfigChange}]", "triggers: []")) == []
+    code, build = instantiated(world, {"metadata": {"name": "app", "labels": {"by": "hand"}}})
+    assert (code, build["kind"], build["metadata"]["name"]) == (201, "Build", "app-1")
+    names = {"openshift.io/build-config.name": "app"}
+    assert build["metadata"]["labels"] == {"by": "hand", "buildconfig": "app", **names}
+    assert build["metadata"]["annotations"] == {"openshift.io/build.number": "1", **names}
+    assert [owner["kind"] for owner in build["metadata"]["ownerReferences"]] == ["BuildConfig"]
+    assert build["spec"]["triggeredBy"] == [{"message": "Manually triggered"}]
+    assert build["spec"]["output"] == {"to": {"kind": "ImageStreamTag", "name": "app:latest"}}
+    assert world.object("BuildConfig", "app", group=BUILDS)["status"]["lastVersion"] == 1
+    assert world.object("Build", "app-1", group=BUILDS)["status"] == {"phase": "Complete"}
+    assert world.names("ImageStreamTag", IMAGES) == ["app:latest"]
+    assert instantiated(world)[1]["metadata"]["name"] == "app-2"
+    assert world.names("Build", BUILDS) == ["app-1", "app-2"]
+
+
+def test_a_build_that_is_asked_for_in_a_dry_run_is_not_made() -> None:
+    world = OperatorCluster("openshift")
+    assert world.create(STREAM, SECRET, CONFIG) == []
+    assert instantiated(world, dry_run=True)[1]["metadata"]["name"] == "app-2"
+    assert world.names("Build", BUILDS) == ["app-1"]
+
+
+def test_a_build_is_refused_in_the_words_of_openshift() -> None:
+    world = OperatorCluster("openshift")
+    code, status = instantiated(world)
+    assert (code, status["message"]) == (404, f'buildconfigs.{BUILDS} "app" not found')
+    assert world.create(STREAM, SECRET, CONFIG) == []
+    code, status = instantiated(world, {"lastVersion": 7})
+    words = "the LastVersion(1) on build config demo/app does not match the build request LastVersion(7)"
+    assert (code, status["message"]) == (400, words)
+    paused = CONFIG.replace("{name: app}", '{name: app, annotations: {openshift.io/build-config.paused: "true"}}')
+    world.delete("BuildConfig", "app", group=BUILDS)
+    assert world.create(paused) == []
+    assert world.names("Build", BUILDS) == []
+    code, status = instantiated(world)
+    words = "can't instantiate from BuildConfig demo/app: BuildConfig is paused"
+    assert (code, status["message"]) == (400, words)
+
+
+def test_the_door_of_a_build_configuration_is_found_and_open_for_posts_alone() -> None:
+    world = OperatorCluster("openshift")
+    assert world.create(STREAM, SECRET, CONFIG) == []
+    with Server(world.cluster) as server, Api(server.url) as api:
+        resources = {found["name"]: found for found in api.get(f"/apis/{BUILDS}/v1").body["resources"]}
+        assert resources["buildconfigs/instantiate"]["kind"] == "BuildRequest"
+        assert resources["buildconfigs/instantiate"]["verbs"] == ["create"]
+        path = f"/apis/{BUILDS}/v1/namespaces/demo/buildconfigs/app/instantiate"
+        asked = {"kind": "BuildRequest", "apiVersion": f"{BUILDS}/v1", "metadata": {"name": "app"}}
+        assert api.post(path, asked).body["metadata"]["name"] == "app-2"
+        assert api.get(path).code == 405
+        assert api.post(path.replace("buildconfigs/app", "builds/app-1"), asked).code == 404
 
 
 def test_a_stream_that_imports_has_its_tag_at_once() -> None:

@@ -12,6 +12,7 @@ from seatrial import kinds
 from seatrial.cluster import changes, definitions, deletion, rbac, reads, reviews, routes, writes
 from seatrial.cluster.controllers import Controllers, View
 from seatrial.cluster.discovery import Discovery
+from seatrial.cluster.instantiating import instantiate
 from seatrial.cluster.openapi import OpenAPI
 from seatrial.cluster.record import CLOCK, Recorder
 from seatrial.cluster.refusal import Refused, unavailable, unknown_resource
@@ -177,7 +178,8 @@ class Cluster:
         return kind
 
     def _write(self, kind: ServedKind, request: Request) -> Reply:
-        reply = WRITES[request.verb](self, kind, request)
+        write = instantiate if request.subresource == "instantiate" else WRITES[request.verb]
+        reply = write(self, kind, request)
         if self.warnings:
             reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
         if self.schedule == "eager":

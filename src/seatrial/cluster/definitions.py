@@ -8,6 +8,9 @@ from seatrial.cluster.schema import Schema, as_schema
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, dig, listed
 
+OTHER_DOORS = {("build.openshift.io", "BuildConfig"): ("instantiate",)}
+"""Subresources that no definition could give a kind: OpenShift serves it from an API server of its own."""
+
 
 def established(definition: Body | None) -> bool:
     """Whether the API server has taken the definition up: its kinds are served from then on."""
@@ -36,7 +39,10 @@ def _served_kinds(definition: Body) -> Iterator[ServedKind]:
             namespaced=spec.get("scope") != "Cluster",
             short_names=tuple(names.get("shortNames") or ()),
             categories=tuple(names.get("categories") or ()),
-            subresources=tuple(name for name in ("status", "scale") if dig(version, "subresources", name) is not None),
+            subresources=(
+                *(name for name in ("status", "scale") if dig(version, "subresources", name) is not None),
+                *OTHER_DOORS.get((str(spec.get("group", "")), kind), ()),
+            ),
             list_kind=str(names.get("listKind") or f"{kind}List"),
         )
 

@@ -14,7 +14,7 @@ from seatrial.kinds.entries import entries
 from seatrial.kinds.images import IMAGES
 from seatrial.kinds.objectmeta import is_going, moment, namespace_of
 from seatrial.kinds.pods import phase_of
-from seatrial.resource import Body, Ref, dig, name_of
+from seatrial.resource import Body, Ref, annotations_of, dig, name_of
 
 BUILDS = "build.openshift.io"
 REGISTRY = "image-registry.openshift-image-registry.svc:5000"
@@ -73,23 +73,47 @@ def produces(config: Body) -> Iterator[Ref]:
 
 def behave_config(config: Body, world: World) -> Acts:
     """The first build is started by the configuration itself; all others are asked for."""
-    if is_going(config) or int(dig(config, "status", "lastVersion") or 0):
+    if is_going(config) or last_version(config) or is_paused(config):
         return
     triggers = [trigger.get("type") for _, trigger in entries(config, "spec", "triggers")]
     source = _from(config)
     by_image = "ImageChange" in triggers and source is not None and world.get(source[1]) is not None
     if "ConfigChange" not in triggers and not by_image:
         return
-    labels = {"buildconfig": name_of(config), "openshift.io/build-config.name": name_of(config)}
-    meta = {"name": f"{name_of(config)}-1", "namespace": namespace_of(config), "labels": labels}
-    kept = ("source", "strategy", "output", "serviceAccount", "resources")
-    spec = {key: config["spec"][key] for key in kept if key in config["spec"]}
-    body = {"apiVersion": config["apiVersion"], "kind": "Build", "metadata": meta, "spec": spec}
-    refusal = yield Create(body, owner=config)
+    refusal = yield Create(next_build(config), owner=config)
     if refusal is None:
-        yield Change({**config, "status": {**(config.get("status") or {}), "lastVersion": 1}})
+        yield Change(counted_on(config))
     else:
         yield Say(config, "BuildConfigInstantiateFailed", refusal)
+
+
+def is_paused(config: Body) -> bool:
+    return annotations_of(config).get("openshift.io/build-config.paused", "").lower() == "true"
+
+
+def last_version(config: Body) -> int:
+    return int(dig(config, "status", "lastVersion") or 0)
+
+
+def next_build(config: Body) -> Body:
+    """The build that comes after all others of a configuration."""
+    number = str(last_version(config) + 1)
+    labels = {"buildconfig": name_of(config), "openshift.io/build-config.name": name_of(config)}
+    annotations = {"openshift.io/build-config.name": name_of(config), "openshift.io/build.number": number}
+    meta = {
+        "name": f"{name_of(config)}-{number}",
+        "namespace": namespace_of(config),
+        "labels": labels,
+        "annotations": annotations,
+    }
+    kept = ("source", "strategy", "output", "serviceAccount", "resources")
+    spec = {key: config["spec"][key] for key in kept if key in config["spec"]}
+    return {"apiVersion": config["apiVersion"], "kind": "Build", "metadata": meta, "spec": spec}
+
+
+def counted_on(config: Body) -> Body:
+    """A configuration that has had one build more."""
+    return {**config, "status": {**(config.get("status") or {}), "lastVersion": last_version(config) + 1}}
 
 
 def behave_build(build: Body, world: World) -> Acts:

@@ -144,6 +144,7 @@ SUBRESOURCES = {
     "eviction": Subresource(("create",), "Eviction", "policy", "v1"),
     "exec": Subresource(("create", "get"), "PodExecOptions"),
     "finalize": Subresource(("update",)),
+    "instantiate": Subresource(("create",), "BuildRequest", "build.openshift.io", "v1"),
     "log": Subresource(("get",)),
     "portforward": Subresource(("create", "get"), "PodPortForwardOptions"),
     "proxy": Subresource(_PROXY),
