@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from seatrial import hooks
 from seatrial.case import Release
 from seatrial.engines import argocd
+from seatrial.engines.argocd.projects import Project, complaints, destination_of
 from seatrial.resource import Body, dig, listed, metadata, name_of
 
 TAKEN_AS = (
@@ -60,9 +61,16 @@ def declared(application: Body, release: Release | None, error: str = "", *, ass
         finalizers=tuple(metadata(application).get("finalizers") or ()),
         namespace_metadata=policy.get("managedNamespaceMetadata"),
         ignore_differences=tuple(listed(application, "spec", "ignoreDifferences")),
+        where=destination_of(application),
         assumed=assumed,
         error=error,
     )
+
+
+def in_project(app: argocd.App, application: Body, project: Project) -> argocd.App:
+    """The Application in its project: with all that this permits, or with why it may not be in it."""
+    said = ";".join(complaints(application, project))
+    return replace(app, project=project, error=said or app.error)
 
 
 def revision_of(targets: tuple[argocd.Target, ...]) -> str:

@@ -12,6 +12,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from seatrial.engines.argocd import Filter, Settings, versions
+from seatrial.engines.argocd.app import GROUP
+from seatrial.engines.argocd.projects import project_of
 from seatrial.engines.argocd.tracking import SHIPPED_EXCLUSIONS
 from seatrial.errors import CannotContinue
 from seatrial.readiness.argocd.verdict import Script
@@ -42,8 +44,10 @@ def settings_of(asked: str, bodies: Iterable[Body]) -> Settings:
             settings = _configured(settings, {str(k): str(v) for k, v in (body.get("data") or {}).items()})
         elif body.get("kind") == "ConfigMap" and name_of(body) == PARAMETERS:
             settings = replace(settings, progressive_syncs=str(dig(body, "data", PROGRESSIVE)).lower() == "true")
-        elif body.get("kind") == "ArgoCD" and group_of(str(body.get("apiVersion", ""))) == "argoproj.io":
+        elif body.get("kind") == "ArgoCD" and group_of(str(body.get("apiVersion", ""))) == GROUP:
             settings = _operated(settings, body)
+        elif is_project(body):
+            settings = replace(settings, projects={**settings.projects, name_of(body): project_of(body)})
     return settings
 
 
@@ -51,7 +55,11 @@ def is_setting(body: Body) -> bool:
     """Whether an object says how Argo CD is set up."""
     if body.get("kind") == "ConfigMap":
         return name_of(body) in (CONFIG_MAP, PARAMETERS)
-    return body.get("kind") == "ArgoCD" and group_of(str(body.get("apiVersion", ""))) == "argoproj.io"
+    return body.get("kind") in ("ArgoCD", "AppProject") and group_of(str(body.get("apiVersion", ""))) == GROUP
+
+
+def is_project(body: Body) -> bool:
+    return body.get("kind") == "AppProject" and group_of(str(body.get("apiVersion", ""))) == GROUP
 
 
 def _as_it_comes(asked: str) -> Settings:

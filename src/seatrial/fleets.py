@@ -9,11 +9,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.applications import TAKEN_AS, app_of, declared
-from seatrial.argocdsettings import is_setting
+from seatrial.applications import TAKEN_AS, app_of, declared, in_project
+from seatrial.argocdsettings import is_project, is_setting
 from seatrial.case import Release, Resource
 from seatrial.engines import argocd
 from seatrial.engines.argocd.app import GROUP, HOME
+from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.resource import Body, Ref, dig, labels_of, metadata, ref_of
@@ -44,6 +45,7 @@ class _Found(Struct, frozen=True):
 def gather(release: Release, repos: Repos, settings: argocd.Settings, **options: Any) -> Gathered:
     """The Applications of an input. Where that is nothing but Argo CD's own objects, they are what is synced."""
     gathering = _Gathering(repos, settings, options)
+    gathering.learn(release.resources)
     given: tuple[Ref, ...] = ()
     if _is_argocds_own(release.resources):
         for body in gathering.applications(release.resources):
@@ -82,6 +84,8 @@ class _Gathering:
         self.repos, self.settings, self.options = repos, settings, options
         self.queue: deque[_Found] = deque()
         self.apps: dict[Ref, argocd.App] = {}
+        self.bodies: dict[Ref, Body] = {}
+        self.projects = dict(settings.projects)
         self.sets: dict[Ref, argocd.AppSet] = {}
         self.resources: list[Resource] = []
         self.notes: list[str] = []
@@ -101,7 +105,25 @@ class _Gathering:
                 raise CannotContinue(f"Applications that make Applications, more than {DEPTH_MAX} deep: {way}")
             if len(self.apps) >= APPLICATIONS_MAX:
                 raise CannotContinue(f"more than {APPLICATIONS_MAX} Applications")
+            self.bodies[ref] = found.body
             self._add(found, ref)
+        for ref, body in self.bodies.items():
+            self._put_into_project(ref, body)
+
+    def _put_into_project(self, ref: Ref, body: Body) -> None:
+        name = str(dig(body, "spec", "project") or DEFAULT)
+        project = self.projects.get(name)
+        if project is None:
+            if name != DEFAULT:
+                self.notes.append(f"argocd: AppProject {name} is not at hand, and taken to permit all that {ref} does")
+            return
+        self.apps[ref] = in_project(self.apps[ref], body, project)
+        for window in windows_for(body, project):
+            when = f"{window.get('kind')} {window.get('schedule')!r} for {window.get('duration')}"
+            self.notes.append(
+                f"argocd: a sync window of AppProject {name} ({when}) may hold {ref} back: there is no clock here, so "
+                f'it is rehearsed as if none did. Then it says "Sync operation blocked by sync window"'
+            )
 
     def _add(self, found: _Found, ref: Ref) -> None:
         try:
@@ -114,8 +136,13 @@ class _Gathering:
         self.apps[ref] = declared(found.body, rendered.release, rendered.error)
         if rendered.release is not None:
             self.resources += rendered.release.resources
+            self.learn(rendered.release.resources)
             for body in self.applications(rendered.release.resources):
                 self.queue.append(_Found(body, (*found.trail, ref)))
+
+    def learn(self, resources: Iterable[Resource]) -> None:
+        """The projects among objects."""
+        self.projects |= {r.ref.name: project_of(r.body) for r in resources if is_project(r.body)}
 
     def applications(self, resources: Iterable[Resource]) -> Iterator[Body]:
         """The Applications among objects, and those that sets among them make."""

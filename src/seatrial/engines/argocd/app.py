@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from seatrial.argocdhooks import is_hook, is_ignored, phases_of, wave_of
+from seatrial.engines.argocd.projects import IN_CLUSTER, Destination, Project
 from seatrial.readiness.argocd import Scripts
 from seatrial.resource import Body, Ref
 
@@ -57,10 +58,13 @@ class App(Struct, frozen=True):
     namespace_metadata: Body | None = None
     """`managedNamespaceMetadata`."""
     ignore_differences: tuple[Body, ...] = ()
+    project: Project | None = None
+    """What it may touch; None is anything."""
+    where: Destination = Destination(*IN_CLUSTER, "")
     assumed: bool = False
     """Whether its source is not at hand: it is taken to sync well, whatever is in it."""
     error: str = ""
-    """Why its source could not be rendered, in Argo CD's words."""
+    """Why its source could not be rendered, or may not be used, in Argo CD's words."""
 
     @property
     def ref(self) -> Ref:
@@ -90,6 +94,7 @@ class Settings(Struct, frozen=True):
     """annotation, label or annotation+label; empty is the version's own."""
     label: str = "app.kubernetes.io/instance"
     ignore_differences: tuple[Body, ...] = ()
+    projects: dict[str, Project] = {}
     progressive_syncs: bool | None = None
     """Whether sets may sync step by step; None where nothing says so."""
 

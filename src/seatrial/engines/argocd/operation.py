@@ -276,7 +276,7 @@ class Sync:
         return [task for task in tasks if self._state(task).status == "SyncFailed"]
 
     def _are_valid(self) -> Part[bool]:
-        checked = yield from validity.checked(self._tasks, self._targets, self.asked, self.settings)
+        checked = yield from validity.checked(self.app, self._tasks, self._targets, self.asked, self.settings)
         self._tasks = [one.task for one in checked]
         for one in checked:
             if one.refusal:

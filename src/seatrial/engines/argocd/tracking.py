@@ -12,7 +12,8 @@ from fnmatch import fnmatchcase
 from seatrial.argocdhooks import TRACKING_ID
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import App, Filter, Settings, Target
-from seatrial.resource import Body, Ref, annotations_of, group_of, labels_of, listed, metadata, name_of
+from seatrial.engines.argocd.projects import refusal
+from seatrial.resource import Body, Ref, annotations_of, group_of, labels_of, listed, metadata, name_of, ref_of
 
 CRD = "CustomResourceDefinition"
 RENDERING = (
@@ -112,7 +113,7 @@ def tracking_id(target: Target, app: App) -> str:
 
 
 def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Body]:
-    """The live objects that are tracked to an Application and that nobody else owns."""
+    """The live objects that are tracked to an Application, that nobody else owns and that its project permits."""
     method = tracking(settings)
     found = list(bodies)
     claims = {name for body in found if body.get("kind") == "StatefulSet" for name in _claims_of(body)}
@@ -125,8 +126,15 @@ def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Bo
             own = labels_of(body).get(settings.label)
         else:
             own = annotations_of(body).get(TRACKING_ID, "").partition(":")[0]
-        if own == app.instance and not is_excluded(group_of(str(body["apiVersion"])), str(body["kind"]), settings):
+        excluded = is_excluded(group_of(str(body["apiVersion"])), str(body["kind"]), settings)
+        if own == app.instance and not excluded and _is_permitted(body, app):
             yield body
+
+
+def _is_permitted(body: Body, app: App) -> bool:
+    namespace = str(metadata(body).get("namespace") or "")
+    ref = ref_of(body, namespaced=bool(namespace))
+    return app.project is None or not refusal(ref, namespace, app.where, app.project)
 
 
 def speaks_of_itself(body: Body, settings: Settings) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a sync may begin at all: every kind that it is about must be served, but for what it brings itself.
+"""Whether a sync may begin at all: every object must be permitted, and its kind served, but for those it brings itself.
 
 Upstream: the second half of `getSyncTasks` in gitops-engine/pkg/sync/sync_context.go. This happens before the dry run
 and before the first wave, so waves cannot help a custom resource whose definition comes from elsewhere.
@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from seatrial.argocdhooks import has_option
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import Asked, Settings, Target
+from seatrial.engines.argocd.app import App, Asked, Settings, Target
+from seatrial.engines.argocd.projects import refusal
 from seatrial.engines.argocd.tasks import Task, defined_kind
 from seatrial.engines.script import Answer, Command, Part
 
@@ -23,8 +24,10 @@ class Checked(Struct, frozen=True):
     refusal: str = ""
 
 
-def checked(tasks: list[Task], targets: list[Target], asked: Asked, settings: Settings) -> Part[list[Checked]]:
-    """Every task; of those whose kind is not served, whether that is forgiven."""
+def checked(
+    app: App, tasks: list[Task], targets: list[Target], asked: Asked, settings: Settings
+) -> Part[list[Checked]]:
+    """Every task, with why it may not run: its project, or a kind that is not served where that is not forgiven."""
     brought = {key for target in targets if (key := defined_kind(target.body))}
     forgiving = SKIP in asked.options and versions.has(settings.version, "SkipDryRunOnMissingResource of the app")
     answers: dict[tuple[str, str], Answer] = {}
@@ -35,12 +38,18 @@ def checked(tasks: list[Task], targets: list[Target], asked: Asked, settings: Se
             answers[kind] = yield Command("discover", *kind)
         answer = answers[kind]
         if answer.code == 200:
-            found.append(Checked(task))
+            found.append(Checked(task, _not_permitted(task, app)))
         elif answer.code == 404 and (forgiving or has_option(task.target, SKIP) or _key(task) in brought):
             found.append(Checked(replace(task, skip_dry_run=True)))
         else:
             found.append(Checked(task, _words(task, answer)))
     return found
+
+
+def _not_permitted(task: Task, app: App) -> str:
+    if app.project is None:
+        return ""
+    return refusal(task.ref, task.ref.namespace, app.where, app.project)
 
 
 def _key(task: Task) -> str:
