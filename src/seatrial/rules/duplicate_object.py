@@ -1,13 +1,17 @@
-"""Two templates write an object of the same name, and only one of them counts.
+"""An object is written twice under the same name, and only one of the two counts.
 
 ## What happens
+Two templates call an object the same; or one template makes an object for each tenant, and the names of two tenants are
+one when they are in lower case or cut to 63 characters. `helm template` and `helm lint` say nothing.
+
+Helm 4 applies both, and the one that comes last wins: what the other wanted is gone, and Helm reports success. Helm 3
+fails with `already exists` at the second. Of a hook and a plain object of one name `dual-identity-hook-copy` tells;
+of two that are alike only `helm-version-differs`.
+
 Argo CD keeps the last object of each kind, namespace and name, in the order of the rendered text, and leaves the
 others out: a `RepeatedResourceWarning` on the Application is all that tells of it. Where one of them is a hook and the
 other is not, only the hook is left, since hooks come last in what Helm renders: the object is deleted and made anew
 with every sync. With several sources the later source wins.
-
-Helm creates one after the other and fails with `already exists` at the second; of a hook and a plain object of one name
-`dual-identity-hook-copy` tells.
 
 ## Example
 ```yaml
@@ -20,7 +24,8 @@ metadata: {name: notebook-validator}
 ```
 
 ## Instead
-Delete one of them. If a subchart brings the other, say so with its values.
+Delete one of them. If a subchart brings the other, say so with its values. Of names that are made of values: a check in
+the template (`fail`) or in `values.schema.json`, and a hash at the end of what is cut.
 
 ## Fix safety
 What counts is the one that stays: compare the two before.
@@ -35,15 +40,30 @@ from seatrial import argocdhooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
+from seatrial.rules.aftermath import helm_says
+from seatrial.rules.copies import unlike_copies
+from seatrial.rules.hookruns import done_by_helm
 from seatrial.rules.syncs import operations
-from seatrial.timeline import Operation, Rehearsal
+from seatrial.rules.words import in_api
+from seatrial.timeline import Event, Operation, Rehearsal
 
 REPEATED = re.compile(
     r"^RepeatedResourceWarning: Resource (?P<group>[^/]*)/(?P<kind>[^/]+)/(?P<namespace>[^/]*)/(?P<name>\S+) appeared"
 )
 
+ONE_IS_LEFT = (
+    "They are not alike: what only the others say is lost, and Helm reports success. An install makes objects of one "
+    "kind at the same time, so that it is left to chance which one stays; after an upgrade it is the last one."
+)
+
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    yield from _of_syncs(rehearsal, case)
+    if rehearsal.engine.startswith("helm@"):
+        yield from _of_helm(rehearsal, case)
+
+
+def _of_syncs(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
     for step, operation in operations(rehearsal):
         for condition in operation.conditions:
@@ -54,10 +74,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             copies = [resource for resource in release.resources if resource.ref == ref]
             if len(copies) > 1 and ref not in told:
                 told.add(ref)
-                yield _finding(rehearsal, step, operation, copies, condition)
+                yield _left_out(rehearsal, step, operation, copies, condition)
 
 
-def _finding(rehearsal: Rehearsal, step: int, operation: Operation, copies: list[Resource], condition: str) -> Finding:
+def _left_out(rehearsal: Rehearsal, step: int, operation: Operation, copies: list[Resource], condition: str) -> Finding:
     last, others = copies[-1], copies[:-1]
     alike = all(other.body == last.body for other in others)
     flips = argocdhooks.is_hook(last.body) and not all(argocdhooks.is_hook(other.body) for other in others)
@@ -75,6 +95,38 @@ def _finding(rehearsal: Rehearsal, step: int, operation: Operation, copies: list
         ),
         places=[last.place("metadata", "name"), *(other.place("metadata", "name") for other in others)],
         confirm=f"argocd app get {operation.app} -o yaml  # status.conditions",
+    )
+
+
+def _of_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """What Helm wrote more than once in a step, each time otherwise."""
+    told: set[Ref] = set()
+    for step, release in enumerate(case.releases):
+        for ref, copies in unlike_copies(release).items():
+            events = [e for e in done_by_helm(rehearsal, step, ref) if e.verb != "delete"]
+            if len(events) > 1 and ref not in told:
+                told.add(ref)
+                yield _written_over(rehearsal, step, copies, events)
+
+
+def _written_over(rehearsal: Rehearsal, step: int, copies: list[Resource], events: list[Event]) -> Finding:
+    last, ended = copies[-1], rehearsal.steps[step]
+    fails = ended.outcome == "failed"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[last.ref],
+        damage="failed-deploy",
+        message=f"{last.ref} is written {len(copies)} times, and helm {ended.action} "
+        + ("fails at the second" if fails else "leaves only one of them"),
+        details=(
+            helm_says(ended) if fails else ONE_IS_LEFT,
+            "" if fails else f'Helm 3 fails: "{in_api(last.ref)} "{last.ref.name}" already exists".',
+        ),
+        places=[last.place("metadata", "name"), *(other.place("metadata", "name") for other in copies[:-1])],
+        evidence=events[:3],
+        confirm=f"helm template {ended.source} | grep -c 'name: {last.ref.name}$'",
     )
 
 

@@ -39,6 +39,7 @@ from seatrial import hooks
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Place, Ref
+from seatrial.rules.copies import unlike_copies
 from seatrial.timeline import Rehearsal, StepResult
 
 POSTS = "Helm 3 creates, and what is there already is an error; Helm 4 lets the server merge what it sends"
@@ -96,11 +97,12 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _is_told_elsewhere(case: Case, step: int, fails: Rehearsal, objects: list[Ref]) -> bool:
-    """By hook-resource-already-exists and dual-identity-hook-copy, which know what Helm 3 does with such hooks."""
+    """By rules for hooks that are there already and for objects that are written twice, which know Helm 3's part."""
     release = case.releases[step]
     if release is None or _major(fails) != "3" or "already exists" not in fails.steps[step].error:
         return False
-    return any(resource.ref in objects and hooks.is_hook(resource.body) for resource in release.resources)
+    made = {resource.ref for resource in release.resources if hooks.is_hook(resource.body)}
+    return not {*made, *unlike_copies(release)}.isdisjoint(objects)
 
 
 def _is_well(ended: StepResult) -> bool:
