@@ -21,8 +21,6 @@ from seatrial.cluster.validate import (
     patched,
     problems,
     refuse_invalid,
-    refuse_large_object,
-    refuse_large_request,
 )
 from seatrial.cluster.validation.custom import rules_in_cel
 from seatrial.kinds.catalogue import ServedKind
@@ -170,17 +168,6 @@ def test_annotations_hold_a_quarter_of_that() -> None:
     body = {"metadata": {"name": "a", "annotations": {"k": "ä" * 131072}}}
     found = list(problems(kind("", "ConfigMap"), body))
     assert found == ["metadata.annotations: Too long: may not be more than 262144 bytes"]
-
-
-def test_what_is_too_large_is_refused_by_the_server_or_by_etcd() -> None:
-    refuse_large_request(3145728)
-    refuse_large_object(1572864)
-    with pytest.raises(Refused) as exception:
-        refuse_large_request(3145729)
-    assert refusal(exception) == (413, "Request entity too large: limit is 3145728")
-    with pytest.raises(Refused) as exception:
-        refuse_large_object(1572865)
-    assert refusal(exception) == (500, "etcdserver: request is too large")
 
 
 def test_keys_that_stand_twice_are_found_wherever_they_are() -> None:

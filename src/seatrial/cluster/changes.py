@@ -12,6 +12,7 @@ from seatrial.cluster import admission, conversion, validate
 from seatrial.cluster.managed import same_but_for_times, track_update
 from seatrial.cluster.refusal import conflict, invalid, modified
 from seatrial.cluster.request import Request
+from seatrial.cluster.sizes import refuse_large
 from seatrial.cluster.validation.transition import transition_problems
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import CATALOGUE, ServedKind
@@ -73,6 +74,7 @@ def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body,
     conversion.write(cluster, kind, ref, view)
     if request.dry_run:
         return body
+    refuse_large(body, custom=cluster.is_custom(kind))
     return _store(cluster, kind, ref, live, body, request.actor, verb, None)
 
 

@@ -164,7 +164,7 @@ class Connection(asyncio.Protocol):
         self._send(reply, keep=keep, head=method == "HEAD")
         self.server.stir()
 
-    def _send(self, reply: Answer, *, keep: bool, head: bool = False) -> None:
+    def _send(self, reply: Answer, *, keep: bool, head: bool = False, lingers: bool = False) -> None:
         if self.transport is None:
             return
         reason = REASONS.get(reply.code, b"Refused")
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
         if not keep:
             lines.append(b"Connection: close")
         self._write(b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head else reply.body))
-        if not keep:
+        if not keep and not lingers:
             self.transport.close()
 
     def _write(self, data: bytes) -> None:
@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
         if self._deaf or self.transport is None:
             return
         self._deaf = True
-        self._send(Answer(refused.code, msgspec.json.encode(refused.status())), keep=True)
+        self._send(Answer(refused.code, msgspec.json.encode(refused.status())), keep=False, lingers=True)
         self.transport.write_eof()
         self.timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.cut)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from seatrial.cluster.decode import Reading, go_type, read
 from seatrial.cluster.gotext import plain, quoted
-from seatrial.cluster.refusal import Refused, bad_request, invalid, too_large
+from seatrial.cluster.refusal import Refused, bad_request, invalid
 from seatrial.cluster.request import PatchType
 from seatrial.cluster.schema import Schema
 from seatrial.cluster.structural import read_custom
@@ -33,10 +33,6 @@ from seatrial.cluster.validation.custom import custom_problems
 from seatrial.cluster.validation.objectmeta import metadata_problems
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, metadata, name_of
-
-REQUEST_BYTES_MAX = 3 * 1024 * 1024
-STORED_BYTES_MAX = 3 * 512 * 1024
-"""What etcd takes in one request."""
 
 NEWEST = 34
 """The minor whose words are used where none is named: the one they were recorded from."""
@@ -134,16 +130,6 @@ def problems(kind: ServedKind, body: Body, custom: Schema | None = None) -> Iter
     rule = RULES.get((kind.group, kind.kind))
     if rule is not None:
         yield from rule(body)
-
-
-def refuse_large_request(size_bytes: int) -> None:
-    if size_bytes > REQUEST_BYTES_MAX:
-        raise too_large(f"Request entity too large: limit is {REQUEST_BYTES_MAX}")
-
-
-def refuse_large_object(size_bytes: int) -> None:
-    if size_bytes > STORED_BYTES_MAX:
-        raise Refused(500, "", "etcdserver: request is too large")
 
 
 def duplicate_fields(text: bytes, body: Any) -> tuple[str, ...]:

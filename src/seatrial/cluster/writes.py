@@ -21,6 +21,7 @@ from seatrial.cluster.refusal import (
 )
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.scale import paths_of, scale_of, scaled
+from seatrial.cluster.sizes import refuse_large
 from seatrial.cluster.validation.custom import rules_in_cel
 from seatrial.cluster.validation.transition import is_understood
 from seatrial.cluster.watch import in_version
@@ -133,6 +134,8 @@ def create_object(
     conversion.write(cluster, kind, ref, view)
     if dry:
         return body
+    if cause is None:
+        refuse_large(body, custom=cluster.is_custom(kind))
     stored = cluster.store.put(ref, body)
     index = cluster.recorder.note(actor, verb, ref, "created", "; ".join(cluster.notes), cause, after=stored)
     cluster.changed(ref, None, stored, index)
