@@ -74,7 +74,7 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
         ),
         places=[written.place(*_path(field, event.message, written))],
         evidence=[event],
-        confirm=f"kubectl apply --dry-run=server -f -  # with what helm template prints for {written.file}",
+        confirm="kubectl create --dry-run=server -f -  # given the object as it is rendered",
     )
 
 
