@@ -66,6 +66,9 @@ class Registration(Struct, frozen=True):
     definitions: tuple[Body, ...] = ()
     """What is in the crds/ of that chart."""
     auto_named: bool = False
+    unrendered: str = ""
+    """What Helm says of its chart as long as the definitions in `after` are not in the cluster."""
+    after: tuple[Ref, ...] = ()
 
     @property
     def is_component(self) -> bool:

@@ -55,6 +55,14 @@ class Shadow(Struct, frozen=True):
     files: tuple[str, ...]
 
 
+class NotRendered(CannotContinue):
+    """A chart that Helm does not render, and why in Helm's own words."""
+
+    def __init__(self, complaint: str, words: str) -> None:
+        super().__init__(complaint)
+        self.words = words
+
+
 def render(
     chart: ChartSource,
     values: Body,
@@ -99,7 +107,7 @@ def _rendered(rendering: Rendering) -> Rendered:
         try:
             return Rendered(helmsdk.render(handle, rendering.values, **rendering.options), handle.crds)
         except HelmError as error:
-            raise CannotContinue(_complaint(rendering.chart, str(error))) from None
+            raise NotRendered(_complaint(rendering.chart, str(error)), " ".join(str(error).split())) from None
 
 
 def _complaint(chart: ChartSource, words: str) -> str:

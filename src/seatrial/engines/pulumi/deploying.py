@@ -25,6 +25,9 @@ from seatrial.resource import Ref, dig, ref_of
 def up(program: Program, checkpoint: Checkpoint) -> Script:
     """Bring the cluster to what a program registers."""
     slow = (yield Pause()).code == 204
+    unplanned = yield from _planned(program)
+    if unplanned:
+        return Ended("failed", "\n".join(unplanned), program.warnings)
     graph = _Graph(program, checkpoint)
     services = tuple(_services(program))
     ending = yield from together(graph.startable, slow=slow, along=services, holds_up=graph.holds_up)
@@ -41,6 +44,19 @@ def destroy(checkpoint: Checkpoint) -> Script:
     gone = checkpoint.not_in(())
     ending = yield from _delete(gone, checkpoint, slow=slow)
     return _ended(ending, gone, ())
+
+
+def _planned(program: Program) -> Part[list[str]]:
+    """What a preview fails with, which comes before every `up`: charts that ask the cluster for what is not there yet.
+
+    A `v4.Chart` is rendered in the preview, and a `v3.Chart` whenever the program runs, whatever they depend on. A
+    Release is not: Helm renders it when it is its turn.
+    """
+    failed = []
+    for one in program.registrations:
+        if one.unrendered and one.type != HELM_RELEASE and (yield from steps.lacks(one)):
+            failed.append(messages.unrendered(one))
+    return failed
 
 
 def _services(program: Program) -> Iterator[Ref]:

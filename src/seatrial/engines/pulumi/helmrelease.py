@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from seatrial import hooks
 from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
-from seatrial.engines.pulumi.steps import CRD, Move, about, until_gone
+from seatrial.engines.pulumi.steps import CRD, Move, about, lacks, until_gone
 from seatrial.engines.script import Wait
 from seatrial.readiness import helm3
 from seatrial.registration import Registration
@@ -30,6 +30,8 @@ INSTALL_ORDER = (
 
 def install(one: Registration, checkpoint: Checkpoint) -> Move[str]:
     """Definitions of crds/, then hooks before, objects, waiting, hooks after."""
+    if (yield from lacks(one)):
+        return one.unrendered
     for body in one.definitions:
         answer = yield about(body, "create", body)
         if answer.message and answer.code != 409:

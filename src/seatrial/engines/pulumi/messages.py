@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatrial.registration import Registration
+from seatrial.registration import CHART_V3, STACK, Registration
 from seatrial.resource import Body
 
 ALREADY_EXISTS = """
@@ -45,6 +45,17 @@ def not_live(one: Registration, words: str) -> str:
 
 def not_updated(one: Registration, words: str) -> str:
     return f'update of resource "{one.urn}" failed: {words}'
+
+
+def unrendered(one: Registration) -> str:
+    """The chart of a v3.Chart is rendered by a call of the program, that of a v4.Chart by the provider."""
+    if one.type == CHART_V3:
+        stack, project = one.urn.removeprefix("urn:pulumi:").split("::")[:2]
+        return (
+            f"{STACK} ({project}-{stack}): error: invocation of kubernetes:helm:template returned an error: failed to "
+            f"generate YAML for specified Helm chart: failed to create chart from template: {one.unrendered}"
+        )
+    return of_resource(one, f"{one.type} resource '{one.name}' has a problem: {one.unrendered}")
 
 
 def of_resource(one: Registration, words: str) -> str:

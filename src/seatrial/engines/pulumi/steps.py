@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
-from seatrial.engines.script import Answer, Command, Line, Say, Verb, Wait
+from seatrial.engines.script import Answer, Command, Line, Part, Say, Verb, Wait
 from seatrial.readiness import pulumi as readiness
 from seatrial.registration import Registration
 from seatrial.resource import Body, Ref, annotations_of, metadata, name_of
@@ -99,6 +99,14 @@ def delete(one: Registration, checkpoint: Checkpoint) -> Move[str]:
         yield from until_gone(body, one.ref)
     checkpoint.drop(one)
     return ""
+
+
+def lacks(one: Registration) -> Part[bool]:
+    """Whether its chart cannot be rendered yet, for want of a definition that the same program makes."""
+    for ref in one.after:
+        if (yield Command("get", f"{ref.group}/v1", ref.kind, "", ref.name)).code != 200:
+            return True
+    return False
 
 
 def until_gone(body: Body, ref: Ref) -> Move[None]:

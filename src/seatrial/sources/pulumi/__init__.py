@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seatrial.case import Release
 from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.resource import Body
 from seatrial.sources.files import shown
 from seatrial.sources.pulumi import node, python, yamlprogram
 from seatrial.sources.pulumi.charts import Charts
@@ -35,12 +36,29 @@ def read_program(
     else:
         project = read_project(path)
         register = _runs(project)
-    monitor = Monitor(project, Charts(project.folder, dict(charts or {}), kube_version, api_versions))
-    register(project, monitor)
+    found = Charts(project.folder, dict(charts or {}), kube_version, api_versions)
+    monitor = _registered(project, register, found)
     program = monitor.program()
     if not program.registrations:
         raise NothingToCheck(f"{shown(path)}: {EMPTY[program.recorded]}")
     return Release(project.name, NAMESPACE, path, tuple(monitor.resources()), program=program)
+
+
+def _registered(project: Project, register: Register, charts: Charts) -> Monitor:
+    """A whole run; once more where a chart asks the cluster for what other parts of the program bring."""
+    brought: list[Body] = []
+    while True:
+        monitor = Monitor(project, charts, brought)
+        try:
+            register(project, monitor)
+        except CannotContinue:
+            if monitor.refused is None:
+                raise
+        if monitor.refused is None:
+            return monitor
+        if brought or not monitor.definitions():
+            raise monitor.refused
+        brought = monitor.definitions()
 
 
 def _runs(project: Project) -> Register:

@@ -42,8 +42,10 @@ class Charts(Struct, frozen=True):
         local = self.folder / named
         return str(local) if named and (local / "Chart.yaml").is_file() else None
 
-    def render(self, named: str, *, release: str, namespace: str, values: Body) -> Release | None:
-        """What a chart renders to; None where it is not on disk."""
+    def render(
+        self, named: str, *, release: str, namespace: str, values: Body, also: Iterable[str] = ()
+    ) -> Release | None:
+        """What a chart renders to; None where it is not on disk. `also` are versions that the cluster serves then."""
         path = self.path(named)
         if path is None:
             return None
@@ -54,7 +56,7 @@ class Charts(Struct, frozen=True):
             release=release,
             namespace=namespace,
             kube_version=self.kube_version,
-            api_versions=self.api_versions,
+            api_versions=(*self.api_versions, *also),
         )
 
     def values(self, inputs: Body) -> Body:

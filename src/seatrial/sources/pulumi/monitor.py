@@ -8,16 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.assumed import api_versions
 from seatrial.case import Release, Resource
 from seatrial.errors import CannotContinue
 from seatrial.kinds.operators import is_cluster_scoped
 from seatrial.registration import (
+    CHART_V3,
     CHART_V4,
     HELM_RELEASE,
     KUBERNETES,
@@ -29,23 +33,36 @@ from seatrial.registration import (
     short,
     urn_of,
 )
-from seatrial.resource import Body, Place, Ref, annotations_of, group_of, metadata, ref_of
+from seatrial.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
 from seatrial.sources.pulumi.charts import Charts, as_v3_chart, as_v4_chart, decoded, in_namespace, read_files
 from seatrial.sources.pulumi.inside import ordered_children
 from seatrial.sources.pulumi.project import RECORDED, Project
 from seatrial.sources.pulumi.values import UNKNOWN, plain
+from seatrial.sources.rendering import NotRendered
 
 NAMESPACE = "default"
 SKIP_AWAIT = "pulumi.com/skipAwait"
 AUTO_NAMED = "pulumi.com/autonamed"
 
 
+class Late(Struct, frozen=True):
+    """Why a chart is not rendered before these are in the cluster."""
+
+    words: str = ""
+    after: tuple[Ref, ...] = ()
+
+
 class Monitor:
     """One run of a program, as it registers."""
 
-    def __init__(self, project: Project, charts: Charts) -> None:
+    def __init__(self, project: Project, charts: Charts, brought: Iterable[Body] = ()) -> None:
+        """`brought` are the definitions that the program is known to make; charts may ask the cluster for them."""
         self._project = project
         self._charts = charts
+        self._brought = tuple(brought)
+        self._late: dict[str, Late] = {}
+        self.refused: CannotContinue | None = None
+        """Why a chart could not be rendered; the rest of the program may make what it lacks."""
         self._registrations: list[Registration] = []
         self._rendered: dict[Ref, Resource] = {}
         self._asked: dict[str, list[tuple[str, str]]] = {}
@@ -65,12 +82,17 @@ class Monitor:
         asked = {urn: tuple(named[key] for key in keys if key in named) for urn, keys in self._asked.items()}
         return Program(
             self._project.name,
-            tuple(replace(one, asked=asked.get(one.urn, ())) for one in self._registrations),
+            tuple(self._finished(one, asked.get(one.urn, ())) for one in self._registrations),
             self._project.stack,
             tuple(dict.fromkeys(self._unknown)),
             tuple(dict.fromkeys(self.warnings)),
             recorded=self._project.runtime == RECORDED,
         )
+
+    def definitions(self) -> list[Body]:
+        """The definitions that the program makes."""
+        bodies = (body for one in self._registrations for body in (one.object, *one.definitions, *one.contents))
+        return [body for body in bodies if body and body.get("kind") == "CustomResourceDefinition"]
 
     def resources(self) -> Iterator[Resource]:
         """The objects of the program, each with the place where it was written."""
@@ -79,6 +101,10 @@ class Monitor:
                 yield self._resource(one.ref, one.object, one)
             for body in (*one.definitions, *one.contents):
                 yield self._resource(_ref(body), body, one)
+
+    def _finished(self, one: Registration, asked: tuple[str, ...]) -> Registration:
+        late = self._late.get(f"{one.type} {one.name}", Late())
+        return replace(one, asked=asked, unrendered=late.words, after=late.after)
 
     def _register(self, message: Body) -> Body:
         one = self._registration(message)
@@ -174,12 +200,25 @@ class Monitor:
         return found
 
     def _render(self, one: Registration, named: str, called: str, namespace: str, values: Body) -> Release | None:
-        rendered = self._charts.render(named, release=called, namespace=namespace, values=values)
+        rendered = self._rendering(f"{one.type} {one.name}", named, release=called, namespace=namespace, values=values)
         if rendered is None:
             self._unknown.append(_unknown_chart(short(one.urn), named))
             return None
         self._rendered.update((r.ref, in_namespace(r)) for r in (*rendered.crds, *rendered.resources))
         return rendered
+
+    def _rendering(self, who: str, named: str, **options: Any) -> Release | None:
+        """What a chart renders to on an empty cluster, or else when there is what the program itself brings."""
+        try:
+            return self._charts.render(named, **options)
+        except NotRendered as refused:
+            for definitions in _by_group(self._brought):
+                with suppress(NotRendered):
+                    rendered = self._charts.render(named, **options, also=api_versions(definitions))
+                    self._late[who] = Late(refused.words, tuple(map(_ref, definitions)))
+                    return rendered
+            self.refused = self.refused or refused
+            return Release(options["release"], options["namespace"], named, ())
 
     def _call(self, message: Body) -> Body:
         token, args = str(message["token"]), plain(message["args"])
@@ -194,7 +233,8 @@ class Monitor:
         """The invoke behind helm.v3.Chart."""
         named = str(options.get("path") or options.get("chart") or "")
         called, namespace = str(options.get("release_name") or ""), str(options.get("namespace") or NAMESPACE)
-        rendered = self._charts.render(named, release=called, namespace=namespace, values=options.get("values") or {})
+        values = options.get("values") or {}
+        rendered = self._rendering(f"{CHART_V3} {called}", named, release=called, namespace=namespace, values=values)
         if rendered is None:
             self._unknown.append(_unknown_chart(f"v3.Chart {called}", named))
             return []
@@ -255,6 +295,16 @@ class Monitor:
         while parent is not None and parent.place is None:
             parent = named.get(parent.parent)
         return parent.place if parent and parent.place else Place(self._project.file, 1, "file")
+
+
+def _by_group(definitions: Iterable[Body]) -> Iterator[list[Body]]:
+    """The definitions of each group for themselves, and then all of them."""
+    groups: dict[str, list[Body]] = {}
+    for one in definitions:
+        groups.setdefault(str(dig(one, "spec", "group")), []).append(one)
+    yield from groups.values()
+    if len(groups) > 1:
+        yield [one for group in groups.values() for one in group]
 
 
 def _as_object(one: Registration) -> Registration:
