@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seatrial import helmsdk
 from seatrial.case import Case
 from seatrial.engines.kubectl import Manifest
 from seatrial.rehearsal import Plan, Played, rehearse
@@ -96,6 +101,25 @@ def test_nothing_runs_before_what_it_mounts_is_there(objects: list[Body]) -> Non
             mounted = [volume["configMap"]["name"] for volume in body["spec"]["volumes"] if "configMap" in volume]
             started = (event.before or {}).get("status", {}).get("phase") != "Running"
             assert not started or all(Ref("ConfigMap", "default", name) in there for name in mounted)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(releases(), st.sampled_from(("eager", "lazy")))
+def test_what_helm_installs_and_uninstalls_leaves_only_what_was_there(objects: list[Body], schedule: Schedule) -> None:
+    """Its hooks aside, which Helm leaves behind: that is a hazard of its own."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "templates").mkdir()
+        (Path(folder) / "Chart.yaml").write_text("apiVersion: v2\nname: demo\nversion: 0.1.0\n")
+        (Path(folder) / "templates" / "all.yaml").write_text("\n---\n".join(map(json.dumps, objects)))
+        steps = tuple(
+            Played(Step(action), "demo", "default", chart=lambda: helmsdk.Chart.load(Path(folder)))
+            for action in ("install", "uninstall", "install")
+        )
+        first, gone, again = rehearse(Plan(steps, Case("", (None, None, None))), "helm", schedule).steps
+    assert (first.outcome, gone.outcome, again.outcome) == ("ok", "ok", "ok")
+    assert len(first.created) >= len(objects)
+    assert first.created == gone.deleted == again.created
+    assert gone.orphans == ()
 
 
 def phases(rehearsal: Rehearsal) -> list[tuple[str, str]]:
