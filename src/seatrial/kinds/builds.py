@@ -12,6 +12,7 @@ from typing import Any
 from seatrial.kinds import Acts, Change, Create, Kind, Need, Say, Status, World
 from seatrial.kinds.entries import entries
 from seatrial.kinds.images import IMAGES
+from seatrial.kinds.kubelet import OUTCOME
 from seatrial.kinds.objectmeta import is_going, moment, namespace_of
 from seatrial.kinds.pods import phase_of
 from seatrial.resource import Body, Ref, annotations_of, dig, name_of
@@ -20,6 +21,7 @@ BUILDS = "build.openshift.io"
 REGISTRY = "image-registry.openshift-image-registry.svc:5000"
 BUILDER = "quay.io/openshift/origin-docker-builder:latest"
 ENDED = ("Complete", "Failed", "Error", "Cancelled")
+FAILURE = {"reason": "GenericBuildFailed", "message": "Generic Build failure - check logs for details."}
 STRATEGIES = ("sourceStrategy", "dockerStrategy", "customStrategy")
 
 Path = tuple[str | int, ...]
@@ -99,12 +101,12 @@ def next_build(config: Body) -> Body:
     """The build that comes after all others of a configuration."""
     number = str(last_version(config) + 1)
     labels = {"buildconfig": name_of(config), "openshift.io/build-config.name": name_of(config)}
-    annotations = {"openshift.io/build-config.name": name_of(config), "openshift.io/build.number": number}
+    named = {"openshift.io/build-config.name": name_of(config), "openshift.io/build.number": number}
     meta = {
         "name": f"{name_of(config)}-{number}",
         "namespace": namespace_of(config),
         "labels": labels,
-        "annotations": annotations,
+        "annotations": {**named, **_outcome(config)},
     }
     kept = ("source", "strategy", "output", "serviceAccount", "resources")
     spec = {key: config["spec"][key] for key in kept if key in config["spec"]}
@@ -131,11 +133,18 @@ def behave_build(build: Body, world: World) -> Acts:
         yield from _start(build, world)
     else:
         phase = {"Succeeded": "Complete"}.get(phase_of(pod), phase_of(pod))
-        yield Status(build, {"phase": phase})
+        yield Status(build, {"phase": phase, **(FAILURE if phase == "Failed" else {})})
+        if phase == "Failed":
+            yield Say(build, FAILURE["reason"], FAILURE["message"])
 
 
 def is_complete(build: Body) -> bool:
     return bool(dig(build, "status", "phase") == "Complete")
+
+
+def _outcome(body: Body) -> Body:
+    """A build fails where a trial says so of its configuration."""
+    return {OUTCOME: told} if (told := annotations_of(body).get(OUTCOME)) else {}
 
 
 def _tags(stream: Body, world: World) -> list[str]:
@@ -207,7 +216,12 @@ def _start(build: Body, world: World) -> Acts:
     pod: Body = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": f"{name_of(build)}-build", "namespace": namespace, "labels": labels},
+        "metadata": {
+            "name": f"{name_of(build)}-build",
+            "namespace": namespace,
+            "labels": labels,
+            "annotations": _outcome(build),
+        },
         "spec": {
             "serviceAccountName": account,
             "restartPolicy": "Never",

@@ -29,7 +29,7 @@ Run the Job as a post-install hook, or build the images in a release or a pipeli
 the trigger `ConfigChange`, which starts its first build.
 
 ## Fix safety
-A `ConfigChange` trigger also starts a build with every change of the BuildConfig.
+A `ConfigChange` trigger starts the first build only: later changes of the BuildConfig, or of the code, start none.
 """
 
 from __future__ import annotations

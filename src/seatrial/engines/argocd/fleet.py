@@ -20,6 +20,7 @@ from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compa
 from seatrial.engines.argocd.rollout import MOVED, PENDING, Progress, Rollout, Seen, current_step, may_sync
 from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.argocd.tasks import live_ref
+from seatrial.engines.argocd.terminating import terminated
 from seatrial.engines.script import Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
 from seatrial.readiness.argocd import health, worst
 from seatrial.readiness.argocd.verdict import HEALTHY, MISSING, Health
@@ -298,6 +299,7 @@ def sync_fleet(
 ) -> Script:
     """Sync the roots, and let all others that are or come to be there sync by themselves."""
     all_of_them = _Fleet(fleet, settings, memory, started)
+    yield from terminated(memory.last, memory.apps)
     memory.apps.update({**fleet.others, **{app.ref: app for app in fleet.roots}})
     for app in fleet.roots:
         all_of_them.runs.append(_Run(all_of_them.root(app, flags)))
@@ -316,6 +318,7 @@ def sync_fleet(
 def delete_fleet(fleet: Fleet, settings: Settings, memory: Memory) -> Script:
     """Delete the roots; an Application among their objects goes with all that is its own, if it has the finalizer."""
     worst_end = Ended("ok")
+    yield from terminated(memory.last, memory.apps)
     rolled = [fleet.sets[ref] for ref in fleet.given if fleet.sets[ref].rollout is not None]
     of_sets = (fleet.others[ref] for made in rolled for ref in leaving.order(made, settings))
     for app in (*of_sets, *reversed(fleet.roots)):

@@ -1,0 +1,40 @@
+"""The end of an operation that has none: what somebody asks for who wants to go on.
+
+Upstream: `Terminate` in gitops-engine/pkg/sync/sync_context.go; `processAppOperationQueueItem` in
+controller/appcontroller.go does nothing else, deletion included, while an Application has an operation. Argo CD 3.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from seatrial.argocdhooks import FINALIZER
+from seatrial.engines.argocd.app import App
+from seatrial.engines.argocd.applying import deletion
+from seatrial.engines.argocd.tasks import live_ref
+from seatrial.engines.script import Command, Part, Say, Survey
+from seatrial.resource import Body, Ref, metadata
+from seatrial.timeline import Operation
+
+
+def terminated(last: Mapping[Ref, tuple[Operation, str]], apps: Mapping[Ref, App]) -> Part[None]:
+    """Terminate the operations that still run: their running hooks lose Argo CD's finalizer, and are deleted."""
+    running = [
+        (apps[ref], operation) for ref, (operation, _) in last.items() if operation.phase == "Running" and ref in apps
+    ]
+    for app, operation in running:
+        found = yield Survey()
+        live = {live_ref(body): body for body in found.body["items"]}
+        for task in operation.tasks:
+            if task.hook and task.state == "Running" and task.object in live:
+                yield from _ended(task.object, live[task.object])
+        yield Say(app.ref, "Operation terminated")
+
+
+def _ended(ref: Ref, body: Body) -> Part[None]:
+    finalizers = metadata(body).get("finalizers") or []
+    if FINALIZER in finalizers:
+        left = [word for word in finalizers if word != FINALIZER]
+        patch = {"metadata": {"finalizers": left or None}}
+        yield Command("merge", str(body["apiVersion"]), ref.kind, ref.namespace, ref.name, patch)
+    yield deletion(body, ref, "Foreground")
