@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,6 +13,7 @@ from seatrial.applications import TAKEN_AS, app_of, declared, in_project
 from seatrial.argocdsettings import is_project, is_setting
 from seatrial.case import Release, Resource
 from seatrial.engines import argocd
+from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import GROUP, HOME
 from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
@@ -127,7 +128,8 @@ class _Gathering:
 
     def _add(self, found: _Found, ref: Ref) -> None:
         try:
-            rendered = render_application(found.body, self.repos, **self.options)
+            globs = versions.has(self.settings.version, "globs of value files")
+            rendered = render_application(found.body, self.repos, globs=globs, **self.options)
         except NotAtHand as why:
             self.notes.append(f"argocd: {ref} is taken to sync well: {why}")
             self.absent.append(str(why))
@@ -161,6 +163,7 @@ class _Gathering:
         except NotAtHand as why:
             self.notes.append(f"argocd: what {resource.ref} makes is left out: {why}")
             return
+        bodies = tuple(self._unlike(_ref(body), bodies))
         ref, rollout = _ref(body), rollout_of(body, bodies)
         if rollout is not None:
             self.notes.append(_about_steps(ref, self.settings))
@@ -171,6 +174,14 @@ class _Gathering:
             **_policy(body),
         )
         yield from bodies
+
+    def _unlike(self, application_set: Ref, bodies: tuple[Body, ...]) -> Iterator[Body]:
+        """Those whose names are their own: a set makes none of those that share one."""
+        counts = Counter(map(_ref, bodies))
+        for ref in (ref for ref, count in counts.items() if count > 1):
+            said = f"ApplicationSet {application_set.name} contains applications with duplicate name: {ref.name}"
+            self.notes.append(f"argocd: {application_set} makes no {ref}: {said}")
+        yield from (body for body in bodies if counts[_ref(body)] == 1)
 
 
 def _about_steps(ref: Ref, settings: argocd.Settings) -> str:

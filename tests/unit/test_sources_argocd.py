@@ -54,6 +54,67 @@ def test_values_come_from_files_then_the_application_then_parameters(repos: Repo
     assert _data(repos, {"path": "chart", "helm": helm})["size"] == "7"
 
 
+def test_parameters_name_the_application_and_keep_their_commas(repos: Repos) -> None:
+    parameters = [
+        {"name": "color", "value": "$ARGOCD_APP_NAME,${ARGOCD_APP_NAMESPACE}$NOTHING$$"},
+        {"name": "size", "value": "a,b", "forceString": True},
+    ]
+    data = _data(repos, {"path": "chart", "helm": {"parameters": parameters}})
+    assert (data["color"], data["size"]) == ("web,shop$", "a,b")
+
+
+def test_value_files_may_be_patterns_and_what_is_named_by_itself_comes_where_it_is_named(repos: Repos) -> None:
+    named = {"path": "chart", "helm": {"valueFiles": ["/envs/*.yaml", "values.yaml"]}}
+    assert _data(repos, named)["color"] == "red"
+    assert _data(repos, {"path": "chart", "helm": {"valueFiles": ["values.yaml", "/**/prod.yaml"]}})["color"] == "blue"
+    application = _application({"source": {"repoURL": URL, "path": "chart", "helm": {"valueFiles": ["*.yml"]}}})
+    assert render_application(application, repos).error.endswith('values file glob "*.yml" matched no files')
+    assert render_application(application, repos, globs=False).error.endswith("no such file or directory")
+
+
+def test_parameters_may_be_files_of_the_repository_or_of_another_source(repos: Repos, tmp_path: Path) -> None:
+    _write(tmp_path / "envs/size.txt", "huge")
+    for path in ("/envs/size.txt", "../envs/size.txt", "$values/envs/size.txt"):
+        helm = {"fileParameters": [{"name": "size", "path": path}]}
+        sources = [{"repoURL": URL, "path": "chart", "helm": helm}, {"repoURL": URL, "ref": "values"}]
+        release = render_application(_application({"sources": sources}), repos).release
+        assert release is not None
+        assert next(r.body["data"]["size"] for r in release.resources if r.ref.kind == "ConfigMap") == "huge"
+
+
+def test_a_release_may_have_a_namespace_of_its_own_and_leave_its_tests_out(repos: Repos, tmp_path: Path) -> None:
+    test = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: t\n  annotations: {helm.sh/hook: test}\nspec: {}\n"
+    _write(tmp_path / "chart/templates/test.yaml", test)
+    _write(tmp_path / "chart/templates/config.yaml", _named("ConfigMap", "v1", "'{{ .Release.Namespace }}'"))
+    source = {"repoURL": URL, "path": "chart", "helm": {"namespace": "other", "skipTests": True, "skipCrds": True}}
+    release = render_application(_application({"source": source}), repos).release
+    assert release is not None
+    assert [resource.ref.name for resource in release.resources] == ["other"]
+
+
+def test_files_beside_a_source_override_it_for_all_or_for_one_application(repos: Repos, tmp_path: Path) -> None:
+    _write(tmp_path / "chart/.argocd-source.yaml", "path: plain\nhelm: {valuesObject: {color: green, size: wide}}\n")
+    _write(tmp_path / "chart/.argocd-source-web.yaml", "helm: {valuesObject: {size: narrow}}\n")
+    data = _data(repos, {"path": "chart", "helm": {"valuesObject": {"color": "red"}}})
+    assert (data["color"], data["size"]) == ("green", "narrow")
+
+
+def test_a_source_is_what_it_says_it_is(repos: Repos) -> None:
+    as_folder = {"path": "chart", "directory": {"recurse": True, "include": "crds/*"}}
+    assert _kinds(repos, as_folder) == ["CustomResourceDefinition"]
+    both = _application({"source": {"repoURL": URL, "path": "chart", "helm": {}, "kustomize": {}}})
+    assert render_application(both, repos).error.endswith("multiple application sources defined: Kustomize,Helm")
+    with pytest.raises(NotAtHand, match="what a plugin makes of it is not known here"):
+        _kinds(repos, {"path": "chart", "plugin": {"name": "mine"}})
+
+
+def test_jsonnet_is_not_guessed(repos: Repos, tmp_path: Path) -> None:
+    _write(tmp_path / "plain/c.jsonnet", "{}")
+    with pytest.raises(NotAtHand, match="Jsonnet is not evaluated here"):
+        _kinds(repos, {"path": "plain"})
+    assert len(_kinds(repos, {"path": "plain", "directory": {"exclude": "*.jsonnet"}})) == 1
+
+
 def test_one_source_may_use_the_files_of_another(repos: Repos) -> None:
     sources = [
         {"repoURL": URL, "path": "chart", "helm": {"valueFiles": ["$values/envs/prod.yaml"]}},
@@ -92,6 +153,25 @@ def test_a_kustomization_is_built_by_the_users_own_tool(repos: Repos, tmp_path: 
     )
 
 
+@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+def test_an_application_edits_a_kustomization_before_it_is_built(repos: Repos, tmp_path: Path) -> None:
+    _write(
+        tmp_path / "base/pod.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{image: x:1}]}\n",
+    )
+    _write(tmp_path / "base/kustomization.yaml", "resources: [pod.yaml]\n")
+    written = "namePrefix: old-\nresources: [../base]\n"
+    _write(tmp_path / "custom/kustomization.yaml", written)
+    edits = {"namePrefix": "my-", "images": ["x=y:2"], "commonLabels": {"app": "web"}, "namespace": "other"}
+    source = {"repoURL": URL, "path": "custom", "kustomize": edits}
+    rendered = render_application(_application({"source": source}), repos)
+    assert rendered.release is not None, rendered.error
+    body = rendered.release.resources[0].body
+    assert body["metadata"] == {"name": "my-a", "namespace": "other", "labels": {"app": "web"}}
+    assert body["spec"]["containers"][0]["image"] == "y:2"
+    assert (tmp_path / "custom/kustomization.yaml").read_text() == written, "the user's own files stay as they are"
+
+
 def test_what_cannot_be_rendered_is_told_in_argo_cds_words(repos: Repos) -> None:
     failed = render_application(_application({"source": {"repoURL": URL, "path": "nowhere"}}), repos)
     assert failed.error == (
@@ -122,6 +202,78 @@ def test_a_set_makes_an_application_for_each_folder(repos: Repos) -> None:
     folders = {"repoURL": URL, "directories": [{"path": "*"}, {"path": "envs", "exclude": True}]}
     assert _made([{"git": folders}], "{{path.basename}}", repos) == ["chart", "plain"]
     assert _made([{"git": folders}], "{{ .path.basename | upper | lower }}", repos, go=True) == ["chart", "plain"]
+
+
+def test_a_set_makes_an_application_for_each_file_with_what_is_in_it(repos: Repos, tmp_path: Path) -> None:
+    _write(tmp_path / "clusters/a/config.json", '{"name": "A", "on": true, "deep": {"port": 80}}')
+    _write(tmp_path / "clusters/a/b/config.json", '[{"name": "B", "on": false, "deep": {"port": 1000000}}]')
+    files = {"repoURL": URL, "files": [{"path": "clusters/*/config.json"}], "values": {"at": "{{path.basename}}"}}
+    plain = "{{name}} {{on}} {{deep.port}} {{path}} {{path[1]}} {{path.filename}} {{values.at}} {{nothing}}"
+    assert _made([{"git": files}], plain, repos) == [
+        "B false 1e+06 clusters/a/b a config.json b {{nothing}}",
+        "A true 80 clusters/a a config.json a {{nothing}}",
+    ], "the stars of git match slashes too"
+    files |= {"values": {}, "files": [*files["files"], {"path": "*/b/*", "exclude": True}]}
+    go = "{{ .deep.port }} {{ index .path.segments 1 }} {{ .path.filenameNormalized }} {{ normalize .path.path }}"
+    assert _made([{"git": files}], go, repos, go=True) == ["80 a config.json clusters-a"]
+
+
+def test_stars_in_folders_stop_at_slashes_and_a_prefix_tells_two_paths_apart(repos: Repos) -> None:
+    one = {"git": {"repoURL": URL, "directories": [{"path": "pl*"}], "pathParamPrefix": "one"}}
+    two = {"git": {"repoURL": URL, "directories": [{"path": "plain/**"}], "pathParamPrefix": "two"}}
+    assert _made([{"matrix": {"generators": [one, two]}}], "{{one.path}} {{two.path.basename}}", repos) == [
+        "plain deep"
+    ]
+
+
+def test_a_matrix_of_two_that_say_different_things_of_one_parameter_fails(repos: Repos) -> None:
+    generators = [{"list": {"elements": [{"env": "a"}]}}, {"list": {"elements": [{"env": "b"}]}}]
+    with pytest.raises(CannotContinue, match="found duplicate key env with different value, a: a ,b: b"):
+        _made([{"matrix": {"generators": generators}}], "{{env}}", repos)
+    assert _made([{"matrix": {"generators": generators}}], "{{ .env }}", repos, go=True) == ["a"], "the first wins"
+
+
+def test_merged_generators_change_what_the_first_makes_and_add_nothing(repos: Repos) -> None:
+    first = {"list": {"elements": [{"env": "test", "size": "s"}, {"env": "prod", "size": "s"}]}}
+    other = {"list": {"elements": [{"env": "prod", "size": "l"}, {"env": "more", "size": "l"}]}}
+    merge = {"mergeKeys": ["env"], "generators": [first, other]}
+    for go, name in ((False, "{{env}}-{{size}}"), (True, "{{ .env }}-{{ .size }}")):
+        assert _made([{"merge": merge}], name, repos, go=go) == ["test-s", "prod-l"]
+    with pytest.raises(CannotContinue, match=r'Duplicate key was {"size":"s"}'):
+        _made([{"merge": {**merge, "mergeKeys": ["size"]}}], "x", repos)
+
+
+def test_a_selector_leaves_parameters_out(repos: Repos) -> None:
+    elements = {"list": {"elements": [{"env": "a", "tier": "1"}, {"env": "b", "tier": "2"}, {"env": "c"}]}}
+    chosen = {
+        "a": {"matchLabels": {"tier": "1"}},
+        "b": {"matchExpressions": [{"key": "tier", "operator": "In", "values": ["2"]}]},
+        "c": {"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]},
+    }
+    found = {name: _made([{**elements, "selector": selector}], "{{env}}", repos) for name, selector in chosen.items()}
+    assert found == {"a": ["a"], "b": ["b"], "c": ["c"]}
+
+
+def test_lists_without_go_templates_hold_texts_only(repos: Repos) -> None:
+    elements = {"elements": [{"replicas": 3}], "elementsYaml": "[{replicas: 4}]"}
+    with pytest.raises(CannotContinue, match="replicas: 3 is no string"):
+        _made([{"list": elements}], "x", repos)
+    assert _made([{"list": elements}], "{{ .replicas }}", repos, go=True) == ["3", "4"]
+
+
+def test_a_generator_has_a_template_of_its_own_and_a_patch_changes_all_but_the_project(repos: Repos) -> None:
+    override = {"metadata": {"labels": {"own": "yes"}}, "spec": {"source": {"path": "other"}}}
+    generator = {"list": {"elements": [{"env": "a"}], "template": override}}
+    template = {"metadata": {"name": "{{ .env }}"}, "spec": {"project": "p", "source": {"path": "x", "repoURL": URL}}}
+    patch = "spec:\n  project: mine\n  syncPolicy: {automated: {prune: {{ eq $.env `a` }}}}\n"
+    spec = {"goTemplate": True, "generators": [generator], "template": template, "templatePatch": patch}
+    made = applications_of({"metadata": {"name": "all"}, "spec": spec}, repos)
+    assert made[0]["metadata"]["labels"] == {"own": "yes"}
+    assert made[0]["spec"] == {
+        "project": "p",
+        "source": {"path": "other", "repoURL": URL},
+        "syncPolicy": {"automated": {"prune": True}},
+    }
 
 
 def test_a_set_that_asks_a_forge_is_not_guessed(repos: Repos) -> None:

@@ -6,7 +6,7 @@ install, in revision 1. Nothing is fetched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,18 +14,19 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.applications import as_argocd_renders
 from seatrial.case import Release, Resource
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.resource import Body, dig, listed, name_of
 from seatrial.sources import kustomize
-from seatrial.sources.chart import ChartSource, open_chart
-from seatrial.sources.files import shown
+from seatrial.sources.argocdhelm import Asked, helm_release
+from seatrial.sources.files import read_text, shown
+from seatrial.sources.kustomizeedits import edits_of
 from seatrial.sources.manifests import EXTENSIONS, read_manifests
-from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
-from seatrial.text import Text
+from seatrial.sources.values import merge_patch
+from seatrial.yamlfile import documents
 
-Render = Callable[..., Release]
+OWN_FIELDS = ("repoURL", "path", "chart", "targetRevision")
+"""What no file beside a source can change."""
 FAILED = "ComparisonError: Failed to load target state: failed to generate manifest for source"
 UNKNOWN = "rpc error: code = Unknown desc ="
 
@@ -72,10 +73,10 @@ def plain_url(url: str) -> str:
     return text.partition("@")[2].replace(":", "/", 1) if "@" in text.partition("/")[0] else text
 
 
-def render_application(application: Body, repos: Repos, **options: Any) -> Rendered:
+def render_application(application: Body, repos: Repos, *, globs: bool = True, **options: Any) -> Rendered:
     """The objects of all sources of an Application. Raises `NotAtHand` where one is not among the `repos`."""
     sources = listed(application, "spec", "sources") or [dig(application, "spec", "source") or {}]
-    name = name_of(application)
+    name, project = name_of(application), str(dig(application, "spec", "project") or "default")
     namespace = str(dig(application, "spec", "destination", "namespace") or "")
     references = {f"${s['ref']}": _root(s, repos) for s in sources if s.get("ref")}
     resources: list[Resource] = []
@@ -83,7 +84,7 @@ def render_application(application: Body, repos: Repos, **options: Any) -> Rende
     for index, source in enumerate(sources, start=1):
         if source.get("ref") and not source.get("path") and not source.get("chart"):
             continue
-        asked = _Asked(source, name, namespace, references, options)
+        asked = Asked(source, name, namespace, references, options, project, globs)
         try:
             release = _release(asked, repos)
         except CannotContinue as why:
@@ -95,24 +96,46 @@ def render_application(application: Body, repos: Repos, **options: Any) -> Rende
     return Rendered(Release(name, namespace, where, tuple(resources), missing_dependencies=tuple(missing)))
 
 
-class _Asked(Struct, frozen=True):
-    """One source of one Application."""
-
-    source: Body
-    name: str
-    namespace: str
-    references: dict[str, Path]
-    options: dict[str, Any]
-
-
-def _release(asked: _Asked, repos: Repos) -> Release:
+def _release(asked: Asked, repos: Repos) -> Release:
     root = _root(asked.source, repos)
     path = _chart_in(root, asked.source) if asked.source.get("chart") else _path_in(root, asked.source)
-    if path.is_file() or (path / "Chart.yaml").is_file():
-        return _of_helm(path, root, asked)
-    if kustomize.is_kustomization(path):
-        return kustomize.build(path, asked.name, asked.namespace)
+    asked = replace(asked, source=_overridden(asked, path))
+    match _kind(asked.source, path):
+        case "Helm":
+            return helm_release(path, root, asked)
+        case "Kustomize":
+            return kustomize.build(path, asked.name, asked.namespace, edits=edits_of(asked.source), root=root)
+        case "Plugin":
+            raise NotAtHand("what a plugin makes of it is not known here")
     return _of_directory(path, asked)
+
+
+def _overridden(asked: Asked, path: Path) -> Body:
+    """The source as files beside it say: for every Application that is made of it, then for this one."""
+    source = asked.source
+    for name in (".argocd-source.yaml", f".argocd-source-{asked.name}.yaml"):
+        file = path / name
+        if file.is_file():
+            text = read_text(str(file), "read what overrides the source of an Application")
+            source = merge_patch(source, next((document.body for document in documents(text)), {}))
+    kept: Body = {key: asked.source[key] for key in OWN_FIELDS if key in asked.source}
+    return {**{key: value for key, value in source.items() if key not in OWN_FIELDS}, **kept}
+
+
+def _kind(source: Body, path: Path) -> str:
+    """What a source says that it is; else what is in it."""
+    said = [
+        field.capitalize() for field in ("kustomize", "helm", "directory", "plugin") if source.get(field) is not None
+    ]
+    if len(said) > 1:
+        raise CannotContinue(
+            f"error getting explicit source type: multiple application sources defined: {','.join(said)}"
+        )
+    if said and not path.is_file():
+        return said[0]
+    if path.is_file() or (path / "Chart.yaml").is_file():
+        return "Helm"
+    return "Kustomize" if kustomize.is_kustomization(path) else "Directory"
 
 
 def _root(source: Body, repos: Repos) -> Path:
@@ -147,55 +170,13 @@ def chart_in(root: Path, chart: str, version: str) -> Path:
     raise CannotContinue(f"error fetching chart: failed to fetch chart: chart {chart} version {version} not found")
 
 
-def _of_helm(path: Path, root: Path, asked: _Asked) -> Release:
-    helm = asked.source.get("helm") or {}
-    chart = open_chart(str(path))
-    release = _rendered(chart, _values(helm, path, root, asked), helm, asked)
-    if helm.get("skipCrds"):
-        release = replace(release, crds=())
-    return as_argocd_renders(release)
-
-
-def _rendered(chart: ChartSource, values: Body, helm: Body, asked: _Asked) -> Release:
-    from seatrial.sources.rendering import render
-
-    options = dict(asked.options)
-    if helm.get("kubeVersion"):
-        options["kube_version"] = str(helm["kubeVersion"])
-    if helm.get("apiVersions"):
-        options["api_versions"] = [str(version) for version in helm["apiVersions"]]
-    name = str(helm.get("releaseName") or asked.name)
-    return render(chart, values, release=name, namespace=asked.namespace, **options)
-
-
-def _values(helm: Body, path: Path, root: Path, asked: _Asked) -> Body:
-    """Files in their order, then what stands in the Application itself, then parameters."""
-    files = []
-    for entry in map(str, helm.get("valueFiles") or ()):
-        reference, _, rest = entry.partition("/")
-        base = asked.references.get(reference)
-        file = (
-            base / rest if base is not None else (root / entry.lstrip("/") if entry.startswith("/") else path / entry)
-        )
-        if file.is_file():
-            files.append(str(file))
-        elif not helm.get("ignoreMissingValueFiles"):
-            raise CannotContinue(f"Manifest generation error: open {shown(str(file))}: no such file or directory")
-    values = merged_values(ValueFlags(files=tuple(files)))
-    inline = helm.get("valuesObject") or values_in(Text("helm.values", str(helm.get("values") or "")))
-    parameters = [p for p in helm.get("parameters") or () if isinstance(p, dict)]
-    flags = ValueFlags(
-        set=tuple(f"{p.get('name')}={p.get('value')}" for p in parameters if not p.get("forceString")),
-        set_string=tuple(f"{p.get('name')}={p.get('value')}" for p in parameters if p.get("forceString")),
-        set_file=tuple(f"{p.get('name')}={path / str(p.get('path'))}" for p in helm.get("fileParameters") or ()),
-    )
-    return merged(merged(values, inline), merged_values(flags))
-
-
-def _of_directory(path: Path, asked: _Asked) -> Release:
+def _of_directory(path: Path, asked: Asked) -> Release:
     """Plain manifests: of this folder alone, unless it says `recurse`."""
     directory = asked.source.get("directory") or {}
     files = sorted(path.rglob("*") if directory.get("recurse") else path.iterdir())
+    jsonnet = next((file for file in files if file.suffix == ".jsonnet"), None)
+    if jsonnet is not None and _is_included(jsonnet.relative_to(path).as_posix(), directory):
+        raise NotAtHand(f"{shown(str(jsonnet))}: Jsonnet is not evaluated here")
     resources: list[Resource] = []
     for file in files:
         if file.suffix in EXTENSIONS and file.is_file() and _is_included(file.relative_to(path).as_posix(), directory):

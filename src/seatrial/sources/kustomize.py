@@ -6,11 +6,14 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
 
 from seatrial.case import Release
 from seatrial.errors import CannotContinue
-from seatrial.resource import Place
-from seatrial.sources.files import shown
+from seatrial.resource import Body, Place
+from seatrial.sources.files import read_text, shown
 from seatrial.sources.objects import defined_scopes, objects_in, resources
 from seatrial.text import Text
 from seatrial.yamlfile import BrokenYaml, documents
@@ -24,10 +27,22 @@ def is_kustomization(folder: Path) -> bool:
     return any((folder / name).is_file() for name in FILES)
 
 
-def build(folder: Path, name: str, namespace: str, change: Callable[[str], str] = str) -> Release:
-    """What a kustomization gives, `change`d as text. Remote bases are not fetched: whoever builds it is offline."""
+def build(
+    folder: Path,
+    name: str,
+    namespace: str,
+    change: Callable[[str], str] = str,
+    *,
+    edits: Callable[[Body], Body] | None = None,
+    root: Path | None = None,
+) -> Release:
+    """What a kustomization gives, `change`d as text. Remote bases are not fetched: whoever builds it is offline.
+
+    With `edits` it is built from a copy of its `root` in which they were made.
+    """
     file = next(shown(str(folder / name)) for name in FILES if (folder / name).is_file())
-    text = Text(file, change(_output(folder)))
+    output = _output(folder) if edits is None else _edited(folder, root or folder, edits)
+    text = Text(file, change(output))
     try:
         found = [
             one
@@ -39,8 +54,20 @@ def build(folder: Path, name: str, namespace: str, change: Callable[[str], str] 
     return Release(name, namespace, shown(str(folder)), tuple(resources(found, namespace, defined_scopes(found))))
 
 
-def _output(folder: Path) -> str:
-    named = shown(str(folder))
+def _edited(folder: Path, root: Path, edits: Callable[[Body], Body]) -> str:
+    with TemporaryDirectory() as copy:
+        inside = Path(copy, "root")
+        shutil.copytree(root, inside, ignore=shutil.ignore_patterns(".git"), symlinks=True)
+        there = inside / folder.relative_to(root)
+        file = next(there / name for name in FILES if (there / name).is_file())
+        text = read_text(str(file), "read the kustomization")
+        body = next((document.body for document in documents(text)), None) or {}
+        file.write_bytes(msgspec.json.encode(edits(body)))
+        return _output(there, shown(str(folder)))
+
+
+def _output(folder: Path, shown_as: str = "") -> str:
+    named = shown_as or shown(str(folder))
     for program, verb in BUILDERS:
         path = shutil.which(program)
         if path is None:

@@ -70,6 +70,19 @@ def merged(under: Body, over: Body) -> Body:
     return result
 
 
+def merge_patch(body: Any, patch: Any) -> Any:
+    """A JSON merge patch: mappings merge, null deletes, all else is replaced."""
+    if not isinstance(patch, dict):
+        return patch
+    changed = dict(body) if isinstance(body, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            changed.pop(key, None)
+        else:
+            changed[key] = merge_patch(changed.get(key), value)
+    return changed
+
+
 def _set(name: str, into: Callable[[str, Body], Body], expression: str, values: Body) -> Body:
     flag = "--" + name.replace("_", "-")
     try:

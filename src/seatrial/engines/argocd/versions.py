@@ -35,6 +35,7 @@ Behaviour = Literal[
     "rollouts retry",
     "deletionOrder of sets",
     "rollouts heed revisions alone",
+    "globs of value files",
 ]
 
 SINCE: dict[Behaviour, tuple[int, int]] = {
@@ -56,6 +57,7 @@ SINCE: dict[Behaviour, tuple[int, int]] = {
     "failed delete hooks are retried": (3, 3),
     "Prune option of the app": (3, 4),
     "lists of delete hooks": (3, 4),
+    "globs of value files": (3, 4),
     "missing objects are errors": (3, 4),
     "waits for siblings of a failed apply": (3, 4),
     "hooks first in messages": (3, 4),
