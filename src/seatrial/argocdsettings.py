@@ -33,6 +33,7 @@ APISERVICES = Filter(groups=("apiregistration.k8s.io",), kinds=("APIService",))
 TEKTON = Filter(groups=("tekton.dev",), kinds=("TaskRun", "PipelineRun"))
 HEALTH = "resource.customizations.health."
 OPEN_LIBS = "resource.customizations.useOpenLibs."
+IGNORING = ("jsonPointers", "jqPathExpressions", "managedFieldsManagers")
 IGNORE = "resource.customizations.ignoreDifferences."
 
 
@@ -78,6 +79,8 @@ def _configured(settings: Settings, data: dict[str, str]) -> Settings:
     for key, entry in legacy.items() if isinstance(legacy, dict) else ():
         if isinstance(entry, dict) and entry.get("health.lua"):
             scripts[str(key)] = Script(str(entry["health.lua"]), bool(entry.get("health.lua.useOpenLibs")))
+        if isinstance(entry, dict) and entry.get("ignoreDifferences"):
+            ignored += _ignored(str(key).replace("/", "_", 1), _yaml(str(entry["ignoreDifferences"]), str(key)))
     for key, value in data.items():
         if key.startswith(HEALTH):
             name = key.removeprefix(HEALTH)
@@ -136,7 +139,7 @@ def _ignored(name: str, entry: Any) -> Iterator[Body]:
     if name == "all":
         group, kind = "*", "*"
     if isinstance(entry, dict):
-        yield {"group": group, "kind": kind, "jsonPointers": entry.get("jsonPointers") or []}
+        yield {"group": group, "kind": kind, **{field: entry.get(field) or [] for field in IGNORING}}
 
 
 def _yaml(text: str, key: str) -> Any:

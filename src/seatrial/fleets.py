@@ -15,6 +15,7 @@ from seatrial.case import Release, Resource
 from seatrial.engines import argocd
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import GROUP, HOME
+from seatrial.engines.argocd.ignoring import not_understood
 from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.errors import CannotContinue, NothingToCheck
@@ -91,6 +92,7 @@ class _Gathering:
         self.resources: list[Resource] = []
         self.notes: list[str] = []
         self.absent: list[str] = []
+        self._note_expressions("resource.customizations", settings.ignore_differences)
 
     def follow(self) -> None:
         while self.queue:
@@ -135,12 +137,17 @@ class _Gathering:
             self.absent.append(str(why))
             self.apps[ref] = declared(found.body, None, assumed=True)
             return
-        self.apps[ref] = declared(found.body, rendered.release, rendered.error)
+        app = self.apps[ref] = declared(found.body, rendered.release, rendered.error)
+        self._note_expressions(f"ignoreDifferences of {ref}", app.ignore_differences)
         if rendered.release is not None:
             self.resources += rendered.release.resources
             self.learn(rendered.release.resources)
             for body in self.applications(rendered.release.resources):
                 self.queue.append(_Found(body, (*found.trail, ref)))
+
+    def _note_expressions(self, where: str, entries: tuple[Body, ...]) -> None:
+        for expression in not_understood(entries):
+            self.notes.append(f"argocd: {where}: {expression!r} is not evaluated, so what it would ignore counts")
 
     def learn(self, resources: Iterable[Resource]) -> None:
         """The projects among objects."""

@@ -6,28 +6,26 @@ not. Defaults that the API server adds are no difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
 from seatrial.engines.argocd.app import App, Settings, Target
+from seatrial.engines.argocd.ignoring import carried, ignored, without
 from seatrial.engines.kubectl import LAST_APPLIED
 from seatrial.resource import Body, annotations_of, metadata
 
-_ABSENT = object()
 _OF_THE_SERVER = ("status", "apiVersion", "kind")
 
 
 def is_modified(target: Target, live: Body, app: App, settings: Settings) -> bool:
     """Whether a sync would change the live object."""
-    pointers = list(_ignored(target, app, settings))
-    wanted = _without(_compared(target.body), pointers)
-    there = _without(_compared(live), pointers)
     text = annotations_of(live).get(LAST_APPLIED)
-    before = _without(_compared(msgspec.json.decode(text)), pointers) if text else {}
-    return not _holds(there, wanted) or _kept(before, wanted, there)
+    before = msgspec.json.decode(text) if text else {}
+    wanted, there, applied = (
+        without(_compared(body), ignored(target.ref, body, live, app, settings)) for body in (target.body, live, before)
+    )
+    return not _holds(there, wanted) or _kept(applied, wanted, there)
 
 
 def respecting(target: Target, live: Body | None, app: App, settings: Settings) -> Target:
@@ -35,23 +33,10 @@ def respecting(target: Target, live: Body | None, app: App, settings: Settings) 
     if live is None:
         return target
     body = target.body
-    for pointer in _ignored(target, app, settings):
-        value = _at(live, pointer)
-        if pointer[:1] != ["status"]:
-            body = _put(body, pointer, value)
+    for path in ignored(target.ref, live, live, app, settings):
+        if path[:1] != ("status",):
+            body = carried(body, live, path)
     return Target(target.ref, body)
-
-
-def _ignored(target: Target, app: App, settings: Settings) -> Iterator[list[str]]:
-    """The `jsonPointers` of the entries that speak of this object."""
-    ref = target.ref
-    for entry in (*app.ignore_differences, *settings.ignore_differences):
-        named = entry.get("name") in (None, "", ref.name)
-        placed = entry.get("namespace") in (None, "", ref.namespace)
-        kinds = fnmatchcase(ref.group, str(entry.get("group") or "")) and fnmatchcase(ref.kind, str(entry.get("kind")))
-        if named and placed and kinds:
-            for pointer in entry.get("jsonPointers") or ():
-                yield [part.replace("~1", "/").replace("~0", "~") for part in str(pointer).split("/")[1:]]
 
 
 def _compared(body: Body) -> Body:
@@ -70,50 +55,26 @@ def _holds(there: Any, wanted: Any) -> bool:
     if isinstance(wanted, list):
         if not isinstance(there, list):
             return not wanted and there is None
+        if wanted and None not in (named := _by_name(there), asked := _by_name(wanted)):
+            return _holds(named, asked)
         return len(there) == len(wanted) and all(_holds(t, w) for t, w in zip(there, wanted, strict=True))
     return bool(there == wanted) or (there is None and wanted in ("", 0, False)) or str(there) == str(wanted)
 
 
+def _by_name(entries: list[Any]) -> dict[str, Any] | None:
+    """Entries that the API server merges by their names: what others add to such a list is no difference."""
+    if not all(isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in entries):
+        return None
+    return {entry["name"]: entry for entry in entries}
+
+
 def _kept(before: Any, wanted: Any, there: Any) -> bool:
     """Whether something that was wanted and no longer is is still there."""
+    if isinstance(before, list) and isinstance(wanted, list) and isinstance(there, list):
+        before, wanted, there = _by_name(before), _by_name(wanted), _by_name(there)
     if not (isinstance(before, dict) and isinstance(wanted, dict) and isinstance(there, dict)):
         return False
     dropped = (key for key in before if key not in wanted and before[key] not in (None, {}, []))
     if any(key in there for key in dropped):
         return True
     return any(_kept(before[key], wanted[key], there.get(key)) for key in before if key in wanted)
-
-
-def _at(body: Any, pointer: list[str]) -> Any:
-    for part in pointer:
-        if isinstance(body, dict) and part in body:
-            body = body[part]
-        elif isinstance(body, list) and part.isdecimal() and int(part) < len(body):
-            body = body[int(part)]
-        else:
-            return _ABSENT
-    return body
-
-
-def _put(body: Any, pointer: list[str], value: Any) -> Any:
-    """A copy with this value at this place; without one, where the value is absent."""
-    if not pointer:
-        return body if value is _ABSENT else value
-    part, rest = pointer[0], pointer[1:]
-    if isinstance(body, list):
-        if not part.isdecimal() or int(part) >= len(body):
-            return body
-        return [_put(entry, rest, value) if i == int(part) else entry for i, entry in enumerate(body)]
-    if not isinstance(body, dict):
-        return body
-    if not rest and value is _ABSENT:
-        return {key: entry for key, entry in body.items() if key != part}
-    if part not in body and value is _ABSENT:
-        return body
-    return {**body, part: _put(body.get(part, {}), rest, value)}
-
-
-def _without(body: Any, pointers: list[list[str]]) -> Any:
-    for pointer in pointers:
-        body = _put(body, pointer, _ABSENT)
-    return body
