@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from seatrial.engines import Ended
+from seatrial.engines.durations import seconds_in
 from seatrial.engines.pulumi import messages, steps
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.helmrelease import install, uninstall, upgrade
-from seatrial.engines.pulumi.replacing import deletes_first, replaces
+from seatrial.engines.pulumi.replacing import deletes_first, replaces, without_ignored
 from seatrial.engines.pulumi.steps import Move
 from seatrial.engines.pulumi.together import Ending, Job, together
 from seatrial.engines.script import Part, Pause, Script
 from seatrial.readiness.pulumi import timeout_seconds
 from seatrial.registration import HELM_RELEASE, Program, Registration, inside_of
 from seatrial.resource import Ref, dig, ref_of
+
+HELM_SECONDS = 300
 
 
 def up(program: Program, checkpoint: Checkpoint) -> Script:
@@ -30,12 +33,16 @@ def up(program: Program, checkpoint: Checkpoint) -> Script:
         return Ended("failed", "\n".join(unplanned), program.warnings)
     graph = _Graph(program, checkpoint)
     services = tuple(_services(program))
+    known = {state.registration.urn for state in checkpoint}
     ending = yield from together(graph.startable, slow=slow, along=services, holds_up=graph.holds_up)
     if ending.failed or ending.stuck:
-        return _ended(ending, program.registrations, program.warnings)
+        patience = {
+            one.urn: _patience(one, "update" if one.urn in known else "create") for one in program.registrations
+        }
+        return _ended(ending, program.registrations, program.warnings, patience)
     gone = checkpoint.not_in(one.urn for one in program.registrations)
     ending = yield from _delete(gone, checkpoint, slow=slow)
-    return _ended(ending, gone, program.warnings)
+    return _ended(ending, gone, program.warnings, {one.urn: _patience(one, "delete") for one in gone})
 
 
 def destroy(checkpoint: Checkpoint) -> Script:
@@ -43,7 +50,7 @@ def destroy(checkpoint: Checkpoint) -> Script:
     slow = (yield Pause()).code == 204
     gone = checkpoint.not_in(())
     ending = yield from _delete(gone, checkpoint, slow=slow)
-    return _ended(ending, gone, ())
+    return _ended(ending, gone, (), {one.urn: _patience(one, "delete") for one in gone})
 
 
 def _planned(program: Program) -> Part[list[str]]:
@@ -118,18 +125,20 @@ class _Graph:
         state = self._checkpoint.get(one.urn)
         if one.type == HELM_RELEASE:
             return _of_release(one, self._checkpoint)
-        if one.object is None or one.ref is None:
+        ref = one.ref
+        if one.object is None or ref is None:
             self._checkpoint.put(one)
             return None
         if one.reads:
             return steps.read(one)
         if state is None or state.registration.object is None:
-            return steps.create(one, self._checkpoint, self._defined_by(one.ref))
+            return steps.create(one, self._checkpoint, self._defined_by(ref))
+        one = without_ignored(state.registration, one)
         if state.registration.object == one.object and not state.unready:
             self._checkpoint.put(one)
             return None
         if replaces(state.registration, one):
-            return _replace(state.registration, one, self._checkpoint, self._defined_by(one.ref))
+            return _replace(state.registration, one, self._checkpoint, self._defined_by(ref))
         return steps.update(one, self._checkpoint)
 
     def _defined_by(self, ref: Ref) -> Ref | None:
@@ -148,6 +157,8 @@ def _of_release(one: Registration, checkpoint: Checkpoint) -> Move[str] | None:
 
 def _replace(old: Registration, new: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Move[str]:
     """A new object in the place of the old one, which goes at once where both have one name, and else at the end."""
+    if old.options.protect and new.options.protect:
+        return messages.not_replaced(new)
     if deletes_first(old, new):
         words = yield from steps.delete(old, checkpoint)
         if words:
@@ -161,10 +172,11 @@ def _replace(old: Registration, new: Registration, checkpoint: Checkpoint, defin
 def _delete(gone: Iterable[Registration], checkpoint: Checkpoint, *, slow: bool) -> Part[Ending]:
     """Delete resources in the reverse order of dependencies: first those that nobody depends on."""
     left = list(gone)
+    going = {one.urn for one in left}
     while left:
         needed = {urn for one in left for urn in _needs(one)}
         free = [one for one in left if one.urn not in needed] or left
-        jobs = [Job(f"{one.urn} {index}", _deletion(one, checkpoint)) for index, one in enumerate(free)]
+        jobs = [Job(f"{one.urn} {index}", _deletion(one, checkpoint, going)) for index, one in enumerate(free)]
         once = iter((jobs,))
         ending = yield from together(lambda ended, failed, once=once: next(once, []), slow=slow)  # type: ignore[misc]
         if ending.failed or ending.stuck:
@@ -178,11 +190,27 @@ def _needs(one: Registration) -> Iterator[str]:
     yield from filter(None, (one.parent, one.options.deleted_with))
 
 
-def _deletion(one: Registration, checkpoint: Checkpoint) -> Move[str]:
-    return uninstall(one, checkpoint) if one.type == HELM_RELEASE else steps.delete(one, checkpoint)
+def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Move[str]:
+    if one.options.protect:
+        return messages.protected(one)
+    if one.options.deleted_with in going:  # It is taken to go with the other, and nobody looks whether it does.
+        checkpoint.drop(one)
+        return ""
+    return (yield from (uninstall if one.type == HELM_RELEASE else steps.delete)(one, checkpoint))
 
 
-def _ended(ending: Ending, known: Iterable[Registration], warnings: tuple[str, ...]) -> Ended:
+def _patience(one: Registration, act: str) -> int:
+    """For how many seconds Pulumi waits: by the option, else by the annotation of the object, else ten minutes."""
+    options = one.options
+    said = {"create": options.create_timeout, "update": options.update_timeout, "delete": options.delete_timeout}[act]
+    if said:
+        return int(seconds_in(said) or 0)
+    if one.type == HELM_RELEASE:
+        return int(one.inputs.get("timeout") or HELM_SECONDS)
+    return timeout_seconds(one.object or {})
+
+
+def _ended(ending: Ending, known: Iterable[Registration], warnings: tuple[str, ...], patience: dict[str, int]) -> Ended:
     by_urn = {one.urn: one for one in known}
     if ending.failed:
         words = [
@@ -192,7 +220,7 @@ def _ended(ending: Ending, known: Iterable[Registration], warnings: tuple[str, .
         return Ended("failed", "\n".join(words), warnings)
     if ending.stuck is not None:
         waiting = [by_urn[key] for urn in ending.waiting if (key := urn.partition(" ")[0]) in by_urn]
-        seconds = max((timeout_seconds(one.object or {}) for one in waiting), default=0)
+        seconds = max((patience[one.urn] for one in waiting), default=0)
         names = ", ".join(f"{one.type} ({one.name})" for one in waiting)
         after = f"Pulumi would give up on {names} after {seconds} seconds"
         return Ended("hung", f"{ending.stuck.sentence}. {after}", warnings, ending.stuck)

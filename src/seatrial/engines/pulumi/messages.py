@@ -47,6 +47,21 @@ def not_updated(one: Registration, words: str) -> str:
     return f'update of resource "{one.urn}" failed: {words}'
 
 
+def protected(one: Registration) -> str:
+    return (
+        f'resource "{one.urn}" cannot be deleted\nbecause it is protected. To unprotect the resource, either remove '
+        "the `protect` flag from the resource in your Pulumi program and run `pulumi up`, or use the command:\n"
+        f"`pulumi state unprotect '{one.urn}'`"
+    )
+
+
+def not_replaced(one: Registration) -> str:
+    return (
+        f'unable to replace resource "{one.urn}"\nas it is currently marked for protection. To unprotect the resource, '
+        "remove the `protect` flag from the resource in your Pulumi program and run `pulumi up`"
+    )
+
+
 def unrendered(one: Registration) -> str:
     """The chart of a v3.Chart is rendered by a call of the program, that of a v4.Chart by the provider."""
     if one.type == CHART_V3:

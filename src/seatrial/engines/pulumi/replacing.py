@@ -1,38 +1,22 @@
 """Which changes Pulumi answers by replacing an object, and whether the old one goes first.
 
-Upstream: `provider/pkg/provider/diff.go` (`forceNew`) and `Diff` in provider.go of pulumi-kubernetes 4.32.
+Upstream: `Diff` in `provider/pkg/provider/provider.go` of pulumi-kubernetes 4.32.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from seatrial.registration import Registration
-from seatrial.resource import Body, Ref, dig
+from msgspec.structs import replace
 
-ALWAYS = ("metadata.name", "metadata.namespace")
-BY_KIND: dict[tuple[str, str], tuple[str, ...]] = {
-    ("", "ConfigMap"): ("data", "binaryData"),
-    ("", "Secret"): ("type", "data", "stringData"),
-    ("", "Service"): ("spec.clusterIP",),
-    ("", "PersistentVolumeClaim"): (
-        *("spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"),
-    ),
-    ("", "ResourceQuota"): ("spec.scopes",),
-    ("", "Pod"): ("spec",),
-    ("apps", "Deployment"): ("spec.selector",),
-    ("apps", "DaemonSet"): ("spec.selector",),
-    ("apps", "StatefulSet"): (
-        *("spec.podManagementPolicy", "spec.revisionHistoryLimit", "spec.selector", "spec.serviceName"),
-        "spec.volumeClaimTemplates",
-    ),
-    ("batch", "Job"): ("spec.completions", "spec.parallelism", "spec.selector", "spec.template"),
-    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
-    ("storage.k8s.io", "StorageClass"): ("parameters", "provisioner"),
-}
-"""ConfigMaps and Secrets unless the provider is told that they are mutable, which it is not by default."""
+from seatrial.forcenew import at, forced
+from seatrial.registration import Registration
+from seatrial.resource import Body, dig
+
+STEP = re.compile(r'\.?([^.\[\]"]+)|\[(\d+)\]|\["([^"]+)"\]')
+"""A part of a property path: `spec`, `[0]`, `["app.kubernetes.io/name"]`."""
 
 
 def replaces(old: Registration, new: Registration) -> tuple[str, ...]:
@@ -40,9 +24,17 @@ def replaces(old: Registration, new: Registration) -> tuple[str, ...]:
     assert old.ref is not None and old.object is not None and new.object is not None
     if (old.ref.kind, old.ref.group) != (new.ref.kind if new.ref else "", new.ref.group if new.ref else ""):
         return ("kind",)
-    wanted = (*ALWAYS, *BY_KIND.get(_key(old.ref), ()), *new.options.replace_on_changes)
-    ignored = set(new.options.ignore_changes)
-    return tuple(_changed(old.object, new.object, (path for path in wanted if path not in ignored)))
+    return tuple(_changed(old.object, new.object, forced(old.ref, new.options.replace_on_changes)))
+
+
+def without_ignored(old: Registration, new: Registration) -> Registration:
+    """The new one as the provider gets it: what `ignoreChanges` names stays as it was."""
+    if old.object is None or new.object is None:
+        return new
+    body = new.object
+    for path in map(_steps, new.options.ignore_changes):
+        body = _put(body, path, dig(old.object, *path))
+    return replace(new, object=body)
 
 
 def deletes_first(old: Registration, new: Registration) -> bool:
@@ -52,15 +44,24 @@ def deletes_first(old: Registration, new: Registration) -> bool:
     return not new.auto_named and old.ref == new.ref
 
 
-def _key(ref: Ref) -> tuple[str, str]:
-    return ref.group, ref.kind
-
-
 def _changed(old: Body, new: Body, paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
-        if path == "*" or _at(old, path) != _at(new, path):
+        if path == "*" or at(old, path) != at(new, path):
             yield path
 
 
-def _at(body: Body, path: str) -> Any:
-    return dig(body, *path.split("."))
+def _put(body: Any, path: list[str | int], value: Any) -> Any:
+    """A copy with this value at a path, as far as there is a way to it; None takes it out."""
+    if not path:
+        return value
+    first, *rest = path
+    if isinstance(body, list) and isinstance(first, int) and first < len(body):
+        return [_put(one, rest, value) if index == first else one for index, one in enumerate(body)]
+    if not isinstance(body, dict) or isinstance(first, int):
+        return body
+    inner = _put(body.get(first, {} if rest else None), rest, value)
+    return {**body, first: inner} if inner is not None else {key: one for key, one in body.items() if key != first}
+
+
+def _steps(path: str) -> list[str | int]:
+    return [int(index) if index else name or quoted for name, index, quoted in STEP.findall(path)]

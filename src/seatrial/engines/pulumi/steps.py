@@ -89,8 +89,6 @@ def delete(one: Registration, checkpoint: Checkpoint) -> Move[str]:
     if body is None or one.ref is None or one.options.retain_on_delete or one.reads:
         checkpoint.drop(one)
         return ""
-    if one.options.protect:
-        return f"resource {one.urn!r} cannot be deleted because it is protected"
     policy = str(annotations_of(body).get(readiness.PROPAGATION) or "foreground")
     answer = yield about(body, "delete", propagation=PROPAGATIONS.get(policy, "Foreground"))
     if answer.served and answer.message and answer.code != 404:

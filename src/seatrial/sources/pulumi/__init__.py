@@ -12,7 +12,8 @@ from seatrial.resource import Body
 from seatrial.sources.files import shown
 from seatrial.sources.pulumi import node, python, yamlprogram
 from seatrial.sources.pulumi.charts import Charts
-from seatrial.sources.pulumi.monitor import NAMESPACE, Monitor
+from seatrial.sources.pulumi.monitor import Monitor
+from seatrial.sources.pulumi.naming import NAMESPACE
 from seatrial.sources.pulumi.project import Project, read_project
 from seatrial.sources.pulumi.recorded import read_recording, replay
 

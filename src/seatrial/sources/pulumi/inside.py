@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.case import Resource
+from seatrial.errors import CannotContinue
 from seatrial.hooks import RESOURCE_POLICY
 from seatrial.registration import KUBERNETES, Options, Registration, urn_of
 from seatrial.resource import Ref, annotations_of, dig
@@ -48,10 +49,14 @@ def _before(resource: Resource, urns: dict[Ref, str], defines: dict[tuple[str, s
         yield defines[ref.group, ref.kind]
     if ref.namespace and Ref("Namespace", "", ref.namespace) in urns:
         yield Ref("Namespace", "", ref.namespace)
-    for word in str(annotations_of(resource.body).get(DEPENDS_ON) or "").split(","):
-        named = _named(word.strip())
-        if named in urns:
-            yield named
+    for word in filter(None, map(str.strip, str(annotations_of(resource.body).get(DEPENDS_ON) or "").split(","))):
+        named = _named(word)
+        if named not in urns:
+            raise CannotContinue(
+                f'invalid object: "{ref.namespace}_{ref.name}_{ref.group}_{ref.kind}": invalid "{DEPENDS_ON}" '
+                f"annotation: external dependency: {_path(ref)} -> {_path(named)}"
+            )
+        yield named
 
 
 def _named(word: str) -> Ref:
@@ -60,6 +65,10 @@ def _named(word: str) -> Ref:
     if len(parts) == 5 and parts[1] == "namespaces":
         return Ref(parts[3], parts[2], parts[4], parts[0])
     return Ref(parts[1], "", parts[2], parts[0]) if len(parts) == 3 else Ref("", "", word)
+
+
+def _path(ref: Ref) -> str:
+    return "/".join((ref.group, *(("namespaces", ref.namespace) if ref.namespace else ()), ref.kind, ref.name))
 
 
 def _type(resource: Resource) -> str:

@@ -5,7 +5,6 @@ Knows nothing of languages: whoever runs or reads a program speaks to this in th
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -36,13 +35,12 @@ from seatrial.registration import (
 from seatrial.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
 from seatrial.sources.pulumi.charts import Charts, as_v3_chart, as_v4_chart, decoded, in_namespace, read_files
 from seatrial.sources.pulumi.inside import ordered_children
+from seatrial.sources.pulumi.naming import NAMESPACE, as_object, suffix
 from seatrial.sources.pulumi.project import RECORDED, Project
-from seatrial.sources.pulumi.values import UNKNOWN, plain
+from seatrial.sources.pulumi.values import plain
 from seatrial.sources.rendering import NotRendered
 
-NAMESPACE = "default"
 SKIP_AWAIT = "pulumi.com/skipAwait"
-AUTO_NAMED = "pulumi.com/autonamed"
 
 
 class Late(Struct, frozen=True):
@@ -157,11 +155,11 @@ class Monitor:
         )
         if type_ == HELM_RELEASE:
             return self._helm_release(one)
-        return _as_object(one) if custom else one
+        return as_object(one) if custom else one
 
     def _helm_release(self, one: Registration) -> Registration:
         named, namespace = str(one.inputs.get("chart") or ""), str(one.inputs.get("namespace") or NAMESPACE)
-        called = str(one.inputs.get("name") or f"{one.name}-{_suffix(one.urn)}")
+        called = str(one.inputs.get("name") or f"{one.name}-{suffix(one.urn)}")
         rendered = self._render(one, named, called, namespace, self._charts.values(one.inputs))
         if rendered is None:
             return one
@@ -307,26 +305,6 @@ def _by_group(definitions: Iterable[Body]) -> Iterator[list[Body]]:
         yield [one for group in groups.values() for one in group]
 
 
-def _as_object(one: Registration) -> Registration:
-    """The Kubernetes object that a resource is; auto-named where the program gives no name."""
-    if not one.type.startswith(KUBERNETES) or one.type.startswith("kubernetes:helm.sh/"):
-        return one
-    api_version, kind = api_version_of(one.type)
-    api_version, kind = str(one.inputs.get("apiVersion") or api_version), str(one.inputs.get("kind") or kind)
-    meta = metadata(one.inputs)
-    named = bool(meta.get("name") or meta.get("generateName")) and annotations_of(one.inputs).get(AUTO_NAMED) != "true"
-    if not meta.get("name") and not meta.get("generateName"):
-        annotations = {**annotations_of(one.inputs), AUTO_NAMED: "true"}
-        meta = {**meta, "name": f"{one.name.lower()}-{_suffix(one.urn)}", "annotations": annotations}
-    body = {**one.inputs, "apiVersion": api_version, "kind": kind, "metadata": meta}
-    clustered = is_cluster_scoped(group_of(api_version), kind)
-    if not clustered and not meta.get("namespace"):
-        body["metadata"] = {**meta, "namespace": NAMESPACE}
-    known = {key: value for key, value in body.items() if value != UNKNOWN}
-    ref = ref_of(known, namespaced=not clustered, namespace=NAMESPACE)
-    return replace(one, object=known, ref=ref, auto_named=not named)
-
-
 def _ref(body: Body) -> Ref:
     group, kind = group_of(str(body.get("apiVersion"))), str(body.get("kind"))
     return ref_of(body, namespaced=bool(metadata(body).get("namespace")) or not is_cluster_scoped(group, kind))
@@ -347,11 +325,6 @@ def _unawaited(resource: Resource) -> Resource:
 
 def _unknown_chart(who: str, named: str) -> str:
     return f"{who}: the chart {named} is not on disk; --chart {named.rpartition('/')[2]}=PATH says where it is"
-
-
-def _suffix(urn: str) -> str:
-    """Eight hexadecimal digits as the provider gives; the same ones each time."""
-    return hashlib.sha256(urn.encode()).hexdigest()[:8]
 
 
 def _options(said: Body) -> Options:

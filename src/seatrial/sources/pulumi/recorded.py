@@ -22,7 +22,8 @@ from seatrial.graph import needs_of
 from seatrial.registration import CHART_V4, HELM_RELEASE, KUBERNETES, STACK, api_version_of, short
 from seatrial.resource import Body, Place, Ref, group_of, metadata, name_of
 from seatrial.sources.files import read_text, shown
-from seatrial.sources.pulumi.monitor import NAMESPACE, Monitor
+from seatrial.sources.pulumi.monitor import Monitor
+from seatrial.sources.pulumi.naming import NAMESPACE
 from seatrial.sources.pulumi.project import RECORDED, SECRET, Project
 from seatrial.sources.pulumi.values import plain
 from seatrial.text import Text

@@ -1,0 +1,48 @@
+"""The Kubernetes object that a registration stands for, with a name of the provider's where the program gives none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from msgspec.structs import replace
+
+from seatrial.forcenew import at, forced
+from seatrial.kinds.operators import is_cluster_scoped
+from seatrial.registration import KUBERNETES, Registration, api_version_of
+from seatrial.resource import Ref, annotations_of, group_of, metadata, ref_of
+from seatrial.sources.pulumi.values import UNKNOWN
+
+NAMESPACE = "default"
+AUTO_NAMED = "pulumi.com/autonamed"
+
+
+def as_object(one: Registration) -> Registration:
+    """The Kubernetes object that a resource is; auto-named where the program gives no name."""
+    if not one.type.startswith(KUBERNETES) or one.type.startswith("kubernetes:helm.sh/"):
+        return one
+    api_version, kind = api_version_of(one.type)
+    api_version, kind = str(one.inputs.get("apiVersion") or api_version), str(one.inputs.get("kind") or kind)
+    meta = metadata(one.inputs)
+    named = bool(meta.get("name") or meta.get("generateName")) and annotations_of(one.inputs).get(AUTO_NAMED) != "true"
+    if not meta.get("name") and not meta.get("generateName"):
+        annotations = {**annotations_of(one.inputs), AUTO_NAMED: "true"}
+        meta = {**meta, "name": _given_name(one, Ref(kind, "", "", group_of(api_version))), "annotations": annotations}
+    body = {**one.inputs, "apiVersion": api_version, "kind": kind, "metadata": meta}
+    clustered = is_cluster_scoped(group_of(api_version), kind)
+    if not clustered and not meta.get("namespace"):
+        body["metadata"] = {**meta, "namespace": NAMESPACE}
+    known = {key: value for key, value in body.items() if value != UNKNOWN}
+    ref = ref_of(known, namespaced=not clustered, namespace=NAMESPACE)
+    return replace(one, object=known, ref=ref, auto_named=not named)
+
+
+def suffix(seed: str) -> str:
+    """Eight hexadecimal digits as the provider gives; the same ones each time, and others for another object."""
+    return hashlib.sha256(seed.encode()).hexdigest()[:8]
+
+
+def _given_name(one: Registration, ref: Ref) -> str:
+    """Another one whenever another object comes of it: who is replaced has a new name, who is changed keeps his."""
+    content = {path: found for path in forced(ref) if (found := at(one.inputs, path)) is not None}
+    return f"{one.name.lower()}-{suffix(one.urn + (json.dumps(content, sort_keys=True) if content else ''))}"

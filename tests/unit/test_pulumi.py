@@ -1,0 +1,337 @@
+"""Pulumi on the embedded cluster: what is replaced and how, awaited, tried again, and deleted in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seatrial.cluster.cluster import Cluster
+from seatrial.engines import Ended
+from seatrial.engines.pulumi import Checkpoint, destroy, up
+from seatrial.engines.script import play
+from seatrial.inprocess import InProcess
+from seatrial.registration import Options, Program, Registration, urn_of
+from seatrial.resource import Body, Ref, ref_of
+from seatrial.timeline import Schedule
+
+CLUSTER_SCOPED = ("CustomResourceDefinition", "Namespace", "ValidatingWebhookConfiguration")
+
+
+def test_a_fixed_name_is_free_before_it_is_used_again() -> None:
+    world = World()
+    world.up(resource(config("a", v="1")))
+    assert world.up(resource(config("a", v="2"))).outcome == "ok"
+    assert world.writes(1) == ["delete ConfigMap/default/a", "create ConfigMap/default/a"]
+
+
+def test_an_object_under_a_new_name_is_there_before_the_old_one_goes() -> None:
+    world = World()
+    world.up(resource(config("a-1", v="1"), name="a", auto_named=True))
+    world.up(resource(config("a-2", v="2"), name="a", auto_named=True))
+    assert world.writes(1) == ["create ConfigMap/default/a-2", "delete ConfigMap/default/a-1"]
+
+
+def test_delete_before_replace_is_the_programs_to_say() -> None:
+    world = World()
+    first = Options(delete_before_replace=True)
+    world.up(resource(config("a-1", v="1"), name="a", auto_named=True))
+    world.up(resource(config("a-2", v="2"), name="a", auto_named=True, options=first))
+    assert world.writes(1) == ["delete ConfigMap/default/a-1", "create ConfigMap/default/a-2"]
+
+
+def test_what_may_change_is_changed_in_place_and_what_is_ignored_is_not() -> None:
+    world = World()
+    world.up(resource(config("a", labels={"v": "1"}, v="1")))
+    ignored = Options(ignore_changes=("data", 'metadata.labels["v"]'))
+    world.up(resource(config("a", labels={"v": "2", "w": "2"}, v="2"), options=ignored))
+    assert "delete ConfigMap/default/a" not in world.writes(1)
+    live = world.get("ConfigMap", "a")
+    assert live and (live["data"], live["metadata"]["labels"]) == ({"v": "1"}, {"v": "1", "w": "2"})
+
+
+def test_replace_on_changes_adds_to_what_is_replaced() -> None:
+    world = World()
+    world.up(resource(config("a", labels={"v": "1"})))
+    world.up(resource(config("a", labels={"v": "2"}), options=Options(replace_on_changes=("metadata.labels",))))
+    assert world.writes(1) == ["delete ConfigMap/default/a", "create ConfigMap/default/a"]
+
+
+def test_what_is_protected_is_neither_deleted_nor_replaced() -> None:
+    world = World()
+    kept = Options(protect=True)
+    world.up(resource(config("a", v="1"), options=kept))
+    urn = "urn:pulumi:dev::app::kubernetes:core/v1:ConfigMap::a"
+    assert world.up(resource(config("a", v="2"), options=kept)).error == (
+        f'kubernetes:core/v1:ConfigMap (a): error: unable to replace resource "{urn}"\nas it is currently marked for '
+        "protection. To unprotect the resource, remove the `protect` flag from the resource in your Pulumi program and "
+        "run `pulumi up`"
+    )
+    ended = world.destroy()
+    assert ended.error.startswith(f'kubernetes:core/v1:ConfigMap (a): error: resource "{urn}" cannot be deleted\n')
+    assert world.get("ConfigMap", "a")
+
+
+def test_what_is_retained_or_goes_with_another_is_not_deleted() -> None:
+    world = World()
+    first = resource(config("first"))
+    with_first = resource(config("with-first"), options=Options(deleted_with=first.urn))
+    world.up(first, with_first, resource(config("kept"), options=Options(retain_on_delete=True)))
+    assert world.destroy().outcome == "ok"
+    assert world.writes(1) == ["delete ConfigMap/default/first"]
+    assert world.get("ConfigMap", "kept") and world.get("ConfigMap", "with-first")
+
+
+def test_deletions_come_last_and_in_the_reverse_order_of_dependencies() -> None:
+    world = World()
+    a, b = resource(config("a")), resource(config("b"))
+    c = resource(config("c"), depends=[a, b])
+    world.up(a, b, c)
+    world.up(resource(config("d")))
+    assert world.writes(1) == [
+        "create ConfigMap/default/d",
+        "delete ConfigMap/default/c",
+        "delete ConfigMap/default/a",
+        "delete ConfigMap/default/b",
+    ]
+
+
+def test_nothing_is_deleted_after_a_failure_and_nothing_new_is_begun() -> None:
+    world = World()
+    world.up(resource(config("old")))
+    bad = resource({**config("bad"), "data": {"not a key": "x"}})
+    ended = world.up(bad, resource(config("after"), depends=[bad]))
+    assert ended.outcome == "failed"
+    assert world.get("ConfigMap", "old") and not world.get("ConfigMap", "after")
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_a_creation_is_tried_again_while_its_namespace_or_its_kind_is_not_there(schedule: Schedule) -> None:
+    world = World(schedule)
+    inside, gate = resource(config("a", namespace="new")), resource(custom("g"))
+    all_four = [inside, gate, resource(namespace("new")), resource(DEFINITION)]
+    if schedule == "lazy":  # Then what is registered last comes first.
+        all_four.reverse()
+    assert world.up(*all_four).outcome == "ok"
+    assert world.said("a") == ['Retry #1; creation failed: namespaces "new" not found']
+    assert world.said("g") == ['Retry #1; creation failed: no matches for kind "Gate" in version "example.com/v1"']
+
+
+def test_it_is_tried_six_times_and_then_given_up() -> None:
+    world = World()
+    ended = world.up(resource(custom("g")), resource(config("a", namespace="nowhere")))
+    assert len(world.said("g")) == len(world.said("a")) == 5
+    gate, inside = ended.error.splitlines()
+    assert gate == (
+        'kubernetes:example.com/v1:Gate (g): error: creation of resource "urn:pulumi:dev::app::kubernetes:'
+        'example.com/v1:Gate::g" with kind example.com/v1/Gate failed because the Kubernetes API server reported that '
+        "the apiVersion for this resource does not exist. Verify that any required CRDs have been created: no matches "
+        'for kind "Gate" in version "example.com/v1"'
+    )
+    assert inside.endswith('not successfully created by the Kubernetes API server: namespaces "nowhere" not found')
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"data": {"not a key": "x"}}, "is invalid"),  # 422
+        ({"metadata": {"name": "there", "namespace": "default"}}, 'configmaps "there" already exists'),  # 409
+        (
+            {"metadata": {"name": "x", "namespace": "default", "labels": {"gated": "yes"}}},
+            "failed calling webhook",
+        ),  # 500
+    ],
+)
+def test_every_other_refusal_is_final(body: Body, words: str) -> None:
+    world = World()
+    world.up(resource(config("there")), resource(WEBHOOK))
+    ended = world.up(resource(config("there")), resource(WEBHOOK), resource({**config("x"), **body}, name="new"))
+    assert words in ended.error
+    assert world.said("x") == world.said("there") == []
+
+
+def test_an_update_is_never_tried_again() -> None:
+    world = World()
+    world.up(resource(config("a")))
+    world.up(resource(config("a")), resource(WEBHOOK))
+    ended = world.up(resource(config("a", labels={"gated": "yes"})), resource(WEBHOOK))
+    assert ended.error.startswith(
+        'kubernetes:core/v1:ConfigMap (a): error: update of resource "urn:pulumi:dev::app::kubernetes:core/v1:'
+        'ConfigMap::a" failed: Internal error occurred: failed calling webhook "gate.example.com"'
+    )
+    assert world.said("a") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "outcome"),
+    [
+        ("condition=Ready", "hung"),
+        ("condition=Ready=False", "ok"),
+        ("jsonpath={.status.address}", "hung"),
+        ("jsonpath={.spec.size}=3", "ok"),
+        ("jsonpath={.spec.size}=4", "hung"),
+        ('["jsonpath={.spec.size}=3", "condition=Ready"]', "hung"),
+        ('["jsonpath={.spec.size}=3", "condition=Ready=False"]', "ok"),
+    ],
+)
+def test_wait_for_is_awaited_even_of_kinds_that_never_are(asked: str, outcome: str) -> None:
+    world = World()
+    world.up(resource(DEFINITION))
+    waits = custom("g", annotations={"pulumi.com/waitFor": asked})
+    waits = {**waits, "status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    assert world.up(resource(DEFINITION), resource(waits)).outcome == outcome
+
+
+def test_wait_for_has_two_forms_and_a_third_is_an_error() -> None:
+    world = World()
+    world.up(resource(DEFINITION))
+    ended = world.up(resource(DEFINITION), resource(custom("g", annotations={"pulumi.com/waitFor": "Ready"})))
+    assert ended.error.endswith(
+        "was successfully created, but the Kubernetes API server reported that it failed to fully initialize or become "
+        'live: expected a "jsonpath=" or "condition=" prefix, got "Ready"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("annotations", "options", "seconds"),
+    [
+        ({}, Options(), 600),
+        ({"pulumi.com/timeoutSeconds": "30"}, Options(), 30),
+        ({"pulumi.com/timeoutSeconds": "30"}, Options(create_timeout="2m"), 120),
+        ({}, Options(update_timeout="2m"), 600),
+    ],
+)
+def test_how_long_it_waits_is_said_by_the_option_then_by_the_annotation(
+    annotations: Body, options: Options, seconds: int
+) -> None:
+    ended = World().up(resource(pending(annotations), options=options))
+    assert ended.error.endswith(f"Pulumi would give up on kubernetes:core/v1:Pod (p) after {seconds} seconds")
+
+
+def test_what_skips_await_is_not_waited_for_and_what_depends_on_it_begins() -> None:
+    world = World()
+    skips = resource(pending({"pulumi.com/skipAwait": "true"}))
+    assert world.up(skips, resource(config("after"), depends=[skips])).outcome == "ok"
+    awaits = resource(pending({}))
+    assert World().up(awaits, resource(config("after"), depends=[awaits])).outcome == "hung"
+
+
+def test_what_was_made_and_never_got_ready_is_gone_back_to() -> None:
+    world = World()
+    mounts = {"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "v"}}}]}
+    assert world.up(resource(pod(**mounts))).outcome == "hung"
+    assert world.up(resource(pod(**mounts)), resource(config("late", v="1"))).outcome == "ok"
+
+
+class World:
+    """A cluster, and a stack that Pulumi remembers."""
+
+    def __init__(self, schedule: Schedule = "eager") -> None:
+        self.cluster = Cluster("1.34", schedule)
+        self._checkpoint = Checkpoint()
+        self._client = InProcess(self.cluster, "pulumi")
+        self._begun: list[int] = []
+
+    def up(self, *registrations: Registration) -> Ended:
+        self._begun.append(len(self.cluster.timeline()))
+        return play(up(Program("app", registrations, "dev"), self._checkpoint), self._client)
+
+    def destroy(self) -> Ended:
+        self._begun.append(len(self.cluster.timeline()))
+        return play(destroy(self._checkpoint), self._client)
+
+    def writes(self, step: int) -> list[str]:
+        """What Pulumi made and deleted in a step, in order."""
+        events = self.cluster.timeline()[self._begun[step] :]
+        return [f"{e.verb} {e.object}" for e in events if e.actor == "pulumi" and e.verb in ("create", "delete")]
+
+    def said(self, name: str) -> list[str]:
+        return [e.message for e in self.cluster.timeline() if e.effect == "said" and e.object.name == name]
+
+    def get(self, kind: str, name: str) -> Body | None:
+        return self.cluster.store.get(Ref(kind, "default", name))
+
+
+def resource(
+    body: Body,
+    *,
+    name: str = "",
+    depends: list[Registration] | None = None,
+    options: Options | None = None,
+    auto_named: bool = False,
+) -> Registration:
+    version, called = str(body["apiVersion"]), name or str(body["metadata"]["name"])
+    type_ = f"kubernetes:{version if '/' in version else f'core/{version}'}:{body['kind']}"
+    return Registration(
+        urn_of("dev", "app", "", type_, called),
+        type_,
+        called,
+        inputs=body,
+        dependencies=tuple(one.urn for one in depends or ()),
+        options=options or Options(),
+        object=body,
+        ref=ref_of(body, namespaced=body["kind"] not in CLUSTER_SCOPED, namespace="default"),
+        auto_named=auto_named,
+    )
+
+
+def config(name: str, *, namespace: str = "default", labels: Body | None = None, **data: str) -> Body:
+    meta: Body = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **({"data": data} if data else {})}
+
+
+def namespace(name: str) -> Body:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def pod(**container: Any) -> Body:
+    spec = {"containers": [{"name": "c", "image": "registry.example/app:1", **container}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}, "spec": spec}
+
+
+def pending(annotations: Body) -> Body:
+    """A Pod that never starts."""
+    body = pod(envFrom=[{"configMapRef": {"name": "nowhere"}}])
+    return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
+
+
+def custom(name: str, *, annotations: Body | None = None) -> Body:
+    meta: Body = {"name": name, "namespace": "default", "annotations": annotations or {}}
+    return {"apiVersion": "example.com/v1", "kind": "Gate", "metadata": meta, "spec": {"size": 3}}
+
+
+DEFINITION: Body = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gates.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Gate", "plural": "gates"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+WEBHOOK: Body = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "gate"},
+    "webhooks": [
+        {
+            "name": "gate.example.com",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "clientConfig": {"service": {"name": "gate", "namespace": "default"}},
+            "objectSelector": {"matchLabels": {"gated": "yes"}},
+            "rules": [
+                {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]},
+            ],
+        }
+    ],
+}
