@@ -1,0 +1,205 @@
+"""What is made of charts and YAML inside Pulumi programs: children, the order between them, and hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seatrial.errors import CannotContinue
+from seatrial.registration import Program, short
+from seatrial.sources.pulumi import read_program
+
+Write = Callable[..., str]
+
+CHART = {
+    "chart/Chart.yaml": "apiVersion: v2\nname: chart\nversion: 1.0.0\n",
+    "chart/crds/gate.yaml": """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gates.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gate, plural: gates}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+""",
+    "chart/templates/all.yaml": """
+apiVersion: v1
+kind: Namespace
+metadata: {name: gated}
+---
+apiVersion: example.com/v1
+kind: Gate
+metadata: {name: gate, namespace: gated}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: before, annotations: {helm.sh/hook: pre-install}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: tested, annotations: {helm.sh/hook: test}}
+spec: {containers: [{name: c, image: i}]}
+""",
+}
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes files, and says where the program is."""
+    monkeypatch.chdir(tmp_path)
+
+    def written(**files: str) -> str:
+        for name, content in {**CHART, **files}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content)
+        return "app"
+
+    return written
+
+
+def registered(path: str) -> Program:
+    program = read_program(path).program
+    assert program is not None
+    return program
+
+
+def edges(program: Program) -> dict[str, list[str]]:
+    return {short(one.urn): [short(urn) for urn in one.dependencies] for one in program.registrations}
+
+
+def yaml_program(resources: str) -> dict[str, str]:
+    return {"app/Pulumi.yaml": f"name: app\nruntime: yaml\nresources:\n{resources}"}
+
+
+def test_a_v4_chart_has_an_order_of_its_own_and_no_hooks(write: Write) -> None:
+    resource = "  c: {type: 'kubernetes:helm.sh/v4:Chart', properties: {chart: ../chart}}\n"
+    program = registered(write(**yaml_program(resource)))
+    assert edges(program) == {
+        "v4.Chart c": [],
+        "CustomResourceDefinition c:gates.example.com": [],
+        "ConfigMap c:default/kept": [],
+        "Namespace c:gated": [],
+        "Gate c:gated/gate": ["CustomResourceDefinition c:gates.example.com", "Namespace c:gated"],
+    }
+    kept = {one.name: one.options.retain_on_delete for one in program.registrations}
+    assert kept["c:default/kept"] and not kept["c:gated"]
+
+
+def test_a_v4_chart_leaves_out_definitions_and_waiting_where_it_is_told_to(write: Write) -> None:
+    properties = "{chart: ../chart, skipCrds: true, skipAwait: true, resourcePrefix: p}"
+    program = registered(
+        write(**yaml_program(f"  c: {{type: 'kubernetes:helm.sh/v4:Chart', properties: {properties}}}\n"))
+    )
+    assert edges(program)["Gate p:gated/gate"] == ["Namespace p:gated"]
+    skipped = [
+        one.object["metadata"]["annotations"]["pulumi.com/skipAwait"] for one in program.registrations if one.object
+    ]
+    assert skipped == ["true"] * 3
+
+
+def test_a_v3_chart_has_no_order_and_makes_hooks_like_all_else_but_tests(write: Write) -> None:
+    code = "from pulumi_kubernetes.helm.v3 import Chart, LocalChartOpts\nChart('c', LocalChartOpts(path='../chart'))\n"
+    program = registered(write(**{"app/Pulumi.yaml": "name: app\nruntime: python\n", "app/__main__.py": code}))
+    assert edges(program) == {
+        "v3.Chart c": [],
+        "CustomResourceDefinition gates.example.com": [],
+        "Namespace gated": [],
+        "Gate gated/gate": [],
+        "ConfigMap default/kept": [],
+        "Job default/before": [],
+    }
+
+
+def test_a_release_is_one_resource_and_helm_has_the_hooks(write: Write) -> None:
+    program = registered(
+        write(**yaml_program("  r: {type: 'kubernetes:helm.sh/v3:Release', properties: {chart: ../chart}}\n"))
+    )
+    (only,) = program.registrations
+    assert [body["metadata"]["name"] for body in only.contents] == ["gated", "gate", "kept", "before", "tested"]
+    assert [body["metadata"]["name"] for body in only.definitions] == ["gates.example.com"]
+
+
+def test_yaml_of_the_second_version_is_ordered_by_definition_namespace_and_annotation(write: Write) -> None:
+    group = """  g:
+    type: kubernetes:yaml/v2:ConfigGroup
+    properties:
+      files: [../chart/crds/*.yaml]
+      objs:
+        - {apiVersion: v1, kind: Secret, metadata: {name: key}}
+      yaml: |
+        apiVersion: example.com/v1
+        kind: Gate
+        metadata: {name: gate, annotations: {config.kubernetes.io/depends-on: /namespaces/default/Secret/key}}
+  f:
+    type: kubernetes:yaml/v2:ConfigFile
+    properties: {file: ../chart/crds/gate.yaml}
+    options: {dependsOn: ["${g}"]}
+"""
+    assert edges(registered(write(**yaml_program(group)))) == {
+        "ConfigGroup g": [],
+        "CustomResourceDefinition g:gates.example.com": [],
+        "Gate g:default/gate": ["CustomResourceDefinition g:gates.example.com", "Secret g:default/key"],
+        "Secret g:default/key": [],
+        "ConfigFile f": ["ConfigGroup g"],
+        "CustomResourceDefinition f:gates.example.com": [],
+    }
+
+
+def test_an_annotation_that_names_what_is_not_in_the_component_is_an_error(write: Write) -> None:
+    group = """  g:
+    type: kubernetes:yaml/v2:ConfigGroup
+    properties:
+      yaml: |
+        apiVersion: v1
+        kind: Secret
+        metadata: {name: key, annotations: {config.kubernetes.io/depends-on: apps/namespaces/x/Deployment/y}}
+"""
+    with pytest.raises(CannotContinue) as raised:
+        registered(write(**yaml_program(group)))
+    assert str(raised.value) == (
+        'app/Pulumi.yaml:4: invalid object: "default_key__Secret": invalid "config.kubernetes.io/depends-on" '
+        "annotation: external dependency: /namespaces/default/Secret/key -> apps/namespaces/x/Deployment/y"
+    )
+
+
+def test_a_chart_that_is_not_on_disk_is_unknown_until_somebody_says_where_it_is(write: Write) -> None:
+    path = write(
+        **yaml_program("  c: {type: 'kubernetes:helm.sh/v4:Chart', properties: {chart: oci://example/chart}}\n")
+    )
+    assert registered(path).unknown == (
+        "v4.Chart c: the chart oci://example/chart is not on disk; --chart chart=PATH says where it is",
+    )
+    found = read_program(path, {"chart": "chart"}).program
+    assert found and not found.unknown and len(found.registrations) == 5
+
+
+def test_keys_that_pulumi_does_not_know_are_dropped_with_a_warning(write: Write) -> None:
+    resource = """  a: {type: 'kubernetes:core/v1:ConfigMap'}
+  b: {type: 'kubernetes:core/v1:ConfigMap', options: {dependOn: ["${a}"]}}
+"""
+    program = registered(write(**yaml_program(resource)))
+    assert edges(program)["ConfigMap b"] == []
+    assert program.warnings == (
+        "app/Pulumi.yaml:5: options.dependOn of b is not known to Pulumi, which warns and drops it",
+    )
+
+
+def test_values_come_from_files_and_from_the_program(write: Write) -> None:
+    files = {
+        "chart/templates/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
+        "data: {{ toJson .Values }}\n",
+        "app/more.yaml": "a: '1'\nb: '1'\n",
+        "app/__main__.py": "import pulumi\nfrom pulumi_kubernetes.helm.v3 import Release\n"
+        "Release('r', chart='../chart', value_yaml_files=[pulumi.FileAsset('more.yaml')], values={'b': '2'})\n",
+        "app/Pulumi.yaml": "name: app\nruntime: python\n",
+    }
+    (only,) = registered(write(**files)).registrations
+    assert only.contents[0]["data"] == {"a": "1", "b": "2"}
