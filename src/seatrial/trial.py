@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,6 +21,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 }
 ANYONES = ("apply", "delete", "rebuild")
 """Steps that any trial may hold: what other people do meanwhile."""
+WAITS = ("--wait", "--atomic", "--rollback-on-failure")
 WITHOUT_SOURCE = ("rollback", "uninstall", "test")
 SOURCE_OPTIONAL = ("destroy",)
 
@@ -65,6 +67,8 @@ class Step(Struct, frozen=True):
     release: str = ""
     namespace: str = ""
     settle: bool = True
+    needs: tuple[str, ...] = ()
+    """In a `rebuild`: the releases that come before, `name` or `namespace/name`, as helmfile has it."""
     steps: tuple[Step, ...] = ()
     """For `rebuild`: played on an empty cluster."""
     fresh: bool = False
@@ -88,6 +92,7 @@ class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
     release: str = ""
     namespace: str = ""
     settle: bool = True
+    needs: tuple[str, ...] = ()
 
 
 class _Written(Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,9 +159,8 @@ def _step(entry: Body, engines: tuple[str, ...], place: str) -> Step:
     if action == "rebuild":
         if not isinstance(what, list) or not what:
             raise CannotContinue(f"{place}: rebuild takes a list of steps")
-        return Step(
-            action, steps=tuple(_step(e, engines, f"{place}.rebuild[{i}]") for i, e in enumerate(what)), **fields
-        )
+        steps = tuple(_step(e, engines, f"{place}.rebuild[{i}]") for i, e in enumerate(what))
+        return Step(action, steps=_as_needed(steps, place), **fields)
     if action == "rollback":
         return Step(action, revision=_revision(what, place), **fields)
     if action in WITHOUT_SOURCE or (action in SOURCE_OPTIONAL and what in (None, {})):
@@ -164,6 +168,40 @@ def _step(entry: Body, engines: tuple[str, ...], place: str) -> Step:
     if not isinstance(what, str) or not what:
         raise CannotContinue(f"{place}: {action} names what it is about: a path, or for delete Kind/namespace/name")
     return Step(action, what, **fields)
+
+
+def _as_needed(steps: tuple[Step, ...], place: str) -> tuple[Step, ...]:
+    """The steps of a rebuild in the order of their `needs`, in groups and one right after the other, as helmfile goes.
+
+    Needs order commands. What they start is only waited for where a step says so itself (`--wait`).
+    """
+    if not any(step.needs for step in steps):
+        return steps
+    names = {name for step in steps for name in _names(step)}
+    for step in steps:
+        for need in step.needs:
+            if need not in names:
+                raise CannotContinue(f'{place}: release "{_names(step)[0]}" depends on an undefined release "{need}"')
+    left, ordered = list(steps), list[Step]()
+    while left:
+        there = {name for step in ordered for name in _names(step)}
+        ready = [step for step in left if all(need in there for need in step.needs)]
+        if not ready:
+            going_round = ", ".join(_names(step)[0] for step in left)
+            raise CannotContinue(f"{place}: these need one another: {going_round}")
+        ordered += ready
+        left = [step for step in left if step not in ready]
+    return tuple(msgspec.structs.replace(step, settle=step is ordered[-1] or _waits(step)) for step in ordered)
+
+
+def _waits(step: Step) -> bool:
+    return any(flag.partition("=")[0] in WAITS for flag in step.flags)
+
+
+def _names(step: Step) -> tuple[str, str]:
+    """What a step goes by: the name of its release, or of what it deploys; with its namespace, too."""
+    name = step.release or PurePath(step.source).name
+    return name, f"{step.namespace}/{name}"
 
 
 def _revision(what: Any, place: str) -> int:

@@ -10,6 +10,9 @@ A kind that is not served stops Helm before anything is made: `no matches for ki
 content. A missing Secret, ConfigMap or account only lets pods wait, and Kubernetes makes up for the order by itself,
 unless Helm waits for them (`--wait`, a hook).
 
+Flux works on all Kustomizations at once. One that needs what another brings, and does not depend on it, fails and is
+tried again after its `retryInterval`, which is the whole `interval` where nobody sets it.
+
 ## Example
 ```yaml
 # trial.yaml
@@ -37,6 +40,8 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.resource import Ref, dig, group_of, listed, version_of
+from seatrial.rules.fluxorder import Early, too_early
+from seatrial.rules.reconciliations import interval_of
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.webhookcalls import outcome_of
 from seatrial.rules.words import engine_in_words
@@ -59,6 +64,8 @@ class Missing(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for early in too_early(rehearsal, case):
+        yield _early(rehearsal, early)
     for step, ended in enumerate(rehearsal.steps):
         release = case.releases[step]
         if ended.outcome == "ok" or release is None:
@@ -155,6 +162,27 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, miss
         confirm=f"argocd app get {other.name}  # before {release.name} is synced"
         if is_argocd(rehearsal)
         else f"helm status {other.name} --namespace {other.namespace}  # before {release.name} is installed",
+    )
+
+
+def _early(rehearsal: Rehearsal, early: Early) -> Finding:
+    own, ref = early.own, early.own.ref
+    return found(
+        RULE,
+        rehearsal,
+        early.event.step,
+        objects=[early.what.ref],
+        damage="nuisance",
+        message=f"{ref} fails at its first attempt: it needs {early.what.ref}, which {early.bringer} brings, and it "
+        "depends on nothing that would wait for it",
+        details=(
+            f'Flux says of it: "{early.event.message}"',
+            f"It is tried again after {interval_of(own)}, and ends well then; all that depends on it waits as long.",
+            "On a cluster that has had both for long, any order works: that hides it.",
+        ),
+        places=[own.place("spec"), early.what.place("metadata", "name")],
+        evidence=[early.event],
+        confirm=f"flux get kustomizations {ref.name} -n {ref.namespace}",
     )
 
 

@@ -176,6 +176,8 @@ def _refused(rehearsal: Rehearsal, case: Case) -> Iterator[Call]:
     began: World = {}
     step = -1
     for event in rehearsal.timeline:
+        if event.step < step:
+            now = {}  # What follows is another cluster: it was built anew.
         if event.step != step:
             step, began = event.step, dict(now)
         said = FAILED.search(event.message) if event.effect in ("refused", "said") else None
@@ -222,7 +224,11 @@ def _needs(case: Case, event: Event, backer: Ref) -> bool:
 
 def _followed(events: Iterable[Event]) -> World:
     found: World = {}
+    step = -1
     for event in events:
+        if event.step < step:
+            found = {}  # Another cluster: it was built anew.
+        step = event.step
         _follow(found, event)
     return found
 

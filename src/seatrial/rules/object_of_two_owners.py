@@ -1,0 +1,133 @@
+"""Two owners write an object of the same name, each as if it were theirs alone.
+
+## What happens
+A Namespace is the usual one: each part of a platform brings the namespace that it lives in, and two parts live in the
+same. What comes of it depends on who deploys.
+
+Flux marks what it applies with the name of the Kustomization. Two Kustomizations that hold one object take it from each
+other with every interval: its labels, and all else in which the two texts differ, go to and fro for ever. When one of
+them no longer holds it, it is pruned if it was that one's last, with everything in a namespace, although the other still
+wants it; the other makes it anew, empty, at its next interval.
+
+Pulumi makes an object and fails where it is there already: `already exists`. Which of two resources fails is a matter
+of moments. Of two releases of Helm `ownership-metadata-conflict` tells, and of two templates in one source
+`duplicate-object`.
+
+## Example
+```yaml
+# apps/shop/namespace.yaml, of the Kustomization shop
+kind: Namespace
+metadata: {name: shop}
+# apps/reports/namespace.yaml, of the Kustomization reports
+kind: Namespace
+metadata: {name: shop}
+```
+
+## Instead
+One of them has the object, and the other depends on it (`dependsOn`). Namespaces that several share go into a part of
+their own that comes first.
+
+## Fix safety
+Who no longer holds an object prunes it. Before it is taken out of a Kustomization, mark it with
+`kustomize.toolkit.fluxcd.io/prune: disabled`, in both, and let that be applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.case import Case
+from seatrial.findings import Finding, Rule, found
+from seatrial.registration import Registration, short
+from seatrial.resource import Place, Ref
+from seatrial.timeline import Event, Rehearsal
+
+EXISTS = "already exists"
+TAKES_ALONG = ("Namespace", "CustomResourceDefinition")
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    told: set[Ref] = set()
+    for step in range(len(rehearsal.steps)):
+        for finding in (*_of_flux(rehearsal, case, step), *_of_pulumi(rehearsal, case, step)):
+            if not told.intersection(finding.objects):
+                told.update(finding.objects)
+                yield finding
+
+
+def _of_flux(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+    """What two Kustomizations have both applied, and the second has changed."""
+    owners: dict[Ref, list[Ref]] = {}
+    for one in rehearsal.steps[step].reconciled:
+        if one.object.kind == "Kustomization" and one.attempts and not one.message:
+            for ref in one.objects:
+                owners.setdefault(ref, []).append(one.object)
+    for ref, several in owners.items():
+        writes = [e for e in rehearsal.of_step(step) if e.object == ref and e.actor == "flux" and e.after]
+        changed = [event for event in writes if event.effect == "changed"]
+        if len(several) > 1 and changed:
+            yield _fought_over(rehearsal, case, step, ref, several, writes)
+
+
+def _fought_over(
+    rehearsal: Rehearsal, case: Case, step: int, ref: Ref, owners: list[Ref], writes: list[Event]
+) -> Finding:
+    names = " and ".join(str(owner) for owner in owners)
+    along = ", with everything that is in it" if ref.kind in TAKES_ALONG else ""
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="nuisance",
+        message=f"{names} both hold {ref}, and take it from each other with every interval",
+        details=(
+            "Each writes its own name into the labels by which Flux knows what it may prune, and its own text beside.",
+            f"Where one of them no longer holds it and was the last to apply it, it is deleted{along}, "
+            "although the other still wants it.",
+        ),
+        places=_places(case, step, ref),
+        evidence=writes[:2],
+        confirm=f"kubectl get {ref.kind.lower()} {ref.name}{f' -n {ref.namespace}' if ref.namespace else ''} "
+        "-o jsonpath='{.metadata.labels.kustomize\\.toolkit\\.fluxcd\\.io/name}' -w",
+    )
+
+
+def _of_pulumi(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+    """What two resources of one program are, and the second was refused for."""
+    release = case.releases[step]
+    for event in rehearsal.of_step(step) if release and release.program else ():
+        if event.effect != "refused" or EXISTS not in event.message:
+            continue
+        registrations = release.program.registrations if release and release.program else ()
+        several = [one for one in registrations if one.ref == event.object and not one.reads]
+        if len(several) > 1:
+            yield _made_twice(rehearsal, step, event, several)
+
+
+def _made_twice(rehearsal: Rehearsal, step: int, event: Event, several: list[Registration]) -> Finding:
+    names = " and ".join(short(one.urn) for one in several)
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[event.object],
+        damage="failed-deploy",
+        message=f"pulumi up fails: {names} are both {event.object}, and only one of them can make it",
+        details=(
+            f'The API server says: "{event.message}"',
+            "Which of them fails is a matter of moments, and the next up fails again.",
+        ),
+        places=[one.place for one in several if one.place],
+        evidence=[event],
+        confirm=f"pulumi stack export | grep -c '{event.object.name}'",
+    )
+
+
+def _places(case: Case, step: int, ref: Ref) -> list[Place]:
+    release = case.releases[step]
+    copies = [resource for resource in release.resources if resource.ref == ref] if release else []
+    return [resource.place("metadata", "name") for resource in copies]
+
+
+RULE = Rule("ST705", "object-of-two-owners", check)
