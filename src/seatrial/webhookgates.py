@@ -26,6 +26,8 @@ DEFINITION = "CustomResourceDefinition"
 ACTS = (("made", "CREATE"), ("deleted", "DELETE"))
 WRITTEN = ("created", "changed", "refused")
 GONE = ("deleted", "deleting", "refused")
+ASKED, NEVER_SENT = "asked", "never sent"
+UNEVENTFUL = (ASKED, NEVER_SENT)
 
 
 class _Webhook(Struct, frozen=True):
@@ -54,6 +56,8 @@ def gates(seen: Sequence[Seen]) -> Iterator[Gate]:
     registered = {**_found(plain), **{ref: resource.body for ref, resource in resources.items()}}
     for webhook in (*_of_admission(registered, resources), *_of_conversion(registered, resources)):
         moments = tuple(moment for one in plain for moment in _moments(webhook, one.rehearsal))
+        if webhook.owner not in resources and all(moment.then in UNEVENTFUL for moment in moments):
+            continue  # Of no release of the trial, and there all the time.
         yield Gate(
             webhook=webhook.name,
             owner=str(webhook.owner),
@@ -184,7 +188,7 @@ def _moments(webhook: _Webhook, rehearsal: Rehearsal) -> Iterator[Asked]:
         if event is not None:
             yield _asked(webhook, rehearsal, event, act)
         elif refs and act == "made":
-            yield Asked(rehearsal.engine, act, "-", "-", "-", "-", "never sent")
+            yield Asked(rehearsal.engine, act, "-", "-", "-", "-", NEVER_SENT)
 
 
 def _first(webhook: _Webhook, rehearsal: Rehearsal, refs: Sequence[Ref], act: str) -> Event | None:
@@ -197,6 +201,7 @@ def _first(webhook: _Webhook, rehearsal: Rehearsal, refs: Sequence[Ref], act: st
         and event.actor in actors
         and event.effect in effects
         and (event.verb == "delete") == (act == "deleted")
+        and not (event.verb == "delete" and event.message.endswith(" not found"))
     ]
     refused = (event for event in sent if _is_refused(webhook, event))
     return next(refused, sent[0] if sent else None)
@@ -230,7 +235,7 @@ def _then(webhook: _Webhook, event: Event, *, asked: bool, answers: bool) -> str
         return "not asked: it is not registered"
     if event.effect == "refused":
         return "refused, but not by it"
-    return "asked" if answers or webhook.policy != "Ignore" else "let through unasked"
+    return ASKED if answers or webhook.policy != "Ignore" else "let through unasked"
 
 
 def _definition(world: World, ref: Ref) -> str:

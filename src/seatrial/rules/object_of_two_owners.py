@@ -6,8 +6,8 @@ same. What comes of it depends on who deploys.
 
 Flux marks what it applies with the name of the Kustomization. Two Kustomizations that hold one object take it from each
 other with every interval: its labels, and all else in which the two texts differ, go to and fro for ever. When one of
-them no longer holds it, it is pruned if it was that one's last, with everything in a namespace, although the other still
-wants it; the other makes it anew, empty, at its next interval.
+them no longer holds it, it is pruned if it was that one's last, a namespace with everything in it, although the other
+still wants it; that one makes it anew, empty, at its next interval.
 
 Pulumi makes an object and fails where it is there already: `already exists`. Which of two resources fails is a matter
 of moments. Of two releases of Helm `ownership-metadata-conflict` tells, and of two templates in one source
