@@ -14,7 +14,7 @@ from seatrial.dependence import dependences
 from seatrial.findings import Finding, Rule, agreed
 from seatrial.otherversion import other_version
 from seatrial.planning import CheckOptions, Planned, plans
-from seatrial.rehearsal import rehearse
+from seatrial.rehearsal import Heard, rehearse, rehearse_again
 from seatrial.result import Difference, Played, Result
 from seatrial.rules import all_rules
 from seatrial.sources import line_at
@@ -22,7 +22,9 @@ from seatrial.standings import standings
 from seatrial.timeline import Rehearsal, Schedule
 from seatrial.webhookgates import gates
 
-BOUNDS: tuple[Schedule, ...] = ("lazy", "eager")
+LAZY: Schedule = "lazy"
+EAGER: Schedule = "eager"
+BOUNDS = (LAZY, EAGER)
 """The two schedules that bound all the others. What the lazy one shows is told first: it says more."""
 AT_ONCE = 4
 
@@ -45,24 +47,28 @@ def check(
 
 
 def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Planned, Rehearsal]]:
-    """Every rehearsal, in order; several at a time, since half of each is the client's own pauses."""
-    jobs = [(piece, schedule) for piece in planned for schedule in BOUNDS]
+    """Every rehearsal, in order; several cases at a time, since half of each is the client's own pauses."""
 
-    def play(job: tuple[Planned, Schedule]) -> Rehearsal:
-        piece, schedule = job
-        progress(f"rehearse {piece.plan.case.name or 'the release'} with {piece.engine}, {schedule}")
-        return _compared(rehearse(piece.plan, piece.engine, schedule), piece, schedule)
+    def play(piece: Planned) -> list[Rehearsal]:
+        heard = Heard()
+        said = f"rehearse {piece.plan.case.name or 'the release'} with {piece.engine}"
+        progress(f"{said}, {LAZY}")
+        lazy = rehearse(piece.plan, piece.engine, LAZY, keeps=heard)
+        progress(f"{said}, {EAGER}")
+        eager = rehearse_again(piece.plan, piece.engine, EAGER, heard)
+        return [_compared(lazy, piece), _compared(eager, piece)]
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
-        yield from zip((piece for piece, _ in jobs), pool.map(play, jobs), strict=True)
+        for piece, rehearsals in zip(planned, pool.map(play, planned), strict=True):
+            yield from ((piece, rehearsal) for rehearsal in rehearsals)
 
 
-def _compared(rehearsal: Rehearsal, piece: Planned, schedule: Schedule) -> Rehearsal:
+def _compared(rehearsal: Rehearsal, piece: Planned) -> Rehearsal:
     """A rehearsal beside that of the engine's other major version, of which only what was refused is kept."""
     plan = other_version(piece.plan, rehearsal)
     if plan is None:
         return rehearsal
-    other = rehearse(plan, piece.engine, schedule)
+    other = rehearse(plan, piece.engine, rehearsal.schedule)
     refusals = tuple(event for event in other.timeline if event.effect == "refused")
     return replace(rehearsal, otherwise=replace(other, timeline=refusals))
 

@@ -15,6 +15,7 @@ from seatrial.cluster import controllers
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.cluster.request import Request
+from seatrial.cluster.transcript import Differs, Transcript
 from seatrial.engines import Ended, Stalled, argocd, flux, helm, helm3, helmprocess, kubectl, pulumi
 from seatrial.engines.argocd import versions
 from seatrial.engines.script import Answer, Helm, Script, play
@@ -98,19 +99,47 @@ class Plan(Struct, frozen=True):
     """Of the release whose records are among what is deployed."""
 
 
-def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0) -> Rehearsal:
+class Heard:
+    """What a client has asked in each act of one rehearsal, and how the act ended.
+
+    Up to the first that hung: how much a client that was cancelled still does is not settled.
+    """
+
+    def __init__(self) -> None:
+        self.acts: dict[int, tuple[Transcript, Ended]] = {}
+        self._hung = False
+
+    def begin(self) -> None:
+        self.acts.clear()
+        self._hung = False
+
+    def keep(self, index: int, transcript: Transcript, ended: Ended) -> None:
+        self._hung = self._hung or ended.outcome == "hung"
+        if not self._hung:
+            self.acts.setdefault(index, (transcript, ended))
+
+
+def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0, keeps: Heard | None = None) -> Rehearsal:
     """Play `plan`, and again from the start where the engine itself locked up; what happens is the same each time."""
     for _ in range(TRIES_MAX - 1):
         with suppress(Stalled):
-            return _rehearsed(plan, engine, schedule, seed)
+            return _rehearsed(plan, engine, schedule, seed, keeps or Heard(), Heard())
     try:
-        return _rehearsed(plan, engine, schedule, seed)
+        return _rehearsed(plan, engine, schedule, seed, keeps or Heard(), Heard())
     except Stalled as why:
         raise CannotContinue(f"{why}, {TRIES_MAX} times in a row: try again") from why
 
 
-def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehearsal:
+def rehearse_again(plan: Plan, engine: str, schedule: Schedule, heard: Heard) -> Rehearsal:
+    """Play `plan` under another schedule, where nobody has to play who would be told what he was told before."""
+    with suppress(Differs):
+        return _rehearsed(plan, engine, schedule, 0, Heard(), heard)
+    return rehearse(plan, engine, schedule)
+
+
+def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int, keeps: Heard, knows: Heard) -> Rehearsal:
     """Play `plan` on a cluster of its own, or on several where it rebuilds."""
+    keeps.begin()
     results: list[StepResult] = []
     timeline: list[Event] = []
     not_modelled: set[str] = set()
@@ -119,7 +148,7 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int) -> Rehear
         assume(cluster, plan.assumed)
         if not first:
             _deployed(cluster, plan)
-        stage = _Stage(cluster, plan, engine, _shelf(plan), Memory())
+        stage = _Stage(cluster, plan, engine, _shelf(plan), Memory(), keeps, knows)
         results.extend(_play(stage, index, played) for index, played in enumerate(steps, start=first))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
@@ -144,6 +173,8 @@ class _Stage(Struct, frozen=True):
     engine: str
     shelf: helm3.Shelf
     memory: Memory
+    keeps: Heard
+    knows: Heard
 
 
 def _shelf(plan: Plan) -> helm3.Shelf:
@@ -241,19 +272,26 @@ def _act(stage: _Stage, index: int, played: Played) -> Ended:
     if plan.by_rules_of_helm_3:
         act = helm3.Act(step, played.release_name, played.namespace, stage.shelf, plan.case.releases[index])
         return play(helm3.play_act(act), InProcess(cluster, helm.NAME))
-    return _real_helm(cluster, plan.helm, played)
+    if index in stage.knows.acts:
+        transcript, ended = stage.knows.acts[index]
+        transcript.put_to(cluster)
+        return ended
+    transcript = Transcript()
+    ended = _real_helm(cluster, plan.helm, played, transcript)
+    stage.keeps.keep(index, transcript, ended)
+    return ended
 
 
-def _real_helm(cluster: Cluster, binary: Binary | None, played: Played) -> Ended:
+def _real_helm(cluster: Cluster, binary: Binary | None, played: Played, transcript: Transcript | None = None) -> Ended:
     """Each act has a server of its own: what a cancelled Helm still does behind our back ends with it."""
     step, name, namespace = played.step, played.release_name, played.namespace
     if binary:
-        with Server(cluster, actor=helm.NAME) as server:
+        with Server(cluster, actor=helm.NAME, transcript=transcript) as server:
             api, chart = OverHttp(cluster, server), played.archive
             return helmprocess.act(
                 step, api, binary, release=name, namespace=namespace, chart=chart, values=played.values
             )
-    with Server(cluster, actor=helm.NAME, calls_itself=helmsdk.CALLS_ITSELF) as server:
+    with Server(cluster, actor=helm.NAME, calls_itself=helmsdk.CALLS_ITSELF, transcript=transcript) as server:
         api = OverHttp(cluster, server)
         return helm.act(step, api, release=name, namespace=namespace, chart=played.chart, values=played.values)
 

@@ -14,6 +14,12 @@ from seatrial.cluster.http import Server
 from seatrial.cluster.store import LOG_MAX
 from seatrial.resource import Body, Ref
 
+LISTS_FIRST: dict[str, str | int] = {
+    "sendInitialEvents": "true",
+    "allowWatchBookmarks": "true",
+    "resourceVersionMatch": "NotOlderThan",
+}
+
 
 def told(events: Iterator[Body], count: int) -> list[str]:
     return [f"{event['type']} {event['object']['metadata'].get('name', '')}".strip() for event in islice(events, count)]
@@ -126,6 +132,43 @@ BAD_WATCHES: dict[str, tuple[dict[str, str | int], str]] = {
 def test_a_watch_is_refused(here: Here, given: str) -> None:
     query, words = BAD_WATCHES[given]
     assert here.api.get(here.at("ConfigMap"), watch="true", **query).refusal == words
+
+
+def test_who_begins_to_wait_is_told_what_is_there_as_it_is_once_the_cluster_has_moved_for_it() -> None:
+    """Clients look into whatever they find unfinished, five times a second: they are not shown what is finished."""
+    cluster = Cluster(schedule="lazy")
+    with Server(cluster) as server, Api(server.url) as api:
+        api.post("/apis/batch/v1/namespaces/default/jobs", job("stays"))
+        with api.watch("/apis/batch/v1/namespaces/default/jobs", **LISTS_FIRST) as events:
+            first, end = islice(events, 2)
+            assert (first["type"], first["object"]["status"]["succeeded"]) == ("ADDED", 1)
+            assert (end["type"], end["object"]["metadata"]["resourceVersion"]) == (
+                "BOOKMARK",
+                str(cluster.store.version),
+            )
+
+
+def test_what_goes_while_the_cluster_moves_for_who_waits_is_told_as_it_went() -> None:
+    with Server(Cluster(schedule="lazy")) as server, Api(server.url) as api:
+        api.post("/apis/batch/v1/namespaces/default/jobs", job("goes", ttlSecondsAfterFinished=0))
+        with api.watch("/apis/batch/v1/namespaces/default/jobs", **LISTS_FIRST) as events:
+            seen = []
+            for event in events:
+                seen.append(event)
+                if event["type"] == "DELETED":
+                    break
+    assert [event["type"] for event in seen] == ["ADDED", "BOOKMARK", *["MODIFIED"] * 3, "DELETED"]
+    assert seen[0]["object"].get("status", {}) == {}
+
+
+def job(name: str, **spec: int) -> Body:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app:1"}]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {**spec, "template": {"spec": pod}},
+    }
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from seatrial.cluster import routes, table
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.discovery import AGGREGATED
 from seatrial.cluster.options import Query
-from seatrial.cluster.refusal import method_not_allowed, unknown_resource
+from seatrial.cluster.refusal import Refused, method_not_allowed, unknown_resource
 from seatrial.cluster.request import Request
 from seatrial.kinds.authorizer import ADMIN, User
 from seatrial.resource import Body
@@ -26,30 +26,43 @@ class Answer(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def answer(
-    cluster: Cluster,
-    method: str,
-    path: str,
-    query: Query,
-    content_type: str,
-    accept: str,
-    data: bytes,
-    actor: str,
-    agent: str,
-    user: User = ADMIN,
-) -> Answer:
+class Asked(Struct, frozen=True):
+    """One request as it came over the wire, and who sent it."""
+
+    method: str
+    path: str
+    query: str = ""
+    content_type: str = ""
+    accept: str = ""
+    body: bytes = b""
+    actor: str = ""
+    agent: str = ""
+    user: User = ADMIN
+
+
+def reply_to(cluster: Cluster, asked: Asked) -> Answer:
     """The reply to one request that is no watch."""
-    if (beside := _beside(cluster, path, accept)) is not None:
-        if method not in ("GET", "HEAD"):
+    try:
+        return _answer(cluster, asked)
+    except Refused as refused:
+        return Answer(refused.code, msgspec.json.encode(refused.status()))
+
+
+def _answer(cluster: Cluster, asked: Asked) -> Answer:
+    if (beside := _beside(cluster, asked.path, asked.accept)) is not None:
+        if asked.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         return beside
-    request = msgspec.structs.replace(routes.to_request(method, path, query, content_type, data, actor), user=user)
+    query = Query(asked.query)
+    found = routes.to_request(asked.method, asked.path, query, asked.content_type, asked.body, asked.actor)
+    request = msgspec.structs.replace(found, user=asked.user)
     if request.subresource == "log":
         return _log(cluster, request)
     if not request.field_manager and request.patch_type != "apply":
-        request = msgspec.structs.replace(request, field_manager=agent)
+        request = msgspec.structs.replace(request, field_manager=asked.agent)
     reply = cluster.request(request)
-    if reply.code == 200 and request.verb in ("get", "list") and table.wants_table(accept) and not request.subresource:
+    wants_table = request.verb in ("get", "list") and table.wants_table(asked.accept) and not request.subresource
+    if reply.code == 200 and wants_table:
         return Answer(200, msgspec.json.encode(_table(cluster, request, reply.body, query)), table.TABLE)
     return Answer(reply.code, msgspec.json.encode(reply.body), warnings=reply.warnings)
 

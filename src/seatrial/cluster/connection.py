@@ -11,7 +11,7 @@ import httptools
 import msgspec
 
 from seatrial.cluster import rbac, routes, watch
-from seatrial.cluster.answers import Answer, answer
+from seatrial.cluster.answers import Answer, Asked, reply_to
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.options import Query
 from seatrial.cluster.refusal import Refused, internal
@@ -139,30 +139,48 @@ class Connection(asyncio.Protocol):
             raise _TooLarge(HEADERS_TOO_LARGE)
 
     def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
-        path, _, query_text = url.partition("?")
-        agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
-        actor = self.server.actor or agent or "someone"
         polls = self.server.heard(url, asks=method == "GET")
-        content_type = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip()
-        accept = headers.get(b"accept", b"").decode("latin-1")
-        cluster = self.server.cluster
         try:
-            query = Query(self.server.renamed(query_text))
-            user = rbac.user_of(cluster, headers)
-            if method == "GET" and query.flag("watch"):
-                if self.server.refusing:
-                    raise Refused(403, "Forbidden", "forbidden: the rehearsal has ended this wait")
-                request = routes.to_request(method, path, query, content_type, body, actor)
-                if request.verb == "watch":
-                    self._stream(msgspec.structs.replace(request, user=user), query)
-                    return
+            asked = self._asked(method, url, headers, body)
+            if method == "GET" and self._watch(asked):
+                return
             if polls:
-                self.server.move_for(url, actor)
-            reply = answer(cluster, method, path, query, content_type, accept, body, actor, agent, user)
+                self.server.move_for(url, asked.actor)
+            reply = reply_to(self.server.cluster, asked)
+            if self.server.transcript is not None:
+                self.server.transcript.answered(asked, reply)
         except Refused as refused:
             reply = Answer(refused.code, msgspec.json.encode(refused.status()))
         self._send(reply, keep=keep, head=method == "HEAD")
-        self.server.stir()
+        self.server.stir(reads=method == "GET")
+
+    def _asked(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes) -> Asked:
+        path, _, query = url.partition("?")
+        agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
+        return Asked(
+            method=method,
+            path=path,
+            query=self.server.renamed(query),
+            content_type=headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip(),
+            accept=headers.get(b"accept", b"").decode("latin-1"),
+            body=body,
+            actor=self.server.actor or agent or "someone",
+            agent=agent,
+            user=rbac.user_of(self.server.cluster, headers),
+        )
+
+    def _watch(self, asked: Asked) -> bool:
+        """Begin to stream, where a watch is asked for."""
+        query = Query(asked.query)
+        if not query.flag("watch"):
+            return False
+        if self.server.refusing:
+            raise Refused(403, "Forbidden", "forbidden: the rehearsal has ended this wait")
+        request = routes.to_request(asked.method, asked.path, query, asked.content_type, asked.body, asked.actor)
+        if request.verb != "watch":
+            return False
+        self._stream(msgspec.structs.replace(request, user=asked.user), query)
+        return True
 
     def _send(self, reply: Answer, *, keep: bool, head: bool = False, lingers: bool = False) -> None:
         if self.transport is None:
@@ -229,13 +247,17 @@ class Connection(asyncio.Protocol):
             self._write(STREAM + _chunk({"type": "ERROR", "object": refused.status()}) + LAST_CHUNK)
             return
         self.opened = opened
+        if self.server.transcript is not None:
+            self.server.transcript.watched(opened)
+        self.server.stir()
         self._write(STREAM)
         loop = asyncio.get_running_loop()
         opened.wake = lambda: _soon(loop, self._flush)
         if request.timeout_seconds > 0:
             self.timer = loop.call_later(request.timeout_seconds, self._end_watch)
-        self._flush()
         cluster.awaits(request.actor, self._unhappy(opened))
+        with cluster.lock:
+            opened.freshen(cluster.store.version)
         self._flush()
 
     def _unhappy(self, opened: Watch) -> list[Ref]:
@@ -249,7 +271,7 @@ class Connection(asyncio.Protocol):
             return
         chunks = []
         while self.opened.events:
-            chunks.append(_chunk(self.opened.events.popleft()))
+            chunks.append(_chunk(self.opened.pass_on()))
         self.server.stir()
         self._write(b"".join(chunks))
         if self.transport.get_write_buffer_size() > UNREAD_MAX:

@@ -17,6 +17,7 @@ import msgspec
 from seatrial.cluster import watch
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.connection import Connection, asked_about
+from seatrial.cluster.transcript import Transcript
 from seatrial.resource import Body, Ref
 
 LOOPBACK = "127.0.0.1"
@@ -34,7 +35,15 @@ POLL_SECONDS = 1.0
 class Server:
     """One cluster on one port of loopback, until it is closed."""
 
-    def __init__(self, cluster: Cluster, *, port: int = 0, actor: str = "", calls_itself: str = "") -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        port: int = 0,
+        actor: str = "",
+        calls_itself: str = "",
+        transcript: Transcript | None = None,
+    ) -> None:
         self.cluster = cluster
         self.actor = actor
         """Who speaks, where the caller knows better than the client's user agent."""
@@ -46,6 +55,7 @@ class Server:
         """What the client puts before every path it asks for."""
         self.refusing = False
         """Whether lists and watches are refused, so that a client which waits for ever gives up."""
+        self.transcript = transcript
         self.requests = 0
         self._last_heard = (time.monotonic(), time.process_time())
         self.connections: set[Connection] = set()
@@ -104,9 +114,14 @@ class Server:
         quiet = time.monotonic() - heard
         return quiet if time.process_time() - worked < quiet * IDLE_SHARE else 0.0
 
-    def stir(self) -> None:
-        """Something was asked or told just now."""
-        self._last_heard = (time.monotonic(), time.process_time())
+    def stir(self, *, reads: bool = False) -> None:
+        """Something was asked or told just now.
+
+        What a client reads while it has a watch open is no sign that it goes on: Helm looks after the pods of
+        everything unfinished that it is told of, five times a second and not more.
+        """
+        if not (reads and any(True for _ in self.cluster.watches.waiting())):
+            self._last_heard = (time.monotonic(), time.process_time())
 
     def renamed(self, query: str) -> str:
         """A query with the name of who speaks in the place of that of its program."""
@@ -135,7 +150,7 @@ class Server:
     def heard(self, url: str, *, asks: bool) -> bool:
         """Count a request; whether the client asks the same again though nothing has changed: it polls."""
         self.requests += 1
-        self.stir()
+        self.stir(reads=asks)
         version = self.cluster.store.version
         same = asks and self._last_asked == (url, version)
         self._last_asked = (url, version)

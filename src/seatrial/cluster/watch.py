@@ -26,6 +26,10 @@ class Watch:
         self.kind = kind
         self.request = request
         self.events: deque[Body] = deque()
+        self.told: dict[str, Body] = {}
+        """What the client knows of what is there, by uid."""
+        self.lists_first = False
+        """Whether it begins with what is there."""
         self.wake: Callable[[], None] = _nobody
         self._labels = label_test(request.label_selector)
         self._fields = field_test(request.field_selector, kind)
@@ -51,6 +55,31 @@ class Watch:
         elif before:
             self.tell("DELETED", change.body)
 
+    def pass_on(self) -> Body:
+        """The next event, which the client knows from now on."""
+        event = self.events.popleft()
+        body = event["object"]
+        if event["type"] == "DELETED":
+            self.told.pop(body["metadata"]["uid"], None)
+        elif event["type"] != "BOOKMARK":
+            self.told[body["metadata"]["uid"]] = body
+        return event
+
+    def freshen(self, version: int) -> None:
+        """Tell what was there when the watch began as it is by now, unless something went that has to be told.
+
+        A list may be newer than whoever asked for it. And clients look into everything that they find unfinished, at
+        most five times a second: what is finished by now need not be shown to them half done.
+        """
+        if not self.lists_first or any(event["type"] == "DELETED" for event in self.events):
+            return
+        latest = {o["metadata"]["uid"]: o for e in self.events if e["type"] != "BOOKMARK" for o in (e["object"],)}
+        bookmarked = any(event["type"] == "BOOKMARK" for event in self.events)
+        self.events.clear()
+        self.events.extend({"type": "ADDED", "object": body} for body in latest.values())
+        if bookmarked:
+            self.bookmark(version, initial_end=True)
+
     def bookmark(self, version: int, *, initial_end: bool = False) -> None:
         meta: Body = {"resourceVersion": str(version), "creationTimestamp": None}
         if initial_end:
@@ -73,6 +102,7 @@ class Watches:
         key = (kind.group, kind.kind)
         version = request.resource_version
         if initial_events or (initial_events is None and version in ("", "0")):
+            watch.lists_first = True
             self._tell_all(watch, key)
             if initial_events and bookmarks:
                 watch.bookmark(self._store.version, initial_end=True)
