@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import chain
 
 from msgspec import Struct
 
@@ -25,7 +27,7 @@ class Resource(Struct, frozen=True):
         return self.locate(path)
 
 
-class Release(Struct, frozen=True):
+class Release(Struct, frozen=True, dict=True):
     """One revision of one app, rendered: what a source says should be in the cluster."""
 
     name: str
@@ -42,7 +44,18 @@ class Release(Struct, frozen=True):
     """What a Pulumi program registers, where the release is one."""
 
     def find(self, ref: Ref) -> Resource | None:
-        return next((r for r in (*self.resources, *self.crds) if r.ref == ref), None)
+        return next(chain(self.named(ref), (crd for crd in self.crds if crd.ref == ref)), None)
+
+    def named(self, ref: Ref) -> tuple[Resource, ...]:
+        """Of the name of one object there may be two: a hook and a plain one."""
+        return tuple(self._by_name.get(ref, ()))
+
+    @cached_property
+    def _by_name(self) -> dict[Ref, list[Resource]]:
+        found: dict[Ref, list[Resource]] = {}
+        for resource in self.resources:
+            found.setdefault(resource.ref, []).append(resource)
+        return found
 
 
 class Case(Struct, frozen=True):

@@ -44,7 +44,7 @@ class OverHttp:
         quiet = self._server.quiet_seconds()
         if quiet < CALM_SECONDS:
             return None
-        certain = quiet > DOUBT_SECONDS
+        certain = self._server.unheard_seconds() > DOUBT_SECONDS
         waited = self._server.waited_for()
         if not waited and (certain or (turns > SILENT_TURNS and self._server.asked_what_is_served())):
             waited = stuck.unserved(self._cluster)

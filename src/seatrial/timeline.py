@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
 from seatrial.resource import Body, Ref
 
+K = TypeVar("K")
 Schedule = Literal["eager", "lazy", "seeded"]
 Outcome = Literal["ok", "failed", "hung"]
 
@@ -133,7 +135,7 @@ class StepResult(Struct, frozen=True):
     """How it ended when it was tried again as it is, which only a race lets end otherwise."""
 
 
-class Rehearsal(Struct, frozen=True):
+class Rehearsal(Struct, frozen=True, dict=True):
     """One trial played by one engine under one schedule."""
 
     engine: str
@@ -146,4 +148,23 @@ class Rehearsal(Struct, frozen=True):
     """The same by the rules of the engine's other major version, as far as that was played; its refusals alone."""
 
     def of_step(self, step: int) -> Iterator[Event]:
-        return (event for event in self.timeline if event.step == step)
+        return iter(self._by_step.get(step, ()))
+
+    def of_object(self, ref: Ref) -> Iterator[Event]:
+        """What happened to one object, in order."""
+        return iter(self._by_object.get(ref, ()))
+
+    @cached_property
+    def _by_step(self) -> dict[int, list[Event]]:
+        return _grouped(self.timeline, lambda event: event.step)
+
+    @cached_property
+    def _by_object(self) -> dict[Ref, list[Event]]:
+        return _grouped(self.timeline, lambda event: event.object)
+
+
+def _grouped(events: Iterable[Event], key: Callable[[Event], K]) -> dict[K, list[Event]]:
+    groups: dict[K, list[Event]] = {}
+    for event in events:
+        groups.setdefault(key(event), []).append(event)
+    return groups

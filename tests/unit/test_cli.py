@@ -324,3 +324,19 @@ def test_what_is_assumed_must_be_of_a_kind_that_is_served(capsys: Capture, tmp_p
         2,
         'seatrial: assume Widget/blue: no matches for kind "Widget" in version "example.com/v1"\n',
     )
+
+
+def test_the_command_starts_helm_with_an_environment_that_lets_it_ask_as_often_as_it_likes() -> None:
+    """The Go runtime reads the environment of the process and not ours, so the process is started again with it."""
+    code = "from seatrial.cli import main; main(); print(open('/proc/self/environ').read().count('HELM_QPS=1000000'))"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HELM_")}
+    if sys.platform != "linux":
+        pytest.skip("only Linux tells with which environment a process was started")
+    command = [sys.executable, "-c", code, "explain", "ST101"]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines()[-1] == "1"
+
+
+def test_the_package_can_be_run_by_its_name() -> None:
+    said = subprocess.run([sys.executable, "-m", "seatrial", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout == f"seatrial {__version__}\n"

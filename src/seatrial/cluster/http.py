@@ -57,7 +57,7 @@ class Server:
         """Whether lists and watches are refused, so that a client which waits for ever gives up."""
         self.transcript = transcript
         self.requests = 0
-        self._last_heard = (time.monotonic(), time.process_time())
+        self._last_heard = self._last_acted = (time.monotonic(), time.process_time())
         self.connections: set[Connection] = set()
         self._last_asked = ("", -1)
         self._asked: dict[str, float] = {}
@@ -99,13 +99,16 @@ class Server:
         ).decode()
 
     def quiet_seconds(self) -> float:
-        """How long no client has asked for anything and none was told anything.
+        """How long no client has done anything and none was told anything.
+
+        What a client reads while it has a watch open is no sign that it goes on: Helm looks after the pods of
+        everything that it is told of, five times a second and not more.
 
         While this process works hard, a client inside it (the Helm SDK) may only be slow: that is not counted as quiet
         before DOUBT_SECONDS are over.
         """
-        heard, worked = self._last_heard
-        quiet, work = time.monotonic() - heard, time.process_time() - worked
+        acted, worked = self._last_acted
+        quiet, work = time.monotonic() - acted, time.process_time() - worked
         return quiet if work < quiet * BUSY_SHARE or quiet > DOUBT_SECONDS else 0.0
 
     def idle_seconds(self) -> float:
@@ -114,14 +117,14 @@ class Server:
         quiet = time.monotonic() - heard
         return quiet if time.process_time() - worked < quiet * IDLE_SHARE else 0.0
 
-    def stir(self, *, reads: bool = False) -> None:
-        """Something was asked or told just now.
+    def unheard_seconds(self) -> float:
+        return time.monotonic() - self._last_heard[0]
 
-        What a client reads while it has a watch open is no sign that it goes on: Helm looks after the pods of
-        everything unfinished that it is told of, five times a second and not more.
-        """
+    def stir(self, *, reads: bool = False) -> None:
+        """Something was asked or told just now."""
+        self._last_heard = (time.monotonic(), time.process_time())
         if not (reads and any(True for _ in self.cluster.watches.waiting())):
-            self._last_heard = (time.monotonic(), time.process_time())
+            self._last_acted = self._last_heard
 
     def renamed(self, query: str) -> str:
         """A query with the name of who speaks in the place of that of its program."""

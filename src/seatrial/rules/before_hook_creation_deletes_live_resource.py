@@ -76,7 +76,7 @@ def _was_hook(old: Release | None, resource: Resource) -> bool:
 
 def _other_release(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Release | None:
     """The release that has made an object last, where that is not the one which a step is about."""
-    made = (e for e in rehearsal.timeline if e.object == ref and e.effect == "created" and 0 <= e.step < step)
+    made = (e for e in rehearsal.of_object(ref) if e.effect == "created" and 0 <= e.step < step)
     last = max((event.step for event in made), default=step)
     names = [(ended.release, ended.namespace) for ended in (rehearsal.steps[last], rehearsal.steps[step])]
     return case.releases[last] if names[0] != names[1] else None

@@ -112,7 +112,7 @@ def _is_stale(rehearsal: Rehearsal, step: int, one: Stale) -> bool:
 def _is_of_another(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
     """Whether another release has put its own text in place: crd-shared-ownership-downgrade tells that."""
     begun = rehearsal.steps[step]
-    writes = [e for e in rehearsal.timeline if e.object == ref and 0 <= e.step < step and is_written(e)]
+    writes = [e for e in rehearsal.of_object(ref) if 0 <= e.step < step and is_written(e)]
     owners = [writer_of(rehearsal, event) for event in writes]
     ours = (begun.release, begun.namespace, "")
     return ours in owners and owners[-1] != ours

@@ -19,12 +19,12 @@ MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
 
 def live_before(rehearsal: Rehearsal, step: int, ref: Ref) -> Body | None:
     """The object as it was when a step began; None where it was not there."""
-    return _last_body(event for event in rehearsal.timeline if event.object == ref and event.step < step)
+    return _last_body(event for event in rehearsal.of_object(ref) if event.step < step)
 
 
 def live_after(rehearsal: Rehearsal, step: int, ref: Ref) -> Body | None:
     """The object as it was when a step had ended and the cluster had settled."""
-    return _last_body(event for event in rehearsal.timeline if event.object == ref and event.step <= step)
+    return _last_body(event for event in rehearsal.of_object(ref) if event.step <= step)
 
 
 def restarted(rehearsal: Rehearsal, step: int, workload: Ref) -> bool:
@@ -74,12 +74,12 @@ def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event,
 
 def as_hook(release: Release, ref: Ref) -> Resource | None:
     """The hook of this name, where a release has one; it may have a plain object of the same name as well."""
-    return next((r for r in release.resources if r.ref == ref and hooks.is_hook(r.body)), None)
+    return next((r for r in release.named(ref) if hooks.is_hook(r.body)), None)
 
 
 def as_plain(release: Release, ref: Ref) -> Resource | None:
     """The plain object of this name, where a release has one."""
-    return next((r for r in release.resources if r.ref == ref and not hooks.is_hook(r.body)), None)
+    return next((r for r in release.named(ref) if not hooks.is_hook(r.body)), None)
 
 
 def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
@@ -100,8 +100,8 @@ def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
 def held_up(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
     """Helm's deletion of an object that was still on its way out when Helm wrote it again, or waited for it."""
     deletion: Event | None = None
-    for event in rehearsal.of_step(step):
-        if event.object != ref:
+    for event in rehearsal.of_object(ref):
+        if event.step != step:
             continue
         if event.effect == "deleted":
             deletion = None

@@ -116,7 +116,7 @@ def _finding(
 
 
 def _made(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
-    made = [e for e in rehearsal.timeline if e.object == ref and e.effect == "created" and e.step <= step]
+    made = [e for e in rehearsal.of_object(ref) if e.effect == "created" and e.step <= step]
     return made[-1] if made else None
 
 

@@ -98,7 +98,7 @@ def _finding(rehearsal: Rehearsal, release: Release, resource: Resource, step: i
 def _for_a_hook(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
     assert lack.brought is not None
     ref = lack.need.object
-    deleted = [e for e in rehearsal.timeline if e.object == ref and e.effect == "deleted" and e.step <= lack.step]
+    deleted = [e for e in rehearsal.of_object(ref) if e.effect == "deleted" and e.step <= lack.step]
     return found(
         RULE,
         rehearsal,

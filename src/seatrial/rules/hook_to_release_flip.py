@@ -79,7 +79,7 @@ def _finding(rehearsal: Rehearsal, resource: Resource, was: Resource, step: int)
 
 def _made_by_hook(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
     """How the object came to be there, without ownership metadata."""
-    events = [e for e in rehearsal.timeline if e.object == ref and e.step < step and e.effect == "created"]
+    events = [e for e in rehearsal.of_object(ref) if e.step < step and e.effect == "created"]
     return events[-1:]
 
 

@@ -55,7 +55,8 @@ def acted_on(case: Case, step: int) -> Release | None:
 
 def done_by_helm(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> Iterator[Event]:
     """What Helm did in a step, to one object or to all."""
-    return (e for e in rehearsal.of_step(step) if e.actor == "helm" and ref in (None, e.object))
+    events = rehearsal.of_step(step) if ref is None else rehearsal.of_object(ref)
+    return (event for event in events if event.actor == "helm" and event.step == step)
 
 
 def event_of(rehearsal: Rehearsal, step: int, hook: Resource) -> str:

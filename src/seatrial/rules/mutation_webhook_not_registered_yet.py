@@ -115,7 +115,7 @@ def _passed(rehearsal: Rehearsal, event: Event, webhook: Webhook) -> bool | None
     said = FAILED.search(event.message)
     if said is not None and said["webhook"] == webhook.name:
         return True
-    made = [e for e in rehearsal.timeline if e.object == webhook.configuration and e.effect == "created"]
+    made = [e for e in rehearsal.of_object(webhook.configuration) if e.effect == "created"]
     return False if made and made[0].index > event.index else None
 
 
@@ -179,7 +179,7 @@ def _image(missed: Missed) -> str:
 
 
 def _registered(rehearsal: Rehearsal, webhook: Webhook) -> list[Event]:
-    return [e for e in rehearsal.timeline if e.object == webhook.configuration and e.effect == "created"][:1]
+    return [e for e in rehearsal.of_object(webhook.configuration) if e.effect == "created"][:1]
 
 
 def _restart(owner: Ref) -> str:

@@ -46,7 +46,7 @@ def conflict(rehearsal: Rehearsal, case: Case, step: int) -> Conflict | None:
     live = live_before(rehearsal, step, resource.ref) if resource else None
     if resource is None or live is None:
         return None
-    made = [e for e in rehearsal.timeline if e.object == resource.ref and e.step < step and e.effect == "created"]
+    made = [e for e in rehearsal.of_object(resource.ref) if e.step < step and e.effect == "created"]
     return Conflict(resource, live, made[-1] if made else None)
 
 

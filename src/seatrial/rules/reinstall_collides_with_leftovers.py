@@ -153,7 +153,7 @@ def _terminating(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Findin
 
 def _deletion(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
     """Its deletion, where that began with an uninstall."""
-    found = [e for e in rehearsal.timeline if e.object == ref and 0 <= e.step < step and e.effect in GOING]
+    found = [e for e in rehearsal.of_object(ref) if 0 <= e.step < step and e.effect in GOING]
     return found[-1] if found and rehearsal.steps[found[-1].step].action == "uninstall" else None
 
 

@@ -109,7 +109,7 @@ def _why_it_is_there(rehearsal: Rehearsal, before: int, current: Release, resour
 
 
 def _made(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
-    made = [e for e in rehearsal.timeline if e.object == ref and e.step < step and e.effect == "created"]
+    made = [e for e in rehearsal.of_object(ref) if e.step < step and e.effect == "created"]
     return made[-1:]
 
 

@@ -173,7 +173,7 @@ def _cleaner(case: Case, step: int) -> Resource | None:
 
 
 def _made(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
-    return [e for e in rehearsal.timeline if e.object == ref and e.effect == "created" and e.step <= step][-1:]
+    return [e for e in rehearsal.of_object(ref) if e.effect == "created" and e.step <= step][-1:]
 
 
 def _went(rehearsal: Rehearsal, step: int, service: Ref) -> list[Event]:
