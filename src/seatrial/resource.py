@@ -12,7 +12,7 @@ Body = dict[str, Any]
 Sure = Literal["exact", "near", "file"]
 
 
-class Ref(Struct, frozen=True, order=True):
+class Ref(Struct, frozen=True, order=True, gc=False):
     """Who an object is, across versions of its API. `namespace` is empty for cluster-scoped objects."""
 
     kind: str

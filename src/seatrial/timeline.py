@@ -18,7 +18,7 @@ Outcome = Literal["ok", "failed", "hung"]
 Effect = Literal["created", "changed", "unchanged", "deleting", "deleted", "refused", "said", "read", "waiting"]
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, gc=False):
     """One request that a client made, or one move that a controller made."""
 
     index: int

@@ -10,7 +10,7 @@ from typing import Protocol
 from seatrial.cluster.origins import Origins
 from seatrial.cluster.store import Store
 from seatrial.kinds import Act, Acts, Deadline, Kind, stays
-from seatrial.kinds.images import running_images
+from seatrial.kinds.images import WORKLOADS, running_images
 from seatrial.kinds.objectmeta import is_going
 from seatrial.kinds.pod_template import used_claims
 from seatrial.kinds.scheduler import ANY_CLAIM, claim_of_volume
@@ -21,6 +21,9 @@ MOVES_MAX = 500_000
 
 GARBAGE = "(garbage)"
 """Stands in the queue for the dependents of one owner; no object has such a kind."""
+
+TRACED = frozenset((*WORKLOADS, "Pod", "PersistentVolume"))
+"""Kinds whose objects are also found by an image or a claim that they name."""
 
 Look = tuple[str, ...] | tuple[str, Ref]
 
@@ -334,10 +337,13 @@ def _seen_by(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Look
             looks["owned", owner.get("uid", ""), ref.group, ref.kind] = None
         for label, value in (meta.get("labels") or {}).items():
             looks["label", ref.group, ref.kind, ref.namespace, label, value] = None
-        for image in running_images(body):
-            looks["image", image] = None
-        for claim in used_claims(body):
-            looks["claim", claim] = None
-        for claim in claim_of_volume(body):
-            looks["volume", claim] = None
+        if ref.kind in TRACED:
+            looks.update((look, None) for look in _traces(body))
     return looks
+
+
+def _traces(body: Body) -> Iterable[Look]:
+    """The ways to an object that lead over what stands in it."""
+    yield from (("image", image) for image in running_images(body))
+    yield from (("claim", claim) for claim in used_claims(body))
+    yield from (("volume", claim) for claim in claim_of_volume(body))

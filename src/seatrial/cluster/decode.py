@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -144,14 +144,24 @@ def go_type(kube_version: str, kind: ServedKind) -> GoType | None:
     return None if name is None else named_type(name, kube_version)
 
 
-def read(body: Any, type_: GoType) -> Reading:
-    """Decode a body into its type."""
-    if _fits(body, type_):
+def read(body: Any, type_: GoType, known: Body | None = None) -> Reading:
+    """Decode a body into its type; what it shares with `known`, which was read before, is not looked at again."""
+    if _fits(body if known is None else _unread(body, known), type_):
         return Reading(body)
     faults = _Faults([], [])
     kept = _walked(body, type_, _Place("", "", ""), faults)
     wrong, unconvertible = faults.wrong[0] if faults.wrong else ("", "")
     return Reading(kept, tuple(faults.unknown[:_UNKNOWN_MAX]), wrong, unconvertible)
+
+
+def _unread(body: Body, known: Body) -> Body:
+    """The fields, and those of metadata, that are not the very ones of `known`; the server writes managedFields."""
+    rest = {key: value for key, value in body.items() if known.get(key) is not value}
+    if "metadata" in rest:
+        before = known.get("metadata") or {}
+        meta = body["metadata"].items()
+        rest["metadata"] = {k: v for k, v in meta if before.get(k) is not v and k != "managedFields"}
+    return rest
 
 
 @cache
@@ -341,6 +351,7 @@ def _unconvertible(value: Any, type_: GoType) -> str:
     return f"unrecognized type: {'slice' if type_.form == 'bytes' else type_.form}"
 
 
+@lru_cache(maxsize=1024)
 def _time_fault(text: str) -> str:
     if not text:
         return ""

@@ -95,13 +95,14 @@ def server_side_apply(
     mine = next((entry for entry in entries if writer.wrote(entry)), None)
     others = [entry for entry in entries if entry is not mine]
     fields = fields_of(applied, shape, containers=False)
+    owned = without(fields, UNOWNED)
     after = merged(before, _unset(applied), shape)
-    if mine is not None and mine["fieldsV1"] != without(fields, UNOWNED):
+    if mine is not None and mine["fieldsV1"] != owned:
         after = pruned(after, mine["fieldsV1"], _owned(fields, others), shape)
     others = _settled(before, after, others, writer, force, shape)
     if after is not before:
-        after = without_nulls(after, schema)
-    return lastapplied.noted(_with_apply(before, after, mine, others, fields, writer), applied, manager)
+        after = without_nulls(after, schema, known=before)
+    return lastapplied.noted(_with_apply(before, after, mine, others, owned, writer), applied, manager)
 
 
 def track_update(
@@ -119,7 +120,9 @@ def track_update(
 
 def same_but_for_times(old: Body, new: Body) -> bool:
     """Whether two states differ at most in the times of managedFields: then the old one stays, times and all."""
-    return _timeless(old) == _timeless(new)
+    if old.keys() != new.keys() or any(old[key] != new[key] for key in old if key != "metadata"):
+        return False
+    return _timeless(metadata(old)) == _timeless(metadata(new))
 
 
 def _described(body: Body) -> str:
@@ -220,10 +223,9 @@ def _named(entry: Entry) -> str:
 
 
 def _with_apply(
-    before: Body, after: Body, mine: Entry | None, others: list[Entry], fields: Fields, writer: Writer
+    before: Body, after: Body, mine: Entry | None, others: list[Entry], owned: Fields, writer: Writer
 ) -> Body:
     """The applied object with its managedFields. The time of an apply that changes no value is not noted."""
-    owned = without(fields, UNOWNED)
     changed = after is not before
     time = writer.time if changed else mine.get("time") if mine else None
     entries = [*others, writer.entry(owned, time)] if owned else others
@@ -275,7 +277,6 @@ def _order(entry: Entry) -> tuple[str, str, str, str, str]:
     )
 
 
-def _timeless(body: Body) -> Body:
-    meta = metadata(body)
+def _timeless(meta: Body) -> Body:
     entries = [{**entry, "time": None} for entry in meta.get("managedFields") or ()]
-    return {**body, "metadata": {**meta, "managedFields": entries}}
+    return {**meta, "managedFields": entries}

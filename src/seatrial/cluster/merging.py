@@ -121,6 +121,8 @@ def _merged_map(live: Body, applied: Body, shape: Shape) -> Body:
     for key, value in applied.items():
         if key in live:
             before = live[key]
+            if type(value) is str and value == before:
+                continue
             after = merged(before, value, shape.below[key])
             if after is before:
                 continue
@@ -189,6 +191,8 @@ def _pruned_map(value: Body, last: Fields, owned: Fields, shape: Shape) -> Body:
         declared = key in shape.declared
         now = owned.get(name)
         gone = (declared or is_member(was)) and (now is None or not (declared or is_member(now)))
+        if not gone and (was == now or type(value[key]) is str):
+            continue
         rest = None if gone else pruned(value[key], was, now or {}, shape.below[key])
         if rest is value[key]:
             continue

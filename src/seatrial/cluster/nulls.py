@@ -9,12 +9,17 @@ from seatrial.cluster.schema import Schema
 from seatrial.cluster.shape import EXTRA, ITEMS, Shape, shape_of
 from seatrial.resource import Body
 
+_NOTHING: Body = {}
 
-def without_nulls(body: Body, schema: Schema | None) -> Body:
-    """The body as it is after Go has read it; the same object where it holds no null."""
+
+def without_nulls(body: Body, schema: Schema | None, known: Body = _NOTHING) -> Body:
+    """The body as it is after Go has read it; the same object where it holds no null.
+
+    What it shares with `known`, an object that was read before, is not looked at again.
+    """
     if schema is None or not schema.defs:
         return body
-    return _read_map(body, shape_of(schema))
+    return _read_map(body, shape_of(schema), known)
 
 
 def _read(value: Any, shape: Shape) -> Any:
@@ -27,10 +32,10 @@ def _read(value: Any, shape: Shape) -> Any:
     return value
 
 
-def _read_map(value: Body, shape: Shape) -> Body:
+def _read_map(value: Body, shape: Shape, known: Body = _NOTHING) -> Body:
     result = value
     for key, child in value.items():
-        if child is not None and type(child) is not dict and type(child) is not list:
+        if child is not None and ((type(child) is not dict and type(child) is not list) or known.get(key) is child):
             continue
         declared = key in shape.declared
         there = shape.below[key if declared else EXTRA]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import TypeVar
 
 from seatrial.kinds import Kind
-from seatrial.kinds.images import running_images
+from seatrial.kinds.images import WORKLOADS, running_images
 from seatrial.kinds.pod_template import used_claims
 from seatrial.kinds.scheduler import claim_of_volume
 from seatrial.resource import Body, Ref
@@ -32,9 +32,12 @@ class Origins:
     def changed(self, ref: Ref, before: Body | None, after: Body | None, kind: Kind | None) -> None:
         if kind is not None:
             _note(self.makers, ref, before, after, kind.produces)
-        _note(self.runners, ref, before, after, running_images)
-        _note(self.users, ref, before, after, used_claims)
-        _note(self.volumes, ref, before, after, claim_of_volume)
+        if ref.kind in WORKLOADS:
+            _note(self.runners, ref, before, after, running_images)
+        elif ref.kind == "Pod":
+            _note(self.users, ref, before, after, used_claims)
+        elif ref.kind == "PersistentVolume":
+            _note(self.volumes, ref, before, after, claim_of_volume)
 
 
 def _note(

@@ -25,7 +25,7 @@ KindKey = tuple[str, str]
 """(group, kind)"""
 
 
-class Change(Struct, frozen=True):
+class Change(Struct, frozen=True, gc=False):
     version: int
     type: ChangeType
     kind: KindKey

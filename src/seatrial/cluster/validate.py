@@ -95,9 +95,11 @@ def patched(
     return Decoded(reading.body, warnings)
 
 
-def applied(kind: ServedKind, body: Body, kube_version: str, custom: Schema | None = None) -> Decoded:
-    """An object of a server-side apply, whose fields have been held against the schema before."""
-    reading = _read(kind, body, kube_version, custom)
+def applied(
+    kind: ServedKind, body: Body, kube_version: str, custom: Schema | None = None, known: Body | None = None
+) -> Decoded:
+    """An object of a server-side apply, whose fields were held against the schema before; `known` is the live one."""
+    reading = _read(kind, body, kube_version, custom, known)
     if reading.unconvertible:
         version = f"{kind.group}/{kind.version}, Kind={kind.kind}"
         name = f"{metadata(body).get('namespace') or ''}/{name_of(body)}"
@@ -142,11 +144,11 @@ def duplicate_fields(text: bytes, body: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _read(kind: ServedKind, body: Body, kube_version: str, custom: Schema | None) -> Reading:
+def _read(kind: ServedKind, body: Body, kube_version: str, custom: Schema | None, known: Body | None = None) -> Reading:
     if custom is not None:
         return read_custom(body, custom, kube_version)
     type_ = go_type(kube_version, kind)
-    return Reading(body) if type_ is None else read(body, type_)
+    return Reading(body) if type_ is None else read(body, type_, known)
 
 
 def _noticed(reading: Reading, duplicates: tuple[str, ...], validation: str) -> tuple[str, tuple[str, ...]]:

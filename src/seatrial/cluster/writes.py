@@ -221,7 +221,7 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
         time=cluster.store.now(),
         subresource=request.subresource,
     )
-    merged = validate.applied(kind, merged, cluster.kube_version, cluster.custom_schema_of(kind)).body
+    merged = validate.applied(kind, merged, cluster.kube_version, cluster.custom_schema_of(kind), shown).body
     if live is None:
         # What is applied may have been read before it was deleted: its version does not count.
         meta = {**metadata(merged), "namespace": ref.namespace} if ref.namespace else {**metadata(merged)}
