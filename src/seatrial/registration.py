@@ -66,6 +66,8 @@ class Registration(Struct, frozen=True):
     definitions: tuple[Body, ...] = ()
     """What is in the crds/ of that chart."""
     auto_named: bool = False
+    taken_ready: bool = False
+    """Nothing in the cluster acts on its kind: what it is to be waited for is taken to come true."""
     unrendered: str = ""
     """What Helm says of its chart as long as the definitions in `after` are not in the cluster."""
     after: tuple[Ref, ...] = ()

@@ -10,6 +10,11 @@ So a Deployment that mounts a Secret which is made after it never gets ready, an
 for the other. Pulumi waits for ten minutes and gives up. What is shown meanwhile speaks of pods, and nothing of the
 resource that has not begun.
 
+It is the same where what is waited for cannot come by itself. A StatefulSet is ready when all its pods are of the
+newest revision, so one with a `partition` never is after a change: the pods below the partition are to stay as they
+are. A DaemonSet with `updateStrategy: OnDelete` waits until somebody deletes the pods by hand. The change is there, and
+Pulumi gives up on it all the same, with all that depends on it undone.
+
 A claim whose class binds at the first consumer is not waited for, and neither is a Service that has no pods behind it:
 older versions of the provider locked up there too.
 
@@ -39,7 +44,7 @@ from collections.abc import Iterator
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.registration import Program, Registration, effective, short
-from seatrial.resource import Ref
+from seatrial.resource import Body, Ref, dig
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Rehearsal
 
@@ -53,6 +58,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if pairs:
             yield _finding(rehearsal, case, step, pairs)
             return
+        for one in release.program.registrations:
+            if one.ref in ended.waits_for and (why := _held_back(one.object or {})):
+                yield _waits_for_ever(rehearsal, step, one, why)
+                return
 
 
 def _waiting_for_each_other(
@@ -64,6 +73,38 @@ def _waiting_for_each_other(
         for second in (by_ref[ref] for ref in lacking if ref in by_ref):
             if first.urn in effective(program, second):
                 yield first, second
+
+
+def _held_back(body: Body) -> str:
+    """Why an object keeps pods of an old revision of its own accord."""
+    strategy = dig(body, "spec", "updateStrategy") or {}
+    partition = dig(strategy, "rollingUpdate", "partition")
+    if body.get("kind") == "StatefulSet" and partition:
+        return f"its partition of {partition} keeps the pods below it at the old revision"
+    if body.get("kind") == "DaemonSet" and strategy.get("type") == "OnDelete":
+        return "with OnDelete its pods stay as they are until somebody deletes them"
+    return ""
+
+
+def _waits_for_ever(rehearsal: Rehearsal, step: int, one: Registration, why: str) -> Finding:
+    assert one.ref is not None
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[one.ref],
+        damage="failed-deploy",
+        message=f"pulumi up hangs: it waits until every pod of {one.ref} is of the new revision, and {why}",
+        details=(
+            f"Pulumi {rehearsal.steps[step].error}",
+            "The change has been made and is as it was asked for: only Pulumi takes it for a failure. Nothing of what "
+            "depends on it is made, and every up after it waits again.",
+            'pulumi.com/skipAwait: "true" on the object lets Pulumi go on.',
+        ),
+        places=[one.place] if one.place else [],
+        evidence=[event for event in rehearsal.of_step(step) if event.object == one.ref][:4],
+        confirm=f"kubectl rollout status {in_kubectl(one.ref)}  # done, while pulumi up waits",
+    )
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, pairs: list[tuple[Registration, Registration]]) -> Finding:

@@ -119,7 +119,9 @@ def awaited(one: Registration, body: Body, checkpoint: Checkpoint) -> Move[str]:
     wrong = next((c for c in readiness.conditions(str(asked or "")) if asked and not _is_condition(c)), "")
     if wrong:
         return messages.not_live(one, f'expected a "jsonpath=" or "condition=" prefix, got "{wrong}"')
-    while readiness.is_awaited(body):
+    if asked and one.taken_ready:
+        yield Say(one.ref, f"nothing here acts on it: {asked} is taken to come true")
+    while readiness.is_awaited(body) and not one.taken_ready:
         live = yield about(body, "get")
         other = readiness.beside(live.body) if live.code == 200 else None
         found: Body | None = None
