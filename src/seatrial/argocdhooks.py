@@ -13,6 +13,7 @@ HOOK = "argocd.argoproj.io/hook"
 WAVE = "argocd.argoproj.io/sync-wave"
 DELETE_POLICY = "argocd.argoproj.io/hook-delete-policy"
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
 FINALIZER = "argocd.argoproj.io/hook-finalizer"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
 
@@ -108,6 +109,11 @@ def runs_on_deletion(body: Body, kind: str, *, whole_value: bool = False) -> boo
 def has_option(body: Body | None, option: str) -> bool:
     """Whether an object's sync options hold this one, as `Replace=true`."""
     return body is not None and option in _listed(body, SYNC_OPTIONS)
+
+
+def ignores_extraneous(body: Body) -> bool:
+    """Whether an object that is no longer wanted makes its Application OutOfSync; pruned it is all the same."""
+    return "IgnoreExtraneous" in _listed(body, COMPARE_OPTIONS)
 
 
 def option(body: Body | None, name: str) -> str | None:

@@ -63,9 +63,7 @@ def delete(app: App, settings: Settings) -> Part[Ended]:
 
 def is_kept(body: Body, app: App) -> bool:
     """Whether an object outlives its Application."""
-    said = option(body, "Delete")
-    if said is None:
-        said = next((word.partition("=")[2] for word in app.options if word.startswith("Delete=")), None)
+    said = option(body, "Delete") or _of_app(app, "Delete")
     kept = read_annotations(body).get(hooks.RESOURCE_POLICY, "")
     policies = [word.strip() for word in kept.split(",")]
     return body.get("kind") == CRD or live_ref(body) == app.ref or said == "false" or "keep" in policies
@@ -113,6 +111,9 @@ def _cascade(app: App, settings: Settings) -> Part[Held | None]:
         leaving = [ref for ref, body in live.items() if metadata(body).get("deletionTimestamp")]
         if not leaving and not going:
             return None
+        unconfirmed = [ref for ref, body in going.items() if _needs_confirmation(body, app, settings)]
+        if unconfirmed and not leaving:
+            return _unconfirmed(unconfirmed[0])
         if not leaving:
             wave = max(wave_of(body) for body in going.values())
             yield Say(app.ref, f"deletes wave {wave}")
@@ -127,6 +128,22 @@ def _cascade(app: App, settings: Settings) -> Part[Held | None]:
             words = f"{len(left)} objects remaining for deletion"
             return Held(words, answer.stuck)
     return Held("the deletion goes on for ever")
+
+
+def _needs_confirmation(body: Body, app: App, settings: Settings) -> bool:
+    """Whether someone has to confirm an object's deletion; `Prune=confirm` asks for that as well."""
+    said = [option(body, name) or _of_app(app, name) for name in ("Delete", "Prune")]
+    return "confirm" in said and versions.has(settings.version, "Prune=confirm")
+
+
+def _of_app(app: App, name: str) -> str | None:
+    return next((word.partition("=")[2] for word in app.options if word.startswith(f"{name}=")), None)
+
+
+def _unconfirmed(ref: Ref) -> Held:
+    """One that nobody confirms keeps all others: no part of any wave is deleted before."""
+    words = f"Resource {ref.group}/{ref.kind}/{ref.namespace}/{ref.name} requires manual confirmation to delete"
+    return Held(words, Stuck("nobody sets argocd.argoproj.io/deletion-approved on its Application", (ref,), ()))
 
 
 def _clean_up(app: App, settings: Settings, kind: str) -> Part[Held | None]:

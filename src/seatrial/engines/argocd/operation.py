@@ -19,7 +19,7 @@ from seatrial.engines.argocd.app import App, Asked, Settings, Target
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.results import PENDING, Result, judged, told
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, live_ref, with_namespace
-from seatrial.engines.argocd.tracking import managed, unmarkable, wanted
+from seatrial.engines.argocd.tracking import managed, shared, unmarkable, wanted
 from seatrial.engines.script import Command, Outwait, Part, Pause, Say, Survey, Wait
 from seatrial.readiness.argocd import health
 from seatrial.resource import Body, Ref, metadata
@@ -63,6 +63,8 @@ class Sync:
             self._ends("Error", error)
             return self.operation()
         yield from self._look_around()
+        if self._fails_on_shared():
+            return self.operation()
         before: object = None
         for _ in range(STEPS_MAX):
             yield from self._step()
@@ -138,6 +140,15 @@ class Sync:
         if "ApplyOutOfSyncOnly=true" in self.asked.options:
             self._unmodified = {target.ref for target in self._targets if self._is_unmodified(target)}
         self._build()
+
+    def _fails_on_shared(self) -> bool:
+        """Tell of objects that other Applications have as well; whether that ends the operation."""
+        wanted_live = [body for target in self._targets if (body := self._live.get(target.ref)) is not None]
+        found = list(shared(wanted_live, self.app, self.settings))
+        self.conditions += [f"SharedResourceWarning: {words}" for words in found]
+        if found and "FailOnSharedResource=true" in self.asked.options:
+            self._ends("Failed", f"Shared resource found: {found[0]}")
+        return self.phase != "Running"
 
     def _is_unmodified(self, target: Target) -> bool:
         live = self._live.get(target.ref)
@@ -221,6 +232,11 @@ class Sync:
         rest = [task for task in pending if task.place != place]
         yield from self._look_again(batch)
         batch = [replace(task, live=self._live.get(task.ref)) for task in batch]
+        unconfirmed = [task for task in batch if self._needs_confirmation(task)]
+        if unconfirmed:
+            self._runs(unconfirmed)
+            self.message = messages.confirmation(unconfirmed, self.settings.version)
+            return
         yield Say(self.app.ref, f"runs {place[0]} wave {place[1]}")
         ran = yield from self._run_tasks(batch)
         if ran != "failed" and rest:
@@ -229,13 +245,7 @@ class Sync:
             case "failed":
                 yield from self._wave_failed(batch, fails)
             case "pending":
-                unconfirmed = [task for task in batch if self._needs_confirmation(task)]
-                self._runs(
-                    [t for t in batch if self._goes_first(t) or (t.is_prune and not self._state(t).state)],
-                    deletion=True,
-                )
-                if unconfirmed:
-                    self.message = messages.confirmation(unconfirmed, self.settings.version)
+                self._runs([task for task in batch if self._goes_first(task)], deletion=True)
             case "successful" if not rest and not any(task.is_hook for task in batch):
                 # Whatever becomes of it: nobody looks at the last wave.
                 yield from self._delete_hooks(SUCCEEDED)
@@ -324,8 +334,6 @@ class Sync:
         """Prune, delete the old selves of hooks, then create; each only when nothing before it failed or waits."""
         if versions.has(self.settings.version, "strips stale hook finalizers"):
             yield from self._let_go([t for t in tasks if t.is_hook and not self._state(t).state])
-        if any(self._needs_confirmation(task) for task in tasks):
-            return "pending"
         if not (yield from self._prune([task for task in tasks if task.is_prune])):
             return "failed"
         old = [task for task in tasks if self._goes_first(task)]

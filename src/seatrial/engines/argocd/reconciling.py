@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.argocdhooks import is_hook, is_skipped
+from seatrial.argocdhooks import ignores_extraneous, is_hook, is_skipped
 from seatrial.engines import Ended, Stuck
 from seatrial.engines.argocd.app import App, Asked, Settings
 from seatrial.engines.argocd.asking import requested
@@ -118,7 +118,10 @@ def compare(app: App, settings: Settings) -> Part[Compared]:
     extra = [
         live_ref(body)
         for body in managed(everything.values(), app, settings)
-        if live_ref(body) not in known and not is_hook(body) and speaks_of_itself(body, settings)
+        if live_ref(body) not in known
+        and not is_hook(body)
+        and not ignores_extraneous(body)
+        and speaks_of_itself(body, settings)
     ]
     hidden = [t.ref for t in targets if is_hook(t.body) and (b := everything.get(t.ref)) is not None and not is_hook(b)]
     return Compared(tuple(modified), tuple(sorted({*extra, *hidden})), len(plain))

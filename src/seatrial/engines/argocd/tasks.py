@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from seatrial.argocdhooks import (
     FINALIZER,
     PHASES,
+    SYNC_OPTIONS,
     delete_policies,
     has_option,
     is_hook,
@@ -160,10 +161,12 @@ def _of_namespace(app: App, asked: Asked, targets: Iterable[tuple[Target, Marks]
         return None
     if home is not None and app.namespace_metadata is None:
         return None
-    body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": app.destination}}
+    meta: Body = {"name": app.destination}
     if app.namespace_metadata is not None:
-        body["metadata"] = {**body["metadata"], **app.namespace_metadata}
-    return Task(ref, "PreSync", 0, body, home)
+        # Labels and annotations of others stay, for this is applied on the server's side: controller/sync_namespace.go.
+        annotations = {**(app.namespace_metadata.get("annotations") or {}), SYNC_OPTIONS: "ServerSideApply=true"}
+        meta |= {"labels": app.namespace_metadata.get("labels") or {}, "annotations": annotations}
+    return Task(ref, "PreSync", 0, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, home)
 
 
 def _prunes_reversed(tasks: list[Task]) -> list[Task]:

@@ -114,7 +114,6 @@ def tracking_id(target: Target, app: App) -> str:
 
 def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Body]:
     """The live objects that are tracked to an Application, that nobody else owns and that its project permits."""
-    method = tracking(settings)
     found = list(bodies)
     claims = {name for body in found if body.get("kind") == "StatefulSet" for name in _claims_of(body)}
     for body in found:
@@ -122,13 +121,24 @@ def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Bo
             continue
         if body.get("kind") == "PersistentVolumeClaim" and _claimed_as(body) in claims:
             continue
-        if method == "label":
-            own = labels_of(body).get(settings.label)
-        else:
-            own = annotations_of(body).get(TRACKING_ID, "").partition(":")[0]
         excluded = is_excluded(group_of(str(body["apiVersion"])), str(body["kind"]), settings)
-        if own == app.instance and not excluded and _is_permitted(body, app):
+        if _owner(body, settings) == app.instance and not excluded and _is_permitted(body, app):
             yield body
+
+
+def shared(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[str]:
+    """What is told of live objects that this Application wants and that are tracked to another."""
+    for body in bodies:
+        owner = _owner(body, settings)
+        if owner and owner != app.instance:
+            other = owner.replace("_", "/")
+            yield f"{body['kind']}/{name_of(body)} is part of applications {app.namespace}/{app.name} and {other}"
+
+
+def _owner(body: Body, settings: Settings) -> str:
+    if tracking(settings) == "label":
+        return str(labels_of(body).get(settings.label) or "")
+    return annotations_of(body).get(TRACKING_ID, "").partition(":")[0]
 
 
 def _is_permitted(body: Body, app: App) -> bool:
