@@ -57,7 +57,16 @@ def refused_commands(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
         name = str(dig(world[event.object], "spec", "serviceAccountName") or "default")
         account = Ref("ServiceAccount", event.object.namespace, name)
         cause, about = _why(release, world, account, gone=rehearsal.steps[event.step].action == "uninstall")
+        if about is not None and _is_taken_away(rehearsal, event, about.ref):
+            continue  # It had the right when it began: hook-credentials-deleted-before-job tells of it.
         yield Refused(event.step, event, owner, account, verbs, resource, cause, about)
+
+
+def _is_taken_away(rehearsal: Rehearsal, refused: Event, ref: Ref) -> bool:
+    """Whether an object was deleted since the pod was made that was refused a command."""
+    since = [e for e in rehearsal.of_step(refused.step) if e.index < refused.index]
+    made = next((e.index for e in since if e.object == refused.object and e.effect == "created"), refused.index)
+    return any(e.index > made and e.object == ref and e.effect == "deleted" for e in since)
 
 
 def _right(event: Event) -> tuple[tuple[str, ...], str]:
