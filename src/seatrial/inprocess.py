@@ -104,7 +104,7 @@ class InProcess:
         if cluster.schedule == "eager":
             cluster.settle()
         else:
-            cluster.awaits(self._actor, refs)
+            cluster.awaits(self._actor, refs, rarely=True)
         if cluster.store.version != before:
             return Answer(200)
         why = stuck.why(cluster, refs)

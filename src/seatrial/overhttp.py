@@ -13,7 +13,7 @@ from seatrial.resource import Body
 CALM_SECONDS = 0.25
 """How long a client must be silent before its waiting is looked at."""
 SILENT_TURNS = 25
-"""How often a client must have been found silent before it waits for a kind that it asked for and that is not served.
+"""How often a client must have been found silent before it waits for what is gone, or for a kind that is not served.
 
 Turns are counted and not time: on a busy machine a client that has something to do gets its turns as well.
 """
@@ -46,6 +46,8 @@ class OverHttp:
             return None
         certain = self._server.unheard_seconds() > DOUBT_SECONDS
         waited = self._server.waited_for()
+        if not waited and turns > SILENT_TURNS:
+            waited = stuck.vanished(self._cluster)
         if not waited and (certain or (turns > SILENT_TURNS and self._server.asked_what_is_served())):
             waited = stuck.unserved(self._cluster)
         refs = stuck.stuck_on(self._cluster, waited, self._server.content, certain=certain)

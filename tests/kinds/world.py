@@ -41,6 +41,7 @@ class SmallWorld:
         self.said: list[str] = []
         self.deleted: list[str] = []
         self.unlucky = unlucky
+        self.at_rest = True
         self._lives: dict[str, int] = {}
         self.apply(NODES)
         self.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}")

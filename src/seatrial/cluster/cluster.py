@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -48,6 +48,7 @@ class Cluster:
         self.kube_version = kube_version
         self.minor = int(kube_version.partition(".")[2])
         self.schedule = schedule
+        self._at_rest = False
         self.store = Store()
         self.discovery = Discovery(kube_version)
         self.openapi = OpenAPI(self.discovery, self._custom_schema, with_schemas=explains)
@@ -70,7 +71,8 @@ class Cluster:
 
     def view(self) -> View:
         """A fresh look at the cluster, whose looks are remembered."""
-        return View(self.store, self._serves, self.controllers.origins, unlucky=self.schedule == "lazy")
+        origins, unlucky = self.controllers.origins, self.schedule == "lazy"
+        return View(self.store, self._serves, origins, unlucky=unlucky, at_rest=self._at_rest)
 
     def request(self, request: Request) -> Reply:
         """Answer one request; a write also moves the cluster as far as the schedule lets it."""
@@ -97,13 +99,19 @@ class Cluster:
         rbac.authorize(self, request)
         return self._kind_for(request)
 
-    def awaits(self, actor: str, targets: Iterable[Ref]) -> None:
-        """Someone waits for these objects: the lazy cluster moves for them, and for nothing else."""
+    def awaits(self, actor: str, targets: Iterable[Ref], *, rarely: bool = False) -> None:
+        """Someone waits for these objects: the lazy cluster moves for them, and for nothing else.
+
+        Who looks only `rarely` gives time to whatever waits for nothing else.
+        """
+        waited = tuple(targets)
         with self.lock:
             if self.schedule == "eager":
                 return
             self.recorder.fence()
-            self.controllers.run_for(targets)
+            self.controllers.run_for(waited)
+            if rarely:
+                self._rest(lambda: self.controllers.run_for(waited))
 
     def outwait(self, targets: Iterable[Ref], seconds: float) -> dict[Ref, int]:
         """Someone waits so many seconds for these objects, and nothing moves: the first of their deadlines passes.
@@ -124,6 +132,13 @@ class Cluster:
         with self.lock:
             self.recorder.fence()
             self.controllers.run()
+            self._rest(self.controllers.run)
+
+    def _rest(self, run: Callable[[], None]) -> None:
+        self._at_rest = True
+        self.controllers.rest()
+        run()
+        self._at_rest = False
 
     def timeline(self) -> tuple[Event, ...]:
         return self.recorder.timeline()

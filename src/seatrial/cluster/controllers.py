@@ -26,6 +26,8 @@ TRACED = frozenset((*WORKLOADS, "Pod", "PersistentVolume"))
 """Kinds whose objects are also found by an image or a claim that they name."""
 
 Look = tuple[str, ...] | tuple[str, Ref]
+REST: Look = ("rest",)
+"""The look of those who wait for nothing but time."""
 
 
 class Hands(Protocol):
@@ -37,11 +39,20 @@ class Hands(Protocol):
 class View:
     """The cluster as one controller sees it (`kinds.World`); remembers every look."""
 
-    def __init__(self, store: Store, served: Callable[[str, str], bool], origins: Origins, *, unlucky: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        served: Callable[[str, str], bool],
+        origins: Origins,
+        *,
+        unlucky: bool,
+        at_rest: bool = False,
+    ) -> None:
         self._store = store
         self._served = served
         self._origins = origins
         self._unlucky = unlucky
+        self._at_rest = at_rest
         self.looks: set[Look] = set()
 
     def get(self, ref: Ref) -> Body | None:
@@ -93,6 +104,11 @@ class View:
     def unlucky(self) -> bool:
         return self._unlucky
 
+    @property
+    def at_rest(self) -> bool:
+        self.looks.add(REST)
+        return self._at_rest
+
     def _found(self, refs: Iterable[Ref]) -> list[Body]:
         found = (self._store.get(ref) for ref in sorted(refs))
         return [body for body in found if body is not None]
@@ -131,6 +147,11 @@ class Controllers:
         for look in _seen_by(ref, before, after):
             for looker in sorted(self._lookers.get(look, ())):
                 self._queue.setdefault(looker, cause)
+
+    def rest(self) -> None:
+        """Nobody is at work any more: wake whoever waited for that."""
+        for looker in sorted(self._lookers.get(REST, ())):
+            self._queue.setdefault(looker, None)
 
     def learn(self, kinds: Iterable[Kind]) -> None:
         """Behave for these kinds too: an operator that a trial describes brings its own."""

@@ -36,6 +36,17 @@ def unserved(cluster: Cluster) -> list[Ref]:
         return [ref for ref in refs if cluster.discovery.of_kind(ref.group, ref.kind) is None]
 
 
+def vanished(cluster: Cluster) -> list[Ref]:
+    """What clients made in this step and what went without their doing, of kinds that somebody watches."""
+    with cluster.lock:
+        step = cluster.recorder.step
+        watched = {(opened.kind.group, opened.kind.kind) for opened in cluster.watches.waiting()}
+        events = [e for e in cluster.timeline() if e.step == step and (e.object.group, e.object.kind) in watched]
+        made = {e.object for e in events if e.cause is None and e.after is not None}
+        went = {e.object for e in events if e.cause is not None and e.effect == "deleted"}
+        return sorted(ref for ref in made & went if cluster.store.get(ref) is None)
+
+
 def why(cluster: Cluster, refs: Iterable[Ref]) -> str:
     """In one sentence, what is waited for and what was last said of it."""
     with cluster.lock:
@@ -61,6 +72,8 @@ def _without_owned(cluster: Cluster, refs: list[Ref]) -> list[Ref]:
 def _sentence(cluster: Cluster, ref: Ref) -> str:
     if cluster.discovery.of_kind(ref.group, ref.kind) is None:
         return f"waits for {ref}, whose kind is no longer served"
+    if cluster.store.get(ref) is None:
+        return f"waits for {ref}, which is not there"
     words = _last_words(cluster, ref)
     if words:
         return f"waits for {ref}: {words}"

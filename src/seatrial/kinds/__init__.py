@@ -73,6 +73,11 @@ class World(Protocol):
         """Whether what Kubernetes leaves open (which node, which of two first) falls badly: so in the lazy schedule."""
         ...
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether nobody is at work any more: what waits for nothing but time happens then."""
+        ...
+
 
 class Create(Struct, frozen=True):
     """Make an object. With `owner`, it is made on that object's behalf and garbage-collected with it.

@@ -44,7 +44,8 @@ class Count(Struct, frozen=True):
 
 
 def behave(job: Body, world: World) -> Acts:
-    if is_over(job) and dig(job, "spec", "ttlSecondsAfterFinished") == 0 and not is_going(job):
+    # Whoever watches it is told of its end before it goes, and has a moment to act on it.
+    if is_over(job) and dig(job, "spec", "ttlSecondsAfterFinished") == 0 and not is_going(job) and world.at_rest:
         yield Delete(job, why="it has ended, and ttlSecondsAfterFinished keeps it no longer")
     if is_over(job) or dig(job, "spec", "managedBy") not in (None, "kubernetes.io/job-controller"):
         return

@@ -6,6 +6,10 @@ looks at the Job when something reminds it to; by then it is gone, and the opera
 of hook`, for ever. The migration itself was done. Since 3.0 Argo CD puts a finalizer on hooks, which keeps them until
 it has seen how they ended; for these versions there is no hazard.
 
+Helm 4 watches the Job, is told that it has ended and at once that it is gone. If the second overtakes the first, the
+hook is `NotFound` to it, and the install fails or waits until `--timeout`
+([31786](https://github.com/helm/helm/issues/31786)). Helm 3 took a hook that is deleted for one that has ended.
+
 It **may** go well: whether the Job is looked at in the moment between its end and its deletion is a race. A time to
 live of some seconds is the same race, seldom lost.
 
@@ -22,7 +26,7 @@ spec:
 ```
 
 ## Instead
-Leave it out, and let `hook-succeeded` delete the Job when the sync has ended well; or give it an hour.
+Leave it out, and let `hook-succeeded` delete the Job when all has ended well; or give it an hour.
 
 ## Fix safety
 A longer time to live is safe: hooks are deleted before they are made anew.
@@ -32,11 +36,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.case import Case
+from seatrial import hooks
+from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
-from seatrial.resource import dig
+from seatrial.kinds import conditions
+from seatrial.resource import Ref, dig
 from seatrial.rules.blocked import NO_TIMEOUT, Blocked, blocked, ends_in_words, never_run
 from seatrial.rules.deeds import GOING
+from seatrial.rules.hookruns import acted_on, event_of
+from seatrial.rules.hookwords import HELM_SAYS
 from seatrial.rules.syncs import ARGOCD, in_words, look_at_operation
 from seatrial.timeline import Event, Rehearsal
 
@@ -46,6 +54,47 @@ FIELD = ("spec", "ttlSecondsAfterFinished")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in blocked(rehearsal, case, "gone"):
         yield _finding(rehearsal, case, one)
+    if rehearsal.engine.startswith("helm@4"):
+        yield from _watched_by_helm(rehearsal, case)
+
+
+def _watched_by_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """Hooks that ended well, and went or were about to go by themselves."""
+    seen: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        release = acted_on(case, step)
+        for hook in release.resources if release else ():
+            if dig(hook.body, *FIELD) != 0 or hook.ref in seen or not hooks.runs_at(hook.body, ended.action):
+                continue
+            events = [e for e in rehearsal.of_step(step) if e.object == hook.ref]
+            done = [e for e in events if e.after is not None and conditions.is_true(e.after, "Complete")]
+            if done:
+                seen.add(hook.ref)
+                yield _overtaken(rehearsal, step, hook, done[0])
+
+
+def _overtaken(rehearsal: Rehearsal, step: int, hook: Resource, done: Event) -> Finding:
+    event = event_of(rehearsal, step, hook)
+    says = f"{HELM_SAYS.get(event, '')}resource {hook.ref} not ready. status: NotFound, message: Resource not found"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[hook.ref],
+        damage="failed-deploy",
+        certainty="may",
+        message=f"helm {rehearsal.steps[step].action} fails if the {event} hook {hook.ref} is gone before Helm 4 has "
+        "seen how it ended",
+        details=(
+            "Its ttlSecondsAfterFinished is 0: the cluster deletes it as soon as it has ended. Helm is told both, one "
+            "right after the other.",
+            f'Helm then says: "{says}", at once or when --timeout is over.',
+            "What the Job had to do was done. Helm 3 takes a hook that is deleted for one that has ended.",
+        ),
+        places=[hook.place(*FIELD)],
+        evidence=[done],
+        confirm="helm version --short  # v4",
+    )
 
 
 def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
