@@ -6,6 +6,7 @@ Upstream: `util/settings/settings.go` of Argo CD 3.5; `controllers/argocd/config
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -31,10 +32,17 @@ OPENSHIFT_VERSION = (3, 3)
 """Of OpenShift GitOps 1.20."""
 APISERVICES = Filter(groups=("apiregistration.k8s.io",), kinds=("APIService",))
 TEKTON = Filter(groups=("tekton.dev",), kinds=("TaskRun", "PipelineRun"))
-HEALTH = "resource.customizations.health."
-OPEN_LIBS = "resource.customizations.useOpenLibs."
 IGNORING = ("jsonPointers", "jqPathExpressions", "managedFieldsManagers")
-IGNORE = "resource.customizations.ignoreDifferences."
+CUSTOMIZATION = re.compile(r"resource\.customizations\.(?P<type>[^.]*)\.(?P<about>.*)")
+OTHER_CUSTOMIZATIONS = ("useOpenLibs", "actions", "ignoreResourceUpdates", "knownTypeFields")
+KEY = re.compile(r"[-._a-zA-Z0-9]+")
+FIELDS_OF_OPERATOR = {
+    "resourceCustomizations": "resource.customizations",
+    "resourceExclusions": "resource.exclusions",
+    "resourceInclusions": "resource.inclusions",
+    "resourceTrackingMethod": "application.resourceTrackingMethod",
+    "applicationInstanceLabelKey": "application.instanceLabelKey",
+}
 
 
 def settings_of(asked: str, bodies: Iterable[Body]) -> Settings:
@@ -73,21 +81,27 @@ def _as_it_comes(asked: str) -> Settings:
 
 def _configured(settings: Settings, data: dict[str, str]) -> Settings:
     """What `argocd-cm` says; what it does not say stays."""
-    scripts = dict(settings.scripts)
-    ignored = list(settings.ignore_differences)
+    scripts, ignored = dict(settings.scripts), list(settings.ignore_differences)
     legacy = _yaml(data.get("resource.customizations", ""), "resource.customizations")
     for key, entry in legacy.items() if isinstance(legacy, dict) else ():
         if isinstance(entry, dict) and entry.get("health.lua"):
             scripts[str(key)] = Script(str(entry["health.lua"]), bool(entry.get("health.lua.useOpenLibs")))
         if isinstance(entry, dict) and entry.get("ignoreDifferences"):
-            ignored += _ignored(str(key).replace("/", "_", 1), _yaml(str(entry["ignoreDifferences"]), str(key)))
+            ignored += _ignored(str(key), _yaml(str(entry["ignoreDifferences"]), str(key)))
     for key, value in data.items():
-        if key.startswith(HEALTH):
-            name = key.removeprefix(HEALTH)
-            opened = data.get(f"{OPEN_LIBS}{name}") == "true"
-            scripts[name.replace("_", "/", 1)] = Script(value, opened)
-        elif key.startswith(IGNORE):
-            ignored += _ignored(key.removeprefix(IGNORE), _yaml(value, key))
+        _refuse_key(key)
+        customization = CUSTOMIZATION.fullmatch(key)
+        if customization is None:
+            continue
+        about = _override_key(customization["about"])
+        match customization["type"]:
+            case "health":
+                opened = data.get(f"resource.customizations.useOpenLibs.{customization['about']}") == "true"
+                scripts[about] = Script(value, opened)
+            case "ignoreDifferences":
+                ignored += _ignored(about, _yaml(value, key))
+            case kind if kind not in OTHER_CUSTOMIZATIONS:
+                raise CannotContinue(f"{CONFIG_MAP}: resource customization type {kind} not supported")
     return replace(
         settings,
         scripts=scripts,
@@ -99,28 +113,59 @@ def _configured(settings: Settings, data: dict[str, str]) -> Settings:
     )
 
 
+def _refuse_key(key: str) -> None:
+    """Patterns cannot be keys of a ConfigMap; only the one key that holds them all knows stars."""
+    if not KEY.fullmatch(key):
+        example = "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+        words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+        raise CannotContinue(
+            f'ConfigMap "{CONFIG_MAP}" is invalid: data[{key}]: Invalid value: "{key}": {words} {example}'
+        )
+
+
+def _override_key(about: str) -> str:
+    """`group_Kind`, `Kind`, or `all`, as `group/Kind`."""
+    if about.count("_") > 1:
+        form = "`resource.customizations.<type>.<group_kind>` or resource.customizations.<type>.<kind>`"
+        raise CannotContinue(f"{CONFIG_MAP}: group kind should be in format {form}, got group kind: '{about}'")
+    return "*/*" if about == "all" else about.replace("_", "/")
+
+
 def _operated(settings: Settings, body: Body) -> Settings:
     """The operator writes `argocd-cm` from its own resource; its own exclusions are there only while that has none."""
-    data: dict[str, str] = {str(k): str(v) for k, v in (dig(body, "spec", "extraConfig") or {}).items()}
+    data: dict[str, str] = {}
     for check in listed(body, "spec", "resourceHealthChecks"):
-        group, kind = str(check.get("group") or ""), str(check.get("kind") or "")
-        data[HEALTH + (f"{group}_{kind}" if group else kind)] = str(check.get("check") or "")
-    fields = {
-        "resourceExclusions": "resource.exclusions",
-        "resourceInclusions": "resource.inclusions",
-        "resourceTrackingMethod": "application.resourceTrackingMethod",
-        "applicationInstanceLabelKey": "application.instanceLabelKey",
-    }
-    for field, key in fields.items():
+        data[f"resource.customizations.health.{_about(check)}"] = str(check.get("check") or "")
+    for field, key in FIELDS_OF_OPERATOR.items():
         value = dig(body, "spec", field)
         if value:
             data[key] = str(value)
+    data |= {str(key): str(value) for key, value in (dig(body, "spec", "extraConfig") or {}).items()}
     shipped = versions.has(settings.version, "exclusions in argocd-cm")
     usual = (*SHIPPED_EXCLUSIONS, APISERVICES) if shipped else ()
+    ignored = (*settings.ignore_differences, *_ignored_by_operator(body))
+    known = replace(settings, exclusions=usual, ignore_differences=ignored, progressive_syncs=_rolls_by_operator(body))
+    return _configured(known, data)
+
+
+def _about(entry: Body) -> str:
+    group, kind = str(entry.get("group") or ""), str(entry.get("kind") or "")
+    return f"{group}_{kind}" if group else kind
+
+
+def _ignored_by_operator(body: Body) -> Iterator[Body]:
+    said = dig(body, "spec", "resourceIgnoreDifferences") or {}
+    if said.get("all"):
+        yield from _ignored("*/*", said["all"])
+    for entry in listed(said, "resourceIdentifiers"):
+        yield from _ignored(_override_key(_about(entry)), entry.get("customization"))
+
+
+def _rolls_by_operator(body: Body) -> bool:
     arguments = listed(body, "spec", "applicationSet", "extraCommandArgs")
     variables = {str(v.get("name")): v.get("value") for v in listed(body, "spec", "applicationSet", "env")}
-    progressive = bool({FLAG, f"{FLAG}=true"} & set(arguments)) or variables.get(VARIABLE) == "true"
-    return _configured(replace(settings, exclusions=usual, progressive_syncs=progressive), data)
+    said = (variables.get(VARIABLE), dig(body, "spec", "cmdParams", PROGRESSIVE))
+    return bool({FLAG, f"{FLAG}=true"} & set(arguments)) or "true" in said
 
 
 def _filters(data: dict[str, str], key: str, usual: tuple[Filter, ...]) -> tuple[Filter, ...]:
@@ -128,16 +173,14 @@ def _filters(data: dict[str, str], key: str, usual: tuple[Filter, ...]) -> tuple
         return usual
     found = _yaml(data[key], key)
     return tuple(
-        Filter(tuple(map(str, entry.get("apiGroups") or ())), tuple(map(str, entry.get("kinds") or ())))
+        Filter(*(tuple(map(str, entry.get(field) or ())) for field in ("apiGroups", "kinds", "clusters")))
         for entry in (found if isinstance(found, list) else ())
         if isinstance(entry, dict)
     )
 
 
-def _ignored(name: str, entry: Any) -> Iterator[Body]:
-    group, _, kind = name.rpartition("_")
-    if name == "all":
-        group, kind = "*", "*"
+def _ignored(about: str, entry: Any) -> Iterator[Body]:
+    group, _, kind = about.rpartition("/")
     if isinstance(entry, dict):
         yield {"group": group, "kind": kind, **{field: entry.get(field) or [] for field in IGNORING}}
 

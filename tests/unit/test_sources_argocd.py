@@ -10,6 +10,7 @@ import pytest
 from seatrial.argocdsettings import settings_of
 from seatrial.engines.argocd.tracking import is_excluded, tracking
 from seatrial.errors import CannotContinue
+from seatrial.readiness.argocd import script_for
 from seatrial.readiness.argocd.verdict import Script
 from seatrial.resource import Body
 from seatrial.sources.applicationsets import applications_of
@@ -295,6 +296,60 @@ def test_argocd_cm_says_how_it_is_set_up() -> None:
     assert is_excluded("a.example.net", "Anything", settings)
     assert not is_excluded("", "Endpoints", settings), "exclusions replace those that Argo CD comes with"
     assert tracking(settings) == "annotation+label"
+
+
+def test_a_check_for_all_is_one_for_every_group_and_stars_are_no_keys_of_a_config_map() -> None:
+    data = {"resource.customizations.health.all": "return {}", "resource.customizations.health.Pod": "return nil"}
+    settings = settings_of("3.5", [_setting("ConfigMap", "v1", "argocd-cm", {"data": data})])
+    found = [script_for(*kind, settings.scripts) for kind in (("apps", "Deployment"), ("", "Pod"), ("", "Service"))]
+    assert found == [Script("return {}"), Script("return nil"), None]
+    for key, words in (
+        ("resource.customizations.health.cert-manager.io_*", "a valid config key must consist of alphanumeric"),
+        ("resource.customizations.health.a_b_C", "group kind should be in format"),
+        ("resource.customizations.helth.Pod", "resource customization type helth not supported"),
+    ):
+        with pytest.raises(CannotContinue, match=words):
+            settings_of("3.5", [_setting("ConfigMap", "v1", "argocd-cm", {"data": {key: "return {}"}})])
+
+
+def test_exclusions_may_be_for_some_clusters_and_inclusions_exclude_all_else_there() -> None:
+    data = {
+        "resource.exclusions": "- {kinds: [Secret], clusters: ['https://other.example']}",
+        "resource.inclusions": "- {apiGroups: [apps], clusters: ['https://third*']}",
+    }
+    settings = settings_of("3.5", [_setting("ConfigMap", "v1", "argocd-cm", {"data": data})])
+    servers = ("https://kubernetes.default.svc", "https://other.example", "https://third.example")
+    assert [is_excluded("", "Secret", settings, server) for server in servers] == [False, True, True]
+    assert [is_excluded("apps", "Deployment", settings, server) for server in servers] == [False, False, False]
+
+
+def test_the_operators_resource_says_all_that_the_config_map_does() -> None:
+    spec = {
+        "resourceIgnoreDifferences": {
+            "all": {"managedFieldsManagers": ["someone"]},
+            "resourceIdentifiers": [{"group": "apps", "kind": "Deployment", "customization": {"jsonPointers": ["/a"]}}],
+        },
+        "resourceTrackingMethod": "label",
+        "resourceInclusions": "- {apiGroups: [apps]}",
+        "extraConfig": {"application.resourceTrackingMethod": "annotation+label"},
+        "cmdParams": {"applicationsetcontroller.enable.progressive.syncs": "true"},
+    }
+    settings = settings_of("3.3", [_setting("ArgoCD", "argoproj.io/v1beta1", "gitops", {"spec": spec})])
+    every, deployments = settings.ignore_differences
+    assert (every["group"], every["kind"], every["managedFieldsManagers"]) == ("*", "*", ["someone"])
+    assert (deployments["group"], deployments["kind"], deployments["jsonPointers"]) == ("apps", "Deployment", ["/a"])
+    assert tracking(settings) == "annotation+label", "what is extra comes last"
+    assert settings.progressive_syncs
+    assert is_excluded("", "Secret", settings)
+
+
+def test_progressive_syncs_are_turned_on_by_a_parameter_or_by_the_operator() -> None:
+    key = "applicationsetcontroller.enable.progressive.syncs"
+    parameters = [_setting("ConfigMap", "v1", "argocd-cmd-params-cm", {"data": {key: word}}) for word in ("true", "x")]
+    arguments = {"applicationSet": {"extraCommandArgs": ["--enable-progressive-syncs"]}}
+    operated = [_setting("ArgoCD", "argoproj.io/v1beta1", "a", {"spec": spec}) for spec in (arguments, {})]
+    said = [settings_of("3.5", [body]).progressive_syncs for body in (*parameters, *operated)]
+    assert (said, settings_of("3.5", []).progressive_syncs) == ([True, False, True, False], None)
 
 
 def test_distributions_exclude_different_kinds() -> None:

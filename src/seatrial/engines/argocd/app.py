@@ -81,6 +81,7 @@ class Filter(Struct, frozen=True):
 
     groups: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
 
 
 class Settings(Struct, frozen=True):

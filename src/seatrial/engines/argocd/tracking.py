@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from seatrial.argocdhooks import TRACKING_ID
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import App, Filter, Settings, Target
-from seatrial.engines.argocd.projects import refusal
+from seatrial.engines.argocd.projects import IN_CLUSTER, refusal
 from seatrial.resource import Body, Ref, annotations_of, group_of, labels_of, listed, metadata, name_of, ref_of
 
 CRD = "CustomResourceDefinition"
@@ -45,11 +45,13 @@ SHIPPED_EXCLUSIONS = (
 """`resource.exclusions` of the argocd-cm that Argo CD 3.0 and later come with: manifests/base/config/argocd-cm.yaml."""
 
 
-def is_excluded(group: str, kind: str, settings: Settings) -> bool:
-    """Whether Argo CD neither watches nor applies a kind. Exclusions beat inclusions."""
-    if any(_matches(f, group, kind) for f in (*ALWAYS_EXCLUDED, *settings.exclusions)):
+def is_excluded(group: str, kind: str, settings: Settings, server: str = IN_CLUSTER[0]) -> bool:
+    """Whether Argo CD neither watches nor applies a kind in a cluster. Exclusions beat inclusions."""
+    excluding = (f for f in (*ALWAYS_EXCLUDED, *settings.exclusions) if _is_for(f, server))
+    if any(_matches(f, group, kind) for f in excluding):
         return True
-    return bool(settings.inclusions) and not any(_matches(f, group, kind) for f in settings.inclusions)
+    including = [f for f in settings.inclusions if _is_for(f, server)]
+    return bool(including) and not any(_matches(f, group, kind) for f in including)
 
 
 def wanted(app: App, settings: Settings) -> tuple[list[Target], list[str]]:
@@ -69,7 +71,7 @@ def wanted(app: App, settings: Settings) -> tuple[list[Target], list[str]]:
             conditions.append(f"RepeatedResourceWarning: {said}")
     kept = []
     for target in last.values():
-        if is_excluded(target.ref.group, target.ref.kind, settings):
+        if is_excluded(target.ref.group, target.ref.kind, settings, app.where.server):
             named = f"{target.ref.group}/{target.ref.kind} {target.ref.name}"
             conditions.append(f"ExcludedResourceWarning: Resource {named} is excluded in the settings")
         else:
@@ -121,7 +123,7 @@ def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Bo
             continue
         if body.get("kind") == "PersistentVolumeClaim" and _claimed_as(body) in claims:
             continue
-        excluded = is_excluded(group_of(str(body["apiVersion"])), str(body["kind"]), settings)
+        excluded = is_excluded(group_of(str(body["apiVersion"])), str(body["kind"]), settings, app.where.server)
         if _owner(body, settings) == app.instance and not excluded and _is_permitted(body, app):
             yield body
 
@@ -185,6 +187,11 @@ def _unreadable(target: Target, field: str, key: str, value: object) -> str:
         f"failed to get {field} from target object {named}: .metadata.{field} accessor error: {why}, expected string"
     )
     return f"{RENDERING} failed to set app instance tracking info on manifest: {words}"
+
+
+def _is_for(entry: Filter, server: str) -> bool:
+    """The server of a cluster that is known by its name alone is not: only what is for all of them is for it."""
+    return not entry.clusters or any(fnmatchcase(server, pattern) for pattern in entry.clusters)
 
 
 def _matches(entry: Filter, group: str, kind: str) -> bool:
