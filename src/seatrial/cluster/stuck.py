@@ -72,11 +72,11 @@ def _without_owned(cluster: Cluster, refs: list[Ref]) -> list[Ref]:
 def _sentence(cluster: Cluster, ref: Ref) -> str:
     if cluster.discovery.of_kind(ref.group, ref.kind) is None:
         return f"waits for {ref}, whose kind is no longer served"
-    if cluster.store.get(ref) is None:
-        return f"waits for {ref}, which is not there"
     words = _last_words(cluster, ref)
     if words:
         return f"waits for {ref}: {words}"
+    if cluster.store.get(ref) is None:
+        return f"waits for {ref}, which is not there"
     lacks = sorted(cluster.controllers.lacks(ref) - {ref})
     missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is not there)" if lacks else ""
     return f"waits for {ref}{missing}"
