@@ -127,7 +127,9 @@ def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
         steps = default_steps(path, options.old, engine=name)
         if history is not None:
             steps = steps_after(path, history.current.number)
-        trial = Trial(engines=(engine,), steps=steps)
+        # Manifests bear no name: those of the old revision belong to the app that the new ones are of.
+        one = PurePath(path).stem if kind == "manifests" and options.old else ""
+        trial = Trial(engines=(engine,), steps=steps, release=one)
         yield from _of_trial(trial, opened, replace(options, engines=()), history)
         if options.matrix:
             if name != "helm":

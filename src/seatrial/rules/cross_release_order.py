@@ -138,20 +138,20 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, miss
     assert other is not None
     later = missing.step > step
     engine, unit = engine_in_words(rehearsal), "Application" if is_argocd(rehearsal) else "release"
-    who = missing.user.ref if missing.user else f"release {release.name}"
+    who = missing.user.ref if missing.user else f"{unit} {release.name}"
     return found(
         RULE,
         rehearsal,
         step,
         objects=[missing.what],
         damage="failed-deploy",
-        message=f"{outcome_of(rehearsal, step)} for release {release.name}: {who} needs {missing.what}, which release "
+        message=f"{outcome_of(rehearsal, step)} for {unit} {release.name}: {who} needs {missing.what}, which {unit} "
         f"{other.name} brings {'in a later step' if later else 'and which is not there yet'}",
         details=(
             f'{engine} says: "{rehearsal.steps[step].error.strip()}"',
             f"{engine} knows of one {unit} at a time: their order is up to whoever installs them."
             if later
-            else f"Release {other.name} was not waited for.",
+            else f"{unit[:1].upper()}{unit[1:]} {other.name} was not waited for.",
             "On a cluster that has had both for long, any order works: that hides it.",
         ),
         places=[
