@@ -9,7 +9,7 @@ from seatrial import hooks
 from seatrial.case import Case, deployed_before
 from seatrial.resource import Ref
 from seatrial.rules.records import NAME as RECORD
-from seatrial.rules.records import records_of
+from seatrial.rules.records import last_record, records_of
 from seatrial.timeline import Event, Rehearsal, StepResult
 
 DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
@@ -34,6 +34,21 @@ def aftermath(rehearsal: Rehearsal, case: Case, step: int) -> str:
         _next(rehearsal, step),
     )
     return " ".join(filter(None, said))
+
+
+def revisions(rehearsal: Rehearsal, step: int) -> str:
+    """How the records stand after a step that did not end well: `Revision 2 is failed, revision 1 stays deployed.`"""
+    ended = rehearsal.steps[step]
+    if ended.outcome == "ok" or ended.again is not None or not rehearsal.engine.startswith("helm@"):
+        return ""
+    if new := _records(rehearsal, step):
+        return new
+    before, after = (last_record(rehearsal, ended.release, ended.namespace, before_step=at) for at in (step, step + 1))
+    if after is None:
+        return "No revision was recorded."
+    if before is not None and before.status == after.status:
+        return f"No revision was recorded: revision {after.revision} stays {after.status}."
+    return f"Revision {after.revision} is {after.status}."
 
 
 def named(refs: Iterable[Ref]) -> str:

@@ -47,6 +47,7 @@ from msgspec import Struct
 from seatrial.case import Case, Resource
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.resource import Body, Ref, dig, listed
+from seatrial.rules.aftermath import revisions
 from seatrial.rules.webhookcalls import outcome_of, state_after
 from seatrial.timeline import Event, Rehearsal
 
@@ -121,6 +122,7 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: 
             _order(rehearsal, failed, definition, service, gone=gone),
             f"Objects are stored as {stored} from now on, and those that were stored otherwise stay so until they are "
             "written: whatever is read or written in another version than its own is refused, for everybody.",
+            revisions(rehearsal, step),
         ),
         places=[
             *([written.place("spec", "conversion", "strategy")] if written else ()),

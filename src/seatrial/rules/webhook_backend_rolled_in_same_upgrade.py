@@ -38,6 +38,7 @@ from collections.abc import Iterator
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body, Ref, dig
+from seatrial.rules.aftermath import revisions
 from seatrial.rules.webhookcalls import (
     Call,
     behind,
@@ -77,6 +78,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
             f"{rehearsal.steps[step].action}{_gap(body)}.",
             "Helm waits for no pod before it goes on; --wait waits only when all is sent. What came before is "
             "changed, and what the new revision no longer has is not deleted.",
+            revisions(rehearsal, step),
         ),
         places=[
             *([backer.place("spec", "strategy", "type")] if backer else ()),

@@ -40,6 +40,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.kinds import Need
 from seatrial.resource import Ref
+from seatrial.rules.aftermath import revisions
 from seatrial.rules.webhookcalls import (
     Call,
     behind,
@@ -91,6 +92,7 @@ def _finding(rehearsal: Rehearsal, case: Case, call: Call, refused: Resource, ba
             f'The API server says: "{call.event.message}"',
             _around(webhook.service, refused.ref, backer, need),
             f"The webhook is asked about {covers(webhook)}, and excludes nothing of its own.",
+            revisions(rehearsal, step),
             _again(rehearsal, step, refused.ref),
         ),
         places=[

@@ -44,6 +44,7 @@ from collections.abc import Iterator
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
+from seatrial.rules.aftermath import revisions
 from seatrial.rules.programs import unordered
 from seatrial.rules.webhookcalls import (
     Call,
@@ -97,6 +98,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         details=(
             f'The API server says: "{first.event.message}"',
             _order(rehearsal, first),
+            revisions(rehearsal, step),
             _again(rehearsal, step, refused),
         ),
         places=[

@@ -42,6 +42,7 @@ from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.kinds.cabundle import INJECTOR, holds_certificate
 from seatrial.resource import Body, Ref, dig, listed
+from seatrial.rules.aftermath import revisions
 from seatrial.rules.webhookcalls import CONFIGURATIONS, Call, named, outcome_of, refused_by_cause
 from seatrial.timeline import Event, Rehearsal
 
@@ -78,6 +79,7 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
             f'The API server says: "{first.event.message}"',
             _who(webhook.configuration, writer),
             "The pods behind it may well be ready: the API server cannot know that it speaks with the right one.",
+            revisions(rehearsal, step),
         ),
         places=[
             *([configuration.place(*client, "caBundle")] if configuration else ()),
@@ -108,6 +110,7 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
             "Helm 4 applies the placeholder as its own and may not overwrite what another has written; "
             "--force-conflicts would, and no call could be made until the bundle is written again. Helm 3 does that "
             "with every upgrade, without a word.",
+            revisions(rehearsal, step),
             _next(rehearsal, step),
         ),
         places=[resource.place("webhooks", index, "clientConfig", "caBundle")] if resource else [],
