@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.registration import Program, short
-from seatrial.sources.pulumi import python, read_program
+from seatrial.sources.pulumi import process, python, read_program
 from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.project import read_project
@@ -154,18 +156,89 @@ def test_a_program_reaches_no_network(write: Write) -> None:
             server.accept()
 
 
+GARBAGE = """
+import os
+for descriptor in range(3, 64):
+    try:
+        os.write(descriptor, b"{}\\n")
+    except OSError:
+        pass
+"""
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    os.execv(sys.executable, [sys.argv[1], "-c", "import time; time.sleep(30)"])
+time.sleep(0.5)
+"""
+NO_PROCESSES = "seatrial runs this program without a network and without processes: "
+
+
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("import subprocess\nsubprocess.run(['true'])\n", "without a network and without processes: subprocess.Popen"),
-        ("open('made', 'w')\n", "write no file: made"),
-        ("import os\nos.remove('__main__.py')\n", "change no file: os.remove __main__.py"),
+        ("import subprocess\nsubprocess.run(['true'])\n", f"{NO_PROCESSES}subprocess.Popen"),
+        ("import os\nos.fork()\n", f"{NO_PROCESSES}os.fork"),
+        ("import multiprocessing as m\nm.get_context('spawn').Process(target=print).start()\n", NO_PROCESSES),
+        ("import ctypes\nctypes.CDLL(None).fork()\n", f"{NO_PROCESSES}ctypes.dlsym"),
+        ("import os\nos.kill(os.getppid(), 9)\n", f"{NO_PROCESSES}os.kill"),
+        ("import socket\nsocket.socket(socket.AF_UNIX).connect('/run/docker.sock')\n", f"{NO_PROCESSES}socket.connect"),
+        ("open('made', 'w')\n", "seatrial lets this program write no file: made"),
+        ("import os\nos.remove('__main__.py')\n", "seatrial lets this program change no file: os.remove __main__.py"),
+        ("import sqlite3\nsqlite3.connect('made')\n", "lets this program change no file: sqlite3.connect made"),
+        ("open('/proc/1/environ')\n", "read nothing of yours beside its project: /proc/1/environ"),
     ],
 )
 def test_a_program_starts_nothing_and_changes_nothing(write: Write, code: str, words: str) -> None:
     with pytest.raises(CannotContinue) as raised:
         read_program(write(code))
     assert words in str(raised.value)
+
+
+@pytest.fixture
+def namespaces() -> None:
+    """Skips where the kernel does not let everyone have namespaces of their own."""
+    if subprocess.run(["unshare", "--user", "--net", "--mount", "--pid", "--fork", "true"], check=False).returncode:
+        pytest.skip("needs a kernel that lets everyone enter new namespaces")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_what_no_hook_hears_of_cannot_write_to_the_disk_either(write: Write) -> None:
+    with pytest.raises(CannotContinue) as raised:
+        read_program(write("import os\nos.mkfifo('made')\n"))
+    assert "Read-only file system" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("while True: print('x' * 100000)\n", "OSError: [Errno 27] File too large"),
+        ("kept = []\nwhile True: kept.append(bytearray(100_000_000))\n", "MemoryError: "),
+        ("def deep(): deep()\ndeep()\n", "RecursionError: maximum recursion depth exceeded"),
+        (GARBAGE, "it writes into a pipe that is not its own"),
+    ],
+)
+def test_a_program_that_is_too_much_is_ended_and_told_of(write: Write, code: str, words: str) -> None:
+    with pytest.raises(CannotContinue) as raised:
+        read_program(write(code))
+    assert words in str(raised.value).splitlines()[0]
+
+
+def test_a_program_may_register_only_so_much(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MESSAGES_MAX", 20)
+    with pytest.raises(CannotContinue) as raised:
+        read_program(write(MADE + "for number in range(30): Made(f'a{number}')\n"))
+    assert str(raised.value) == "app: run the program: registers more than 20 resources, or 200000000 characters"
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_what_a_program_manages_to_start_ends_with_it(tmp_path: Path) -> None:
+    """A daemon in a session of its own, from a program that nothing guards from within."""
+    marker = f"daemon-{tmp_path.name}"
+    command = [sys.executable, "-c", DAEMON, marker]
+    process.run(lambda *pipes: command, {}, lambda asked: {}, folder=tmp_path, seconds=20)
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert marker not in listed
 
 
 def test_a_program_sees_nothing_of_the_user(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +248,7 @@ def test_a_program_sees_nothing_of_the_user(write: Write, tmp_path: Path, monkey
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
     path = write(f"import os\nassert 'AWS_SECRET_ACCESS_KEY' not in os.environ\nopen('{home}/.aws/credentials')\n")
-    with pytest.raises(CannotContinue, match="read nothing of your home"):
+    with pytest.raises(CannotContinue, match="read nothing of yours beside its project"):
         read_program(path)
 
 

@@ -162,6 +162,7 @@ const attempts = [
     () => new (require("worker_threads").Worker)("./index.js"),
     () => process.kill(process.ppid),
     () => process._kill(process.ppid, 9),
+    () => require("net").connect("/run/docker.sock"),
     () => process.binding("tcp_wrap"),
     () => process.dlopen(module, "x.node"),
     () => fs.writeFileSync("made", ""),
@@ -182,7 +183,7 @@ throw new Error(attempts.map((attempt) => {
     refused = complaint(path).splitlines()[0].partition("Error: ")[2].split(", ")
     killing, loading = "seatrial runs this program without a network and without processes", "ERR_DLOPEN_DISABLED"
     denied = "ERR_ACCESS_DENIED"
-    assert refused == [denied, denied, killing, killing, denied, loading, *[denied] * 5]
+    assert refused == [denied, denied, killing, killing, killing, denied, loading, *[denied] * 5]
 
 
 def test_a_program_sees_nothing_of_the_user(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,11 @@ from seatrial.resource import Body
 
 CONFINED = Path(__file__).with_name("confined.py")
 MESSAGES_MAX = 50_000
+MESSAGE_CHARS_MAX = 20_000_000
+SAID_CHARS_MAX = 200_000_000
 SAID_BYTES_MAX = 20_000
+LAST_WORDS = ("ended", "raised", "lacking")
+QUESTIONS = ("register", "read", "call")
 
 
 class Farewell(Struct, frozen=True):
@@ -50,7 +54,7 @@ def run(
     """
     with _home() as home, _pipes() as (theirs, ours), Path(home, "said").open("w+b") as said:
         process = subprocess.Popen(
-            [sys.executable, "-I", str(CONFINED), *command(*theirs, home)],
+            [sys.executable, "-I", str(CONFINED), home, *command(*theirs, home)],
             cwd=folder,
             env=_environment(home),
             stdin=subprocess.DEVNULL,
@@ -83,14 +87,31 @@ def version_of(interpreter: str) -> str:
 def _converse(reads: IO[str], writes: IO[str], setting: Body, answer: Callable[[Body], Body]) -> Body:
     with suppress(BrokenPipeError):
         _say(writes, setting)
-        for count, line in enumerate(reads):
-            message: Body = json.loads(line)
-            if message["do"] in ("ended", "raised", "lacking"):
+        said = 0
+        for count, line in enumerate(iter(lambda: reads.readline(MESSAGE_CHARS_MAX), "")):
+            said += len(line)
+            if count == MESSAGES_MAX or said > SAID_CHARS_MAX:
+                return _complaint(f"registers more than {MESSAGES_MAX} resources, or {SAID_CHARS_MAX} characters")
+            message = _understood(line)
+            if message["do"] in LAST_WORDS:
                 return message
-            if count == MESSAGES_MAX:
-                return {"do": "raised", "type": "", "message": f"registers more than {MESSAGES_MAX} resources"}
             _say(writes, answer(message))
     return {"do": "gone"}
+
+
+def _understood(line: str) -> Body:
+    """A message as the recorders write them; of anything else the program is told to be the author."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    if isinstance(message, dict) and message.get("do") in (*LAST_WORDS, *QUESTIONS):
+        return message
+    return _complaint("it writes into a pipe that is not its own, or more than can be taken at once")
+
+
+def _complaint(words: str) -> Body:
+    return {"do": "raised", "type": "", "message": words}
 
 
 def _say(writes: IO[str], message: Body) -> None:

@@ -47,7 +47,7 @@ def _interpreter(project: Project) -> Path:
 
 
 def _setting(project: Project, program: Path, interpreter: Path) -> Body:
-    """Closed is the user's home, but for the project and for what Python itself is made of."""
+    """Closed are the user's home, but for the project and for what Python itself is made of, and other processes."""
     opened = {project_of(project.folder), interpreter.parent.parent, interpreter.resolve().parent.parent}
     return {
         "project": project.name,
@@ -55,7 +55,7 @@ def _setting(project: Project, program: Path, interpreter: Path) -> Body:
         "config": project.config,
         "secrets": list(project.secrets),
         "program": str(program),
-        "closed": [str(Path.home().resolve())],
+        "closed": [str(Path.home().resolve()), "/proc"],
         "open": sorted({str(path) for path in opened} | {sys.prefix, sys.base_prefix}),
     }
 

@@ -23,13 +23,14 @@ from typing import Any
 REFUSED = (
     *("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo"),
     *("socket.gethostbyname", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork"),
-    *("os.forkpty", "pty.spawn", "os.kill", "os.killpg", "signal.pthread_kill"),
+    *("os.forkpty", "pty.spawn", "os.kill", "os.killpg", "signal.pthread_kill", "ctypes.dlsym", "ctypes.dlsym/handle"),
 )
 """What a program has no business with while it only says what it wants."""
 CHANGES = (
     *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod"),
-    *("os.chown", "os.utime", "shutil.rmtree", "shutil.move"),
+    *("os.chown", "os.utime", "os.setxattr", "os.removexattr", "shutil.rmtree", "shutil.move", "sqlite3.connect"),
 )
+LOOKS = ("os.listdir", "os.scandir", "os.chdir")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 ROOT = "pulumi:pulumi:Stack"
 
@@ -118,6 +119,7 @@ def main() -> None:
     sys.argv = [program]
     sys.path.insert(0, program if Path(program).is_dir() else str(Path(program).parent))
     sys.excepthook = lambda kind, wrong, trace: parent.say({"do": "raised", **_described(wrong)})
+    _disarm()
     sys.addaudithook(_guard(setting["home"], setting["closed"], setting["open"]))
     try:
         loop.run_until_complete(
@@ -240,6 +242,16 @@ def _name(res: Any) -> str:
     return str(getattr(res, "pulumi_resource_name", "") or getattr(res, "_name", ""))
 
 
+def _disarm() -> None:
+    """Take away the way to start processes that no hook hears of."""
+
+    def refused(*args: Any) -> Any:
+        raise PermissionError("seatrial runs this program without a network and without processes: fork_exec")
+
+    for module, name in (("_posixsubprocess", "fork_exec"), ("subprocess", "_fork_exec")):
+        setattr(importlib.import_module(module), name, refused)
+
+
 def _guard(home: str, closed: list[str], opened: list[str]) -> Any:
     """Refuses what a program could do harm with. Once set it cannot be taken away; C code does not pass by here."""
 
@@ -253,6 +265,8 @@ def _guard(home: str, closed: list[str], opened: list[str]) -> Any:
     def guard(event: str, args: tuple[Any, ...]) -> None:
         if event in REFUSED:
             raise PermissionError(f"seatrial runs this program without a network and without processes: {event}")
+        if event in LOOKS and within(args[0], closed) and not within(args[0], opened):
+            raise PermissionError(f"seatrial lets this program read nothing of yours beside its project: {args[0]}")
         if event in CHANGES and not within(args[0], [home]):
             raise PermissionError(f"seatrial lets this program change no file: {event} {args[0]}")
         if event != "open" or isinstance(args[0], int):
@@ -260,7 +274,7 @@ def _guard(home: str, closed: list[str], opened: list[str]) -> Any:
         if args[2] is not None and args[2] & WRITING and not within(args[0], [home, "/dev"]):
             raise PermissionError(f"seatrial lets this program write no file: {args[0]}")
         if within(args[0], closed) and not within(args[0], opened):
-            raise PermissionError(f"seatrial lets this program read nothing of your home: {args[0]}")
+            raise PermissionError(f"seatrial lets this program read nothing of yours beside its project: {args[0]}")
 
     return guard
 
