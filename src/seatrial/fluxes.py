@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Any
 
 from msgspec import Struct
@@ -21,7 +22,10 @@ from seatrial.sources.chart import ChartSource
 
 HOME = "flux-system"
 OBJECTS_MAX = 2_000
-OWN_GROUPS = (KUSTOMIZE_GROUP, HELM_GROUP, SOURCE_GROUP, "notification.toolkit.fluxcd.io", "image.toolkit.fluxcd.io")
+OWN_GROUPS = (
+    *(KUSTOMIZE_GROUP, HELM_GROUP, SOURCE_GROUP, "source.extensions.fluxcd.io"),
+    *("notification.toolkit.fluxcd.io", "image.toolkit.fluxcd.io"),
+)
 GO_WITH_THEM = ("Namespace", "Secret", "ConfigMap")
 """What stands beside Flux's own objects in the folder that a cluster begins with."""
 POST = ("post-install", "post-upgrade")
@@ -56,16 +60,19 @@ def is_fluxs(resources: Iterable[Resource]) -> bool:
     return any((resource.ref.group, resource.ref.kind) in acts for resource in resources)
 
 
-def gather(release: Release, repos: Repos, charts: dict[str, str], **options: Any) -> Gathered:
+def gather(
+    release: Release, repos: Repos, charts: dict[str, str], shelf: source.Shelf | None = None, **options: Any
+) -> Gathered:
     """What comes of manifests: themselves, where they are what a cluster begins with, or else as one Kustomization."""
-    gathering = _Gathering(source.Known(repos, charts, release.source, {}, options))
+    gathering = _Gathering(source.Known(repos, charts, release.source, {}, options, shelf or source.Shelf()))
     gathering.see(release.resources)
-    if is_fluxs(release.resources) and all(map(_is_beginning, release.resources)):
-        gathering.follow(release.resources)
-        roots = tuple(flux.Target(r.ref, _at_home(r)) for r in release.resources)
+    beginning = _beginning(release)
+    if beginning:
+        gathering.follow(beginning)
+        roots = tuple(flux.Target(r.ref, _at_home(r)) for r in beginning)
         if gathering.absent and not gathering.resources:
             raise NothingToCheck(f"{release.source}: {'; '.join(dict.fromkeys(gathering.absent))}")
-        return gathering.gathered(release, roots)
+        return gathering.gathered(replace(release, resources=tuple(beginning)), roots)
     gathering.notes.append(TAKEN_AS["manifests"])
     targets = tuple(flux.Target(r.ref, _at_home(r)) for r in release.resources)
     own = flux.Kustomization(release.name or "app", HOME, targets, timeout="5m0s")
@@ -231,6 +238,18 @@ def _depends_on(body: Body, kind: str, group: str) -> tuple[Ref, ...]:
 def _checked(entry: Body, namespace: str) -> Ref:
     group = group_of(str(entry.get("apiVersion") or ""))
     return Ref(str(entry.get("kind")), str(entry.get("namespace") or namespace), str(entry.get("name")), group)
+
+
+def _beginning(release: Release) -> list[Resource]:
+    """What somebody applies by hand: Flux's own objects where there is nothing else, or what `flux bootstrap` wrote.
+
+    That is a Kustomization of the very folder, and what stands beside it.
+    """
+    if is_fluxs(release.resources) and all(map(_is_beginning, release.resources)):
+        return list(release.resources)
+    own = [r for r in release.resources if r.ref.kind == "Kustomization" and source.is_path_of(r.body, release.source)]
+    beside = {str(PurePath(resource.file).parent) for resource in own}
+    return [resource for resource in release.resources if str(PurePath(resource.file).parent) in beside]
 
 
 def _is_beginning(resource: Resource) -> bool:

@@ -6,7 +6,7 @@ and not for what was never its to do. Each is named in the report as a prerequis
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from seatrial import kinds
@@ -109,22 +109,34 @@ def operators(releases: Iterable[Release], given: Iterable[Body] = ()) -> list[t
 
 
 def namespaces(
-    releases: Iterable[Release], assumed: Iterable[str], made_up: Iterable[tuple[Body, Prerequisite]] = ()
+    releases: Iterable[Release], assumed: Iterable[str], made_up: Sequence[tuple[Body, Prerequisite]] = ()
 ) -> Iterator[tuple[Body, Prerequisite]]:
     """The namespaces that are used and that no release makes; `made_up` is what else was taken for granted."""
     given = list(releases)
-    made = {r.ref.name for release in given for r in release.resources if r.ref.kind == "Namespace"}
+    made = {r.ref.name: release for release in given for r in release.resources if r.ref.kind == "Namespace"}
     used: dict[str, str] = dict.fromkeys(assumed, "the release is installed into it")
     for release in given:
         for resource in release.resources:
             used.setdefault(resource.ref.namespace, f"{resource.ref} is made in it")
     for body, prerequisite in made_up:
-        used.setdefault(str(metadata(body).get("namespace") or ""), f"{prerequisite.object} is taken to be in it")
+        home = str(metadata(body).get("namespace") or "")
+        used.setdefault(home, f"{prerequisite.object} is taken to be in it")
+        if home in made:
+            used[home] = f"{prerequisite.object} is taken to be in it before anybody deploys"
+    homes = {metadata(body).get("namespace") for body, _ in made_up}
     for name in sorted(used):
-        release_namespace = name in set(assumed)
-        if name and name not in ALWAYS_THERE and (release_namespace or name not in made):
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            yield body, Prerequisite(f"Namespace/{name}", used[name])
+        if name and name not in ALWAYS_THERE and (name in set(assumed) or name not in made or name in homes):
+            maker = None if name in set(assumed) else made.get(name)
+            yield _namespace(name, maker), Prerequisite(f"Namespace/{name}", used[name])
+
+
+def _namespace(name: str, maker: Release | None) -> Body:
+    """A namespace that was made ahead; where a release brings it too, so that Helm takes it over."""
+    meta: Body = {"name": name}
+    if maker is not None:
+        owner = {"meta.helm.sh/release-name": maker.name, "meta.helm.sh/release-namespace": maker.namespace}
+        meta |= {"labels": {"app.kubernetes.io/managed-by": "Helm"}, "annotations": owner}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
 
 
 def objects(

@@ -29,6 +29,7 @@ from seatrial.sources import git, kind_of
 from seatrial.sources.argocd import Repos
 from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own_values
 from seatrial.sources.files import STDIN
+from seatrial.sources.flux import Shelf, read_folder
 from seatrial.sources.gates import asks_anything
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.pulumi import read_program
@@ -57,6 +58,8 @@ class Opened:
         self._releases: dict[tuple[str, bytes], Release] = {}
         self._programs: dict[tuple[str, bytes], Release] = {}
         self._asking: dict[str, bool] = {}
+        self.shelf = Shelf()
+        """What was built of Kustomizations."""
 
     def path(self, source: str) -> str:
         return source if source == "-" or git.is_ref(source) else str(PurePath(self.base, source))
@@ -238,7 +241,7 @@ def _fluxed(step: Step, setting: Setting) -> tuple[Played, Release]:
     if _is_chart(step, setting):
         gathered = fluxes.gather_chart(setting.opened.chart(step.source), _given(step, setting), release)
     else:
-        gathered = fluxes.gather(release, setting.repos, setting.charts, **_served(setting))
+        gathered = fluxes.gather(release, setting.repos, setting.charts, setting.opened.shelf, **_served(setting))
     return Played(step, release.name, release.namespace, flux=gathered.fleet, notes=gathered.notes), gathered.release
 
 
@@ -265,7 +268,8 @@ def _given_release(step: Step, setting: Setting, *, turn: int = 0) -> Release:
     if not _is_chart(step, setting):
         path = opened.path(step.source)
         name = step.release or setting.release or PurePath(path).stem or "app"
-        return read_manifests(path, namespace=namespace, release=name)
+        read = read_folder if setting.engine == flux.NAME else read_manifests
+        return read(path, namespace=namespace, release=name)
     chart = opened.chart(step.source)
     name = step.release or setting.release or chart.name
     values = _given(step, setting)

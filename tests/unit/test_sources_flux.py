@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,20 @@ GIT: Body = {
     "metadata": {"name": "platform", "namespace": "flux-system"},
     "spec": {"url": URL},
 }
+
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: nginx}]}}
+"""
+COMPONENT = """
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+labels: [{pairs: {team: x}}]
+"""
 
 
 def test_a_path_is_found_in_the_repository_that_was_given_and_else_beside_the_input(tmp_path: Path) -> None:
@@ -67,6 +82,55 @@ def test_values_come_from_objects_in_their_order_and_last_from_the_release(tmp_p
     values, notes = values_of(release, chart, known)
     assert values == {"a": 1, "b": 3}
     assert notes == ["flux: web: the values of Secret/shop/elsewhere are not known here"]
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+def test_a_kustomization_is_edited_before_it_is_built(tmp_path: Path) -> None:
+    _write(
+        tmp_path / "apps/kustomization.yaml",
+        "namespace: old\nresources: [web.yaml]\nimages: [{name: nginx, newTag: '1'}]\n",
+    )
+    _write(tmp_path / "apps/web.yaml", WEB)
+    _write(tmp_path / "labels/kustomization.yaml", COMPONENT)
+    spec: Body = {
+        "targetNamespace": "shop",
+        "namePrefix": "eu-",
+        "images": [{"name": "nginx", "newTag": "2"}],
+        "components": ["../labels"],
+        "patches": [{"patch": "- {op: add, path: /spec/paused, value: true}", "target": {"kind": "Deployment"}}],
+    }
+    [web] = build(_kustomization(**spec), _known(tmp_path)).resources
+    assert str(web.ref) == "Deployment/shop/eu-web"
+    assert web.body["spec"]["paused"] is True
+    assert web.body["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:2"
+    assert web.body["metadata"]["labels"] == {"team": "x"}
+    assert (tmp_path / "apps/kustomization.yaml").read_text().startswith("namespace: old")
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+def test_patches_reach_a_folder_that_is_no_kustomization(tmp_path: Path) -> None:
+    _write(tmp_path / "apps/deep/web.yaml", WEB)
+    patch = {"patch": "- {op: add, path: /spec/paused, value: true}", "target": {"kind": "Deployment"}}
+    [web] = build(_kustomization(patches=[patch]), _known(tmp_path)).resources
+    assert web.body["spec"]["paused"] is True
+    assert not (tmp_path / "apps/kustomization.yaml").exists()
+
+
+def test_what_a_generator_copies_is_found_where_it_comes_from(tmp_path: Path) -> None:
+    _write(tmp_path / "platform/apps/eu/a.yaml", _config("a"))
+    known = _known(tmp_path, {"git.example/platform": str(tmp_path)})
+    copy = {"from": "@mono/platform/apps/**", "to": "@artifact/sites/"}
+    known.objects[Ref("ArtifactGenerator", "default", "parts", "source.extensions.fluxcd.io")] = {
+        "spec": {
+            "sources": [{"alias": "mono", "kind": "GitRepository", "name": "platform", "namespace": "flux-system"}],
+            "artifacts": [{"name": "sites", "copy": [copy]}],
+        }
+    }
+    artifact = {"kind": "ExternalArtifact", "name": "sites"}
+    built = build(_kustomization("./sites/eu", sourceRef=artifact), known)
+    assert [str(r.ref) for r in built.resources] == ["ConfigMap/default/a"]
+    with pytest.raises(NotAtHand, match="ExternalArtifact/default/others is made by nothing that was found"):
+        build(_kustomization("./sites", sourceRef={**artifact, "name": "others"}), known)
 
 
 def _known(beside: Path, repos: dict[str, str] | None = None) -> Known:

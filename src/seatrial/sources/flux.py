@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from seatrial.resource import Body, Ref, dig, labels_of, listed, metadata, name_
 from seatrial.sources import kustomize
 from seatrial.sources.argocd import NotAtHand, Repos, chart_in
 from seatrial.sources.chart import ChartSource, open_chart
-from seatrial.sources.files import project_of, read_text, shown
+from seatrial.sources.files import STDIN, project_of, read_text, shown
 from seatrial.sources.manifests import EXTENSIONS, read_manifests
 from seatrial.sources.rendering import render
 from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
@@ -30,9 +31,22 @@ from seatrial.text import Text
 SOURCE_GROUP = "source.toolkit.fluxcd.io"
 UNKNOWN = "seatrial-unknown-"
 """Stands in a manifest for a variable that nobody here can know."""
-NOT_BUILT = ("patches", "patchesStrategicMerge", "patchesJson6902", "images", "components", "namePrefix", "nameSuffix")
+EDITS = ("patches", "images", "components", "namePrefix", "nameSuffix")
+"""Fields that kustomize-controller writes into the kustomization before it builds it."""
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::?[=-]([^}]*))?\}")
+
+
+class Built(Struct, frozen=True):
+    resources: tuple[Resource, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Shelf(Struct, frozen=True):
+    """What was built already, however many steps of a trial sync it."""
+
+    built: dict[bytes, Built] = {}
+    copies: kustomize.Copies = msgspec.field(default_factory=kustomize.Copies)
 
 
 class Known(Struct, frozen=True):
@@ -43,6 +57,7 @@ class Known(Struct, frozen=True):
     beside: str
     objects: dict[Ref, Body]
     options: dict[str, Any] = {}
+    shelf: Shelf = msgspec.field(default_factory=Shelf)
 
     def find(self, reference: Body, namespace: str) -> Body | None:
         """The source object, or ConfigMap or Secret, that a reference names."""
@@ -53,25 +68,54 @@ class Known(Struct, frozen=True):
         return self.objects.get(Ref(kind, home, str(reference.get("name") or ""), group))
 
 
-class Built(Struct, frozen=True):
-    resources: tuple[Resource, ...]
-    notes: tuple[str, ...] = ()
+def read_folder(path: str, namespace: str = "default", *, release: str = "") -> Release:
+    """What Flux finds in a folder that it is pointed at, or what is in a file."""
+    if path == STDIN or not Path(path).is_dir():
+        return read_manifests(path, namespace=namespace, release=release)
+    found = tuple(tree(Path(path), release, namespace))
+    if not found:
+        raise NothingToCheck(f"{shown(path)}: there is no Kubernetes object in it")
+    return Release(release, namespace, path, found)
+
+
+def is_path_of(kustomization: Body, folder: str) -> bool:
+    """Whether a folder is what a Kustomization applies, as far as the names of folders tell."""
+    path = str(dig(kustomization, "spec", "path") or "").removeprefix("./").strip("/")
+    return bool(path) and f"/{Path(folder).resolve().as_posix()}".endswith(f"/{path}")
 
 
 def build(kustomization: Body, known: Known) -> Built:
     """The objects of a Kustomization. Raises `NotAtHand` where its source is not on disk."""
-    name, spec = name_of(kustomization), kustomization.get("spec") or {}
-    folder = _folder(kustomization, known)
-    namespace = str(spec.get("targetNamespace") or metadata(kustomization).get("namespace") or "default")
+    spec = kustomization.get("spec") or {}
+    root, folder = _folder(kustomization, known)
     values, sure = _variables(kustomization, known)
-    texts = _Substituted(values, on="postBuild" in spec)
-    found = [_placed(resource, spec) for resource in _tree(folder, name, namespace, texts)]
+    home = str(metadata(kustomization).get("namespace") or "default")
+    key = msgspec.json.encode([name_of(kustomization), home, spec, values, str(root.resolve())], order="sorted")
+    built = known.shelf.built
+    if key not in built:
+        texts = _Substituted(values, on="postBuild" in spec)
+        namespace = str(spec.get("targetNamespace") or home)
+        built[key] = _built(name_of(kustomization), namespace, spec, texts, (root, folder), known.shelf, sure=sure)
+    return built[key]
+
+
+def _built(
+    name: str, namespace: str, spec: Body, texts: _Substituted, where: tuple[Path, Path], shelf: Shelf, *, sure: bool
+) -> Built:
+    root, folder = where
+    if any(spec.get(field) for field in EDITS):
+        edits = partial(_edited, spec=spec)
+        release = kustomize.build(folder, name, namespace, texts, edits=edits, root=root, copies=shelf.copies)
+        plain: Iterable[Resource] = release.resources
+    else:
+        plain = tree(folder, name, namespace, texts)
+    found = [_placed(resource, spec) for resource in plain]
     left_out = [r for r in found if UNKNOWN in msgspec.json.encode(r.body).decode()]
-    notes = [f"flux: {name}: spec.{field} is not applied" for field in NOT_BUILT if spec.get(field)]
-    if not sure and left_out:
-        named = ", ".join(str(resource.ref) for resource in left_out)
-        notes.append(f"flux: {name}: left out for variables of postBuild that are not known here: {named}")
-    return Built(tuple(r for r in found if r not in left_out), tuple(notes))
+    kept = tuple(r for r in found if r not in left_out)
+    if sure or not left_out:
+        return Built(kept)
+    named = ", ".join(str(resource.ref) for resource in left_out)
+    return Built(kept, (f"flux: {name}: left out for variables of postBuild that are not known here: {named}",))
 
 
 def chart_of(release: Body, known: Known) -> ChartSource:
@@ -89,7 +133,7 @@ def chart_of(release: Body, known: Known) -> ChartSource:
     if given:
         return open_chart(given)
     if str(source.get("kind")) in ("GitRepository", "Bucket") or not source:
-        return open_chart(str(_within(known, url, name)))
+        return open_chart(str(_within(known, url, name)[1]))
     root = known.repos.find(url)
     if root is None:
         raise NotAtHand(f"the chart {name} of {url} is not at hand (--chart {name}=PATH)")
@@ -159,31 +203,69 @@ def _variables(kustomization: Body, known: Known) -> tuple[dict[str, str], bool]
     return found, sure
 
 
-def _folder(kustomization: Body, known: Known) -> Path:
+def _folder(kustomization: Body, known: Known) -> tuple[Path, Path]:
+    """The root of the source of a Kustomization, and its path in there."""
+    namespace = str(metadata(kustomization).get("namespace") or "default")
     reference = dig(kustomization, "spec", "sourceRef") or {}
-    source = known.find(reference, str(metadata(kustomization).get("namespace") or "default"))
-    url = str(dig(source, "spec", "url") or "")
-    return _within(known, url, str(dig(kustomization, "spec", "path") or "."))
+    path = str(dig(kustomization, "spec", "path") or ".")
+    if reference.get("kind") == "ExternalArtifact":
+        reference, path = _generated(reference, namespace, path.removeprefix("./"), known)
+    source = known.find(reference, namespace)
+    return _within(known, str(dig(source, "spec", "url") or ""), path)
 
 
-def _within(known: Known, url: str, path: str) -> Path:
-    """A path of a repository: in the folder given for it, else in the checkout that holds the input."""
+def _generated(reference: Body, namespace: str, path: str, known: Known) -> tuple[Body, str]:
+    """Where what an ArtifactGenerator has copied comes from: its source, and the path there."""
+    home, name = str(reference.get("namespace") or namespace), str(reference.get("name"))
+    makers = (body for ref, body in known.objects.items() if (ref.kind, ref.namespace) == ("ArtifactGenerator", home))
+    for maker in makers:
+        sources = {f"@{one.get('alias')}/": one for one in listed(maker, "spec", "sources")}
+        made = (one for one in listed(maker, "spec", "artifacts") if one.get("name") == name)
+        for copy in (copy for one in made for copy in listed(one, "copy")):
+            to = str(copy.get("to")).removeprefix("@artifact/").strip("/")
+            alias = next((alias for alias in sources if str(copy.get("from")).startswith(alias)), None)
+            if alias and (path == to or not to or path.startswith(f"{to}/")):
+                origin = str(copy.get("from")).removeprefix(alias).partition("*")[0].strip("/")
+                inside = path.removeprefix(to).strip("/")
+                return {"namespace": home, **sources[alias]}, f"{origin}/{inside}".strip("/")
+    raise NotAtHand(f"{path} of ExternalArtifact/{home}/{name} is made by nothing that was found")
+
+
+def _edited(body: Body, spec: Body) -> Body:
+    """A kustomization as kustomize-controller rewrites it (`WriteFile` of fluxcd/pkg/kustomize)."""
+    edited = {**body, **{field: spec[field] for field in ("namePrefix", "nameSuffix") if spec.get(field)}}
+    if spec.get("targetNamespace"):
+        edited["namespace"] = spec["targetNamespace"]
+    for field in ("patches", "components"):
+        if spec.get(field):
+            edited[field] = [*(body.get(field) or ()), *spec[field]]
+    images = {str(one.get("name")): one for one in (*(body.get("images") or ()), *(spec.get("images") or ()))}
+    return {**edited, "images": list(images.values())} if images else edited
+
+
+def _within(known: Known, url: str, path: str) -> tuple[Path, Path]:
+    """A path of a repository, and its root: the folder given for it, else the checkout that holds the input."""
     relative = path.removeprefix("./").strip("/")
     root = known.repos.find(url) if url else None
     if root is not None:
         found = root / relative
         if not found.exists() or not found.resolve().is_relative_to(root.resolve()):
             raise CannotContinue(f"kustomization path not found: stat {shown(str(found))}: no such file or directory")
-        return found
-    start = Path(known.beside if Path(known.beside).is_dir() else Path(known.beside).parent)
-    project = project_of(start.resolve())
-    for folder in (start, *(start.resolve().parents if project != start.resolve() else (start.resolve().parent,))):
+        return root, found
+    start = Path(known.beside if Path(known.beside).is_dir() else Path(known.beside).parent).resolve()
+    for folder in _around(start):
         found = folder / relative
-        if relative and found.is_dir():
-            return Path(shown(_near(found)))
-        if folder.resolve() == project:
-            break
+        if found.is_dir() and found.resolve().is_relative_to(folder):
+            return folder, Path(shown(_near(found)))
     raise NotAtHand(f"{path} of {url or 'its source'} is not at hand (--repo {url or 'URL'}=PATH)")
+
+
+def _around(start: Path) -> Iterator[Path]:
+    """The folders that may be the root: those above, up to the checkout or, where there is none, to where we are."""
+    project = project_of(start)
+    top = project if project != start or (start / ".git").exists() else Path.cwd()
+    above = [folder for folder in (start, *start.parents) if folder.is_relative_to(top)] or [start]
+    return reversed(above)
 
 
 def _near(path: Path) -> str:
@@ -192,14 +274,14 @@ def _near(path: Path) -> str:
     return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
 
 
-def _tree(folder: Path, name: str, namespace: str, texts: _Substituted) -> Iterator[Resource]:
+def tree(folder: Path, name: str, namespace: str, texts: Callable[[str], str] = str) -> Iterator[Resource]:
     """What a folder gives: what its kustomization builds, or all manifests, and folders below likewise."""
     if kustomize.is_kustomization(folder):
         yield from kustomize.build(folder, name, namespace, texts).resources
         return
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
-            yield from _tree(entry, name, namespace, texts)
+            yield from tree(entry, name, namespace, texts)
         elif entry.suffix in EXTENSIONS and entry.is_file():
             text = read_text(str(entry), "read the manifests")
             instead = {shown(str(entry)): texts(text.content)}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import weakref
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 import msgspec
 
@@ -19,8 +20,25 @@ from seatrial.text import Text
 from seatrial.yamlfile import BrokenYaml, documents
 
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+EXTENSIONS = (".json", ".yaml", ".yml")
 TIMEOUT_SECONDS = 60
 BUILDERS = (("kustomize", "build"), ("kubectl", "kustomize"))
+
+
+class Copies:
+    """Folders copied to where they may be written to, for as long as somebody holds this."""
+
+    def __init__(self) -> None:
+        self._found: dict[Path, Path] = {}
+
+    def of(self, folder: Path) -> Path:
+        if folder not in self._found:
+            home = mkdtemp(prefix="seatrial-")
+            weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
+            copy = Path(home, "root")
+            shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".git"), symlinks=True)
+            self._found[folder] = copy
+        return self._found[folder]
 
 
 def is_kustomization(folder: Path) -> bool:
@@ -35,13 +53,14 @@ def build(
     *,
     edits: Callable[[Body], Body] | None = None,
     root: Path | None = None,
+    copies: Copies | None = None,
 ) -> Release:
     """What a kustomization gives, `change`d as text. Remote bases are not fetched: whoever builds it is offline.
 
-    With `edits` it is built from a copy of its `root` in which they were made.
+    With `edits` it is built from a copy of its `root` in which they were made; `copies` keeps it for the next one.
     """
-    file = next(shown(str(folder / name)) for name in FILES if (folder / name).is_file())
-    output = _output(folder) if edits is None else _edited(folder, root or folder, edits)
+    file = shown(str(_file(folder)))
+    output = _output(folder) if edits is None else _edited(folder, root or folder, edits, copies or Copies())
     text = Text(file, change(output))
     try:
         found = [
@@ -54,16 +73,39 @@ def build(
     return Release(name, namespace, shown(str(folder)), tuple(resources(found, namespace, defined_scopes(found))))
 
 
-def _edited(folder: Path, root: Path, edits: Callable[[Body], Body]) -> str:
-    with TemporaryDirectory() as copy:
-        inside = Path(copy, "root")
-        shutil.copytree(root, inside, ignore=shutil.ignore_patterns(".git"), symlinks=True)
-        there = inside / folder.relative_to(root)
-        file = next(there / name for name in FILES if (there / name).is_file())
+def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: Copies) -> str:
+    """What comes of a copy in which the kustomization was rewritten; the copy is then as it was."""
+    there = copies.of(root.resolve()) / folder.resolve().relative_to(root.resolve())
+    file = _file(there)
+    body: Body = {"resources": _beneath(there)}
+    before = file.read_bytes() if file.is_file() else None
+    if before is not None:
         text = read_text(str(file), "read the kustomization")
-        body = next((document.body for document in documents(text)), None) or {}
-        file.write_bytes(msgspec.json.encode(edits(body)))
+        body = next((document.body for document in documents(text) if document.body), {})
+    file.write_bytes(msgspec.json.encode(edits(body)))
+    try:
         return _output(there, shown(str(folder)))
+    finally:
+        if before is None:
+            file.unlink()
+        else:
+            file.write_bytes(before)
+
+
+def _file(folder: Path) -> Path:
+    """The file that makes a folder a kustomization, or would."""
+    return next((folder / name for name in FILES if (folder / name).is_file()), folder / FILES[0])
+
+
+def _beneath(folder: Path, top: Path | None = None) -> list[str]:
+    """What a kustomization of all that is in and below a folder lists; one below is listed as a whole."""
+    found: list[str] = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir() and not is_kustomization(entry):
+            found += _beneath(entry, top or folder)
+        elif entry.is_dir() or entry.suffix in EXTENSIONS:
+            found.append(str(entry.relative_to(top or folder)))
+    return found
 
 
 def _output(folder: Path, shown_as: str = "") -> str:

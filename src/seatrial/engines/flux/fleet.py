@@ -152,7 +152,27 @@ class _Controllers:
         self.tried[ref] = _Tried(attempt, count, self.deeds)
         self.memory.ready[ref] = not attempt.words
         self.looked_twice = False
+        if not attempt.words:
+            yield from self._linger(ref)
         yield Say(ref, attempt.words or "Ready")
+
+    def _linger(self, ref: Ref) -> Part[None]:
+        """What was waited for has a moment before anybody acts on it: Flux looks at dependencies every 30 seconds.
+
+        So endpoints follow pods that are ready, and authorities the webhooks that are called.
+        """
+        waited = tuple(dict.fromkeys(self._waited_for(ref)))
+        while waited and (yield Wait(waited)).stuck is None:
+            self.deeds += 1
+
+    def _waited_for(self, ref: Ref) -> Iterator[Ref]:
+        if ref in self.fleet.releases:
+            release = self.fleet.releases[ref]
+            yield from release.refs if release.install.waits else ()
+            return
+        own = self.fleet.kustomizations[ref]
+        for target in own.targets if own.wait else ():
+            yield from self._waited_for(target.ref) if self._is_known(target.ref) else (target.ref,)
 
     def _wait(self) -> Part[None]:
         """All wait. When nothing moves any more and all have looked once more, the last one is told so."""
