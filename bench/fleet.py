@@ -9,10 +9,10 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_fleet
 from seatrial.engines.argocd.app import API_VERSION
 from seatrial.engines.script import play
+from seatrial.furnishing import assume
 from seatrial.inprocess import InProcess
 from seatrial.kinds.installed import definition_of
 from seatrial.kinds.operators import OperatorKind
-from seatrial.rehearsal import assume
 from seatrial.resource import Body, Ref, ref_of
 from seatrial.timeline import Schedule
 

@@ -14,17 +14,17 @@ from seatrial.case import Case, Release
 from seatrial.cluster import controllers
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
-from seatrial.cluster.request import Request
 from seatrial.cluster.transcript import Differs, Transcript
 from seatrial.engines import Ended, Stalled, argocd, flux, helm, helm3, helmprocess, kubectl, pulumi
 from seatrial.engines.argocd import versions
 from seatrial.engines.script import Answer, Helm, Script, play
 from seatrial.errors import CannotContinue
+from seatrial.furnishing import assume, put_deployed
 from seatrial.helmbinary import Binary
-from seatrial.inprocess import REQUESTS, InProcess
+from seatrial.inprocess import InProcess
 from seatrial.overhttp import OverHttp
 from seatrial.registration import Program, Registration
-from seatrial.resource import Body, Ref, group_of, labels_of, metadata, name_of, uid_of, version_of
+from seatrial.resource import Body, Ref, labels_of, metadata, uid_of
 from seatrial.timeline import Event, Outcome, Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
 
@@ -147,7 +147,7 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int, keeps: He
         cluster = Cluster(plan.kube_version, schedule, seed)
         assume(cluster, plan.assumed)
         if not first:
-            _deployed(cluster, plan)
+            put_deployed(cluster, plan.deployed, server_side=plan.server_side)
         stage = _Stage(cluster, plan, engine, _shelf(plan), Memory(), keeps, knows)
         results.extend(_play(stage, index, played) for index, played in enumerate(steps, start=first))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
@@ -329,51 +329,6 @@ def _watched(program: Program, cluster: Cluster) -> Program:
 
 def _of_pulumi(action: str, program: Program, stack: pulumi.Checkpoint) -> Script:
     return pulumi.destroy(stack) if action == "destroy" else pulumi.up(program, stack)
-
-
-def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
-    """Put objects into a cluster before anything is played on it."""
-    for body in objects:
-        api_version, name = str(body.get("apiVersion", "")), str(body.get("kind", ""))
-        kind = cluster.discovery.of_kind(group_of(api_version), name, version_of(api_version))
-        if kind is None:
-            no_match = f'no matches for kind "{name}" in version "{api_version}"'
-            raise CannotContinue(f"assume {name}/{name_of(body)}: {no_match}")
-        namespace = str(metadata(body).get("namespace") or "default") if kind.namespaced else ""
-        create = Request("create", kind.group, kind.version, kind.plural, namespace, body=body, actor="kubernetes")
-        reply = cluster.request(create)
-        if reply.code >= 400 and reply.body["reason"] != "AlreadyExists":
-            raise CannotContinue(f"assume {kind.kind}/{name_of(body)}: {reply.body['message']}")
-        cluster.settle()
-
-
-def _deployed(cluster: Cluster, plan: Plan) -> None:
-    """Put into a cluster what Helm left there in an earlier life of the release."""
-    for body in plan.deployed:
-        api_version, name = str(body.get("apiVersion", "")), str(body.get("kind", ""))
-        group = group_of(api_version)
-        # What was stored under a version that is no longer served is still there, under another one.
-        kind = cluster.discovery.of_kind(group, name, version_of(api_version)) or cluster.discovery.of_kind(group, name)
-        if kind is None:
-            continue
-        verb, patch_type = REQUESTS["apply" if plan.server_side else "create"]
-        request = Request(
-            verb=verb,
-            group=kind.group,
-            version=kind.version,
-            plural=kind.plural,
-            namespace=str(metadata(body).get("namespace") or "default") if kind.namespaced else "",
-            name=name_of(body) if patch_type else "",
-            body={**body, "apiVersion": kind.api_version},
-            patch_type=patch_type,
-            field_manager=helm.NAME,
-            actor=helm.NAME,
-        )
-        reply = cluster.request(request)
-        if reply.code >= 400 and kind.api_version == api_version:
-            stored = f"the stored {kind.kind}/{name_of(body)}"
-            raise CannotContinue(f"put {stored} into the cluster: {reply.body['message']}")
-        cluster.settle()
 
 
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:

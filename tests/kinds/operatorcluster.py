@@ -9,8 +9,8 @@ import yaml
 from seatrial.assumed import assumed_objects
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
+from seatrial.furnishing import assume
 from seatrial.kinds.conditions import find
-from seatrial.rehearsal import assume
 from seatrial.resource import Body, Ref, metadata, name_of
 from seatrial.timeline import Schedule
 from seatrial.trial import Operator

@@ -7,7 +7,7 @@ from operatorcluster import OperatorCluster
 
 from seatrial.assumed import assumed_objects, without_brought
 from seatrial.errors import CannotContinue
-from seatrial.rehearsal import assume
+from seatrial.furnishing import assume
 from seatrial.resource import Ref, name_of
 from seatrial.trial import Operator
 

@@ -83,8 +83,8 @@ def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> 
     from seatrial.cluster.cluster import Cluster
     from seatrial.cluster.http import Server
     from seatrial.errors import CannotContinue
+    from seatrial.furnishing import assume as put
     from seatrial.planning import minor_of
-    from seatrial.rehearsal import assume as put
 
     if not 0 <= port <= PORT_MAX:
         raise CannotContinue(f"--port {port}: a port is a number up to {PORT_MAX}")
