@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.resource import Body, Place, Ref, group_of
 
@@ -117,6 +118,16 @@ def effective(program: Program, registration: Registration) -> frozenset[str]:
         if parent is not None and not parent.custom:
             pending.append(parent.urn)
     return frozenset(urn for urn in found if urn in by_urn and by_urn[urn].custom and urn != registration.urn)
+
+
+def acted_on(program: Program, knows: Callable[[str, str], bool]) -> Program:
+    """A program that knows on which of its objects nobody acts; `knows` is told a kind and its group."""
+
+    def is_left_alone(ref: Ref | None) -> bool:
+        return ref is not None and "." in ref.group and not knows(ref.kind, ref.group)
+
+    marked = (replace(one, taken_ready=is_left_alone(one.ref)) for one in program.registrations)
+    return replace(program, registrations=tuple(marked))
 
 
 def inside_of(registrations: Iterable[Registration]) -> dict[str, set[str]]:

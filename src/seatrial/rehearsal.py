@@ -23,7 +23,7 @@ from seatrial.furnishing import assume, put_deployed
 from seatrial.helmbinary import Binary
 from seatrial.inprocess import InProcess
 from seatrial.overhttp import OverHttp
-from seatrial.registration import Program, Registration
+from seatrial.registration import Program, acted_on
 from seatrial.resource import Body, Ref, labels_of, metadata, uid_of
 from seatrial.timeline import Event, Outcome, Rehearsal, Schedule, StepResult
 from seatrial.trial import Step
@@ -262,7 +262,7 @@ def _act(stage: _Stage, index: int, played: Played) -> Ended:
         return play(script, InProcess(cluster, stage.engine))
     if played.program is not None:
         stack = stage.memory.stacks.setdefault(played.release_name, pulumi.Checkpoint())
-        program = _watched(played.program, cluster)
+        program = acted_on(played.program, cluster.controllers.knows)
         return play(_of_pulumi(step.action, program, stack), InProcess(cluster, stage.engine))
     if played.flux is not None:
         script = (flux.delete_fleet if step.action == "delete" else flux.sync_fleet)(played.flux, stage.memory.flux)
@@ -315,16 +315,6 @@ def _of_kubectl(played: Played) -> Script:
     if played.step.action == "apply":
         return kubectl.apply(played.objects, played.namespace, played.step.flags)
     return kubectl.delete(played.objects, played.namespace)
-
-
-def _watched(program: Program, cluster: Cluster) -> Program:
-    """A program that knows on which of its objects somebody acts; those of custom kinds are up to their operators."""
-
-    def is_acted_on(one: Registration) -> bool:
-        return one.ref is None or "." not in one.ref.group or cluster.controllers.knows(one.ref.kind, one.ref.group)
-
-    marked = (one if is_acted_on(one) else replace(one, taken_ready=True) for one in program.registrations)
-    return replace(program, registrations=tuple(marked))
 
 
 def _of_pulumi(action: str, program: Program, stack: pulumi.Checkpoint) -> Script:
