@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from seatrial import hooks
 from seatrial.case import Release
 from seatrial.engines import argocd
+from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.projects import Project, complaints, destination_of
 from seatrial.resource import Body, dig, listed, metadata, name_of
 
@@ -39,11 +40,14 @@ def app_of(release: Release) -> argocd.App:
     )
 
 
-def declared(application: Body, release: Release | None, error: str = "", *, assumed: bool = False) -> argocd.App:
+def declared(
+    application: Body, release: Release | None, version: tuple[int, int], error: str = "", *, assumed: bool = False
+) -> argocd.App:
     """The Application as its manifest says it is, with what its sources were rendered to."""
     policy = dig(application, "spec", "syncPolicy") or {}
     written = policy.get("automated")
-    on = isinstance(written, dict) and written.get("enabled") is not False
+    off = dig(written, "enabled") is False and versions.has(version, "automated.enabled")
+    on = isinstance(written, dict) and not off
     automated: Body = written if isinstance(written, dict) and on else {}
     targets = targets_of(release) if release else ()
     return argocd.App(

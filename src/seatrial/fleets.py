@@ -135,9 +135,9 @@ class _Gathering:
         except NotAtHand as why:
             self.notes.append(f"argocd: {ref} is taken to sync well: {why}")
             self.absent.append(str(why))
-            self.apps[ref] = declared(found.body, None, assumed=True)
+            self.apps[ref] = declared(found.body, None, self.settings.version, assumed=True)
             return
-        app = self.apps[ref] = declared(found.body, rendered.release, rendered.error)
+        app = self.apps[ref] = declared(found.body, rendered.release, self.settings.version, rendered.error)
         self._note_expressions(f"ignoreDifferences of {ref}", app.ignore_differences)
         if rendered.release is not None:
             self.resources += rendered.release.resources

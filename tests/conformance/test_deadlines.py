@@ -107,7 +107,7 @@ def test_engines_take_a_late_rollout_for_failed(schedule: Schedule) -> None:
     cluster = _cluster(schedule, stuck(600))
     cluster.outwait([WEB], 600)
     assert kstatus(_stored(cluster)) == "Failed"
-    check = check_for("apps", "Deployment")
+    check = check_for("apps", "Deployment", (3, 5))
     assert check is not None
     verdict = check(_stored(cluster))
     assert (verdict.status, verdict.message) == ("Degraded", 'Deployment "web" exceeded its progress deadline')

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from argocdworld import World, config
 from msgspec.structs import replace
 
-from seatrial.cluster.cluster import Cluster
-from seatrial.engines import Ended
-from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, delete_fleet, sync_fleet
-from seatrial.engines.argocd.reconciling import Compared, compare
-from seatrial.engines.script import Command, Script, play
-from seatrial.inprocess import InProcess
-from seatrial.resource import Body, Ref, annotations_of, dig, labels_of, ref_of
+from seatrial.engines.argocd import App, Settings
+from seatrial.engines.script import Command
+from seatrial.resource import Body, Ref, annotations_of, dig, labels_of
 
 OPTIONS = "argocd.argoproj.io/sync-options"
 COMPARE = "argocd.argoproj.io/compare-options"
@@ -31,9 +28,9 @@ def test_prune_confirm_waits_for_someone_since_2_14() -> None:
         ((3, 5), "waiting for pruning confirmation of /ConfigMap/old"),
         ((2, 14), "Waiting for pruning confirmation of v1/ConfigMap/old"),
     ):
-        world = _World(Settings(version))
-        world.sync(_config("old", {OPTIONS: "Prune=confirm"}))
-        ended = world.sync(_config("new"))
+        world = World(Settings(version))
+        world.sync(config("old", {OPTIONS: "Prune=confirm"}))
+        ended = world.sync(config("new"))
         assert (ended.outcome, ended.operations[0].message) == ("hung", words)
         assert world.there(NEW) is None, "nothing of the wave is applied before"
     assert _pruned({OPTIONS: "Prune=confirm"}, settings=Settings((2, 13))) == (True, "pruned")
@@ -42,22 +39,22 @@ def test_prune_confirm_waits_for_someone_since_2_14() -> None:
 @pytest.mark.parametrize("on_object", [True, False])
 def test_delete_false_outlives_the_application_but_no_prune(on_object: bool) -> None:
     marks, options = ({OPTIONS: "Delete=false"}, ()) if on_object else ({}, ("Delete=false",))
-    world = _World(options=options)
-    world.sync(_config("old", marks))
-    world.delete(_config("old", marks))
+    world = World(options=options)
+    world.sync(config("old", marks))
+    world.delete(config("old", marks))
     assert world.there(OLD) is not None
     assert _pruned(marks, options=options) == (True, "pruned")
 
 
 def test_delete_confirm_holds_up_the_whole_deletion_since_2_14() -> None:
-    bodies = _config("old", {OPTIONS: "Delete=confirm"}), _config("new")
-    world = _World()
+    bodies = config("old", {OPTIONS: "Delete=confirm"}), config("new")
+    world = World()
     world.sync(*bodies)
     ended = world.delete(*bodies)
     assert ended.outcome == "hung"
     assert ended.error.startswith("Resource /ConfigMap/default/old requires manual confirmation to delete: ")
     assert world.there(NEW) is not None
-    before = _World(Settings((2, 13)))
+    before = World(Settings((2, 13)))
     before.sync(*bodies)
     assert before.delete(*bodies).outcome == "ok"
 
@@ -65,37 +62,37 @@ def test_delete_confirm_holds_up_the_whole_deletion_since_2_14() -> None:
 @pytest.mark.parametrize("on_object", [True, False])
 def test_replace_puts_the_object_as_it_is_written(on_object: bool) -> None:
     marks, options = ({OPTIONS: "Replace=true"}, ()) if on_object else ({}, ("Replace=true",))
-    world = _World(options=options)
-    world.sync(_config("old", marks))
+    world = World(options=options)
+    world.sync(config("old", marks))
     world.someone(Command("merge", "v1", "ConfigMap", "default", "old", {"data": {"by": "others"}}))
-    ended = world.sync(_config("old", marks))
+    ended = world.sync(config("old", marks))
     assert ended.operations[0].tasks[0].message == "configmap/old replaced"
     assert dig(world.there(OLD), "data") == {"key": "value"}
 
 
 def test_options_of_the_live_object_count_since_3_3() -> None:
     for version, words in (((3, 3), "replaced"), ((3, 2), "configured")):
-        world = _World(Settings(version))
-        world.sync(_config("old", {OPTIONS: "Replace=true"}))
-        assert world.sync(_config("old", value="other")).operations[0].tasks[0].message == f"configmap/old {words}"
+        world = World(Settings(version))
+        world.sync(config("old", {OPTIONS: "Replace=true"}))
+        assert world.sync(config("old", value="other")).operations[0].tasks[0].message == f"configmap/old {words}"
 
 
 def test_force_makes_anew_what_may_not_change_and_is_no_option_of_objects_before_2_12() -> None:
     frozen = {"immutable": True}
     for version, outcome in (((2, 12), "ok"), ((2, 11), "failed")):
-        world = _World(Settings(version))
-        world.sync({**_config("old", {OPTIONS: "Force=true"}), **frozen})
+        world = World(Settings(version))
+        world.sync({**config("old", {OPTIONS: "Force=true"}), **frozen})
         uid = dig(world.there(OLD), "metadata", "uid")
-        ended = world.sync({**_config("old", {OPTIONS: "Force=true"}, value="other"), **frozen})
+        ended = world.sync({**config("old", {OPTIONS: "Force=true"}, value="other"), **frozen})
         assert ended.outcome == outcome
         assert (dig(world.there(OLD), "metadata", "uid") != uid) == (outcome == "ok")
 
 
 def test_force_and_replace_together_make_anew_whatever_changed() -> None:
-    world = _World()
-    world.sync(_config("old", {OPTIONS: "Force=true,Replace=true"}))
+    world = World()
+    world.sync(config("old", {OPTIONS: "Force=true,Replace=true"}))
     uid = dig(world.there(OLD), "metadata", "uid")
-    world.sync(_config("old", {OPTIONS: "Force=true,Replace=true"}))
+    world.sync(config("old", {OPTIONS: "Force=true,Replace=true"}))
     assert dig(world.there(OLD), "metadata", "uid") != uid
 
 
@@ -105,51 +102,51 @@ def test_server_side_apply_is_asked_for_and_declined_by_objects() -> None:
         ({OPTIONS: "ServerSideApply=true"}, (), "serverside-applied"),
         ({OPTIONS: "ServerSideApply=false"}, ("ServerSideApply=true",), "created"),
     ):
-        ended = _World(options=options).sync(_config("old", marks))
+        ended = World(options=options).sync(config("old", marks))
         assert ended.operations[0].tasks[0].message == f"configmap/old {words}"
-    forced = _World().sync(_config("old", {OPTIONS: "ServerSideApply=true,Force=true"}))
+    forced = World().sync(config("old", {OPTIONS: "ServerSideApply=true,Force=true"}))
     assert "--force cannot be used with --server-side" in forced.error
 
 
 def test_apply_out_of_sync_only_leaves_what_is_as_it_should_be() -> None:
-    world = _World(options=("ApplyOutOfSyncOnly=true",))
-    world.sync(_config("old"), _config("new"))
-    ended = world.sync(_config("old"), _config("new", value="other"))
+    world = World(options=("ApplyOutOfSyncOnly=true",))
+    world.sync(config("old"), config("new"))
+    ended = world.sync(config("old"), config("new", value="other"))
     assert {task.object.name: task.status for task in ended.operations[0].tasks} == {"old": "", "new": "Synced"}
 
 
 @pytest.mark.parametrize("on_object", [True, False])
 def test_prune_last_comes_after_all_waves_and_waits_for_them(on_object: bool) -> None:
     marks, options = ({OPTIONS: "PruneLast=true"}, ()) if on_object else ({}, ("PruneLast=true",))
-    world = _World(options=options)
-    world.sync(_config("old", marks))
-    ended = world.sync(_config("new", {"argocd.argoproj.io/sync-wave": "3"}))
+    world = World(options=options)
+    world.sync(config("old", marks))
+    ended = world.sync(config("new", {"argocd.argoproj.io/sync-wave": "3"}))
     assert [(task.object.name, task.wave) for task in ended.operations[0].tasks] == [("new", 3), ("old", 4)]
 
 
 def test_the_propagation_policy_decides_what_becomes_of_dependents() -> None:
     owned = Ref("ReplicaSet", "default", "web", "apps")
     for policy, left in (("orphan", 1), ("background", 0), ("foreground", 0)):
-        world = _World(options=(f"PrunePropagationPolicy={policy}",))
+        world = World(options=(f"PrunePropagationPolicy={policy}",))
         world.sync(_deployment())
-        world.sync(_config("new"))
+        world.sync(config("new"))
         assert len(list(world.cluster.store.of_kind((owned.group, owned.kind)))) == left, policy
 
 
 def test_an_object_of_two_applications_is_told_and_fails_the_sync_where_that_is_asked_for() -> None:
-    world = _World()
-    world.sync(_config("old"))
+    world = World()
+    world.sync(config("old"))
     said = "ConfigMap/old is part of applications argocd/other and shop"
-    failing = world.sync(_config("old"), app=App("other", "default", options=("FailOnSharedResource=true",)))
+    failing = world.sync(config("old"), app=App("other", "default", options=("FailOnSharedResource=true",)))
     assert (failing.outcome, failing.error.partition(" (")[0]) == ("failed", f"Shared resource found: {said}")
-    told = world.sync(_config("old"), app=App("other", "default"))
+    told = world.sync(config("old"), app=App("other", "default"))
     assert (told.outcome, told.warnings) == ("ok", (f"other: SharedResourceWarning: {said}",))
 
 
 def test_a_namespace_is_created_with_the_metadata_that_is_asked_for_and_keeps_that_of_others() -> None:
     managed = {"labels": {"team": "web"}, "annotations": {"note": "ours"}}
     app = App("shop", "made", options=("CreateNamespace=true",), namespace_metadata=managed)
-    world, body = _World(), _config("old", namespace="made")
+    world, body = World(), config("old", namespace="made")
     world.sync(body, app=app)
     world.someone(Command("merge", "v1", "Namespace", "", "made", {"metadata": {"labels": {"by": "others"}}}))
     world.sync(body, app=replace(app, namespace_metadata={"labels": {"team": "shop"}}))
@@ -163,15 +160,15 @@ def test_a_namespace_is_created_with_the_metadata_that_is_asked_for_and_keeps_th
 
 def test_validation_is_the_servers_whatever_is_asked_for() -> None:
     for options in ((), ("Validate=false",)):
-        body = {**_config("old"), "nonsense": 1}
-        assert _World(options=options).sync(body).outcome == "ok"
+        body = {**config("old"), "nonsense": 1}
+        assert World(options=options).sync(body).outcome == "ok"
 
 
 def test_kinds_that_are_not_served_are_forgiven_to_the_whole_application_since_3_1() -> None:
     widget: Body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x", "namespace": "default"}}
-    bodies = _config("new", {"argocd.argoproj.io/sync-wave": "-1"}), widget
+    bodies = config("new", {"argocd.argoproj.io/sync-wave": "-1"}), widget
     for version, applied in (((3, 1), True), ((3, 0), False)):
-        world = _World(Settings(version), options=("SkipDryRunOnMissingResource=true",))
+        world = World(Settings(version), options=("SkipDryRunOnMissingResource=true",))
         assert world.sync(*bodies).outcome == "failed"
         assert (world.there(NEW) is not None) == applied
 
@@ -179,76 +176,30 @@ def test_kinds_that_are_not_served_are_forgiven_to_the_whole_application_since_3
 def test_ignored_differences_are_applied_all_the_same_unless_they_are_respected() -> None:
     entry = {"group": "", "kind": "ConfigMap", "jsonPointers": ["/data/key"]}
     for options, value in (((), "value"), (("RespectIgnoreDifferences=true",), "others")):
-        world = _World(options=options, ignored=(entry,))
-        world.sync(_config("old"))
+        world = World(options=options, ignored=(entry,))
+        world.sync(config("old"))
         world.someone(Command("merge", "v1", "ConfigMap", "default", "old", {"data": {"key": "others"}}))
-        world.sync(_config("old"))
+        world.sync(config("old"))
         assert dig(world.there(OLD), "data", "key") == value
 
 
 def test_what_is_extraneous_may_begin_no_sync_and_is_pruned_by_the_next_all_the_same() -> None:
     for marks, extra in (({}, (OLD,)), ({COMPARE: "IgnoreExtraneous"}, ())):
-        world = _World()
-        world.sync(_config("old", marks))
+        world = World()
+        world.sync(config("old", marks))
         assert world.compared().extra == extra
         assert _pruned(marks) == (True, "pruned")
-
-
-class _World:
-    """A cluster, and an Application with these options."""
-
-    def __init__(
-        self, settings: Settings = NEWEST, options: tuple[str, ...] = (), ignored: tuple[Body, ...] = ()
-    ) -> None:
-        self.cluster, self.memory, self.settings = Cluster(), Memory(), settings
-        self.app = App("shop", "default", options=options, prune=True, ignore_differences=ignored)
-
-    def sync(self, *bodies: Body, app: App | None = None) -> Ended:
-        fleet = self._fleet(bodies, app)
-        return self._play(sync_fleet(fleet, self.settings, self.memory, started=0))
-
-    def delete(self, *bodies: Body, app: App | None = None) -> Ended:
-        return self._play(delete_fleet(self._fleet(bodies, app), self.settings, self.memory))
-
-    def compared(self, *bodies: Body) -> Compared:
-        client, script = InProcess(self.cluster, "argocd"), compare(self._fleet(bodies, None).roots[0], self.settings)
-        line = next(script)
-        try:
-            while True:
-                line = script.send(client.do(line))
-        except StopIteration as end:
-            found: Compared = end.value
-            return found
-
-    def someone(self, command: Command) -> None:
-        answer = InProcess(self.cluster, "someone").do(command)
-        assert not answer.message, answer.message
-
-    def there(self, ref: Ref) -> Body | None:
-        return self.cluster.store.get(ref)
-
-    def _fleet(self, bodies: tuple[Body, ...], app: App | None) -> Fleet:
-        targets = tuple(Target(ref_of(body), body) for body in bodies)
-        return Fleet((replace(app or self.app, targets=targets),))
-
-    def _play(self, script: Script) -> Ended:
-        return play(script, InProcess(self.cluster, "argocd"))
 
 
 def _pruned(
     marks: dict[str, str] | None = None, options: tuple[str, ...] = (), settings: Settings = NEWEST
 ) -> tuple[bool, str]:
     """Whether an object with these marks goes when it is no longer wanted, and what is said of it."""
-    world = _World(settings, options)
-    world.sync(_config("old", marks))
-    ended = world.sync(_config("new"))
+    world = World(settings, options)
+    world.sync(config("old", marks))
+    ended = world.sync(config("new"))
     said = next(task.message for task in ended.operations[0].tasks if task.object == OLD)
     return world.there(OLD) is None, said
-
-
-def _config(name: str, marks: dict[str, str] | None = None, value: str = "value", namespace: str = "default") -> Body:
-    meta = {"name": name, "namespace": namespace, "annotations": dict(marks or {})}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"key": value}}
 
 
 def _deployment() -> Body:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from seatrial.argocdhooks import is_hook
+from seatrial.argocdhooks import is_hook, is_skipped
 from seatrial.engines import Ended, Stuck
-from seatrial.engines.argocd import leaving, sets
+from seatrial.engines.argocd import leaving, sets, versions
 from seatrial.engines.argocd.app import API_VERSION, GROUP, App, Settings
 from seatrial.engines.argocd.asking import of_rollout, requested
 from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compare, ended, synced
@@ -22,9 +22,9 @@ from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.argocd.terminating import terminated
 from seatrial.engines.script import Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
-from seatrial.readiness.argocd import health, worst
+from seatrial.readiness.argocd import health, is_missed, worst
 from seatrial.readiness.argocd.verdict import HEALTHY, MISSING, Health
-from seatrial.resource import Body, Ref, dig, metadata
+from seatrial.resource import Body, Ref, annotations_of, dig
 from seatrial.timeline import Operation
 
 WRITES = ("create", "apply", "strategic", "merge", "update")
@@ -334,13 +334,18 @@ def app_health(app: App, settings: Settings) -> Part[str]:
     """The health of a whole Application: the worst of its live objects, hooks and what has no check left out."""
     found = yield Survey()
     everything = {live_ref(body): body for body in found.body["items"]}
-    plain = [target for target in app.targets if not is_hook(target.body)]
-    live = [everything[target.ref] for target in plain if target.ref in everything]
-    if plain and not live:
-        return MISSING
+    plain = [target.ref for target in app.targets if not is_hook(target.body) and not is_skipped(target.body)]
+    live = [everything[ref] for ref in plain if ref in everything]
+    missing = [ref for ref in plain if ref not in everything]
     verdicts: list[Health] = []
+    if not versions.has(settings.version, "Missing where all are"):
+        missed = (is_missed(ref.group, ref.kind, settings.scripts, settings.version) for ref in missing)
+        verdicts += [Health(MISSING)] if any(missed) else []
+    elif plain and not live:
+        return MISSING
     for body in live:
-        if metadata(body).get("annotations", {}).get("argocd.argoproj.io/ignore-healthcheck") != "true":
+        ignored = annotations_of(body).get("argocd.argoproj.io/ignore-healthcheck") == "true"
+        if not (ignored and versions.has(settings.version, "ignore-healthcheck")):
             verdict = health(body, settings.scripts, settings.version)
             verdicts += [verdict] if verdict is not None else []
     return worst(verdicts)

@@ -232,10 +232,7 @@ class Sync:
         rest = [task for task in pending if task.place != place]
         yield from self._look_again(batch)
         batch = [replace(task, live=self._live.get(task.ref)) for task in batch]
-        unconfirmed = [task for task in batch if self._needs_confirmation(task)]
-        if unconfirmed:
-            self._runs(unconfirmed)
-            self.message = messages.confirmation(unconfirmed, self.settings.version)
+        if self._is_held_up(batch):
             return
         yield Say(self.app.ref, f"runs {place[0]} wave {place[1]}")
         ran = yield from self._run_tasks(batch)
@@ -252,6 +249,19 @@ class Sync:
                 self._ends("Succeeded", messages.ALL_RUN)
             case "successful":
                 self._runs(batch)
+
+    def _is_held_up(self, batch: list[Task]) -> bool:
+        """Whether a wave waits for someone to confirm, or for old selves of hooks that are leaving."""
+        unconfirmed = [task for task in batch if self._needs_confirmation(task)]
+        old = [task for task in batch if self._goes_first(task)]
+        if unconfirmed:
+            self._runs(unconfirmed)
+            self.message = messages.confirmation(unconfirmed, self.settings.version)
+        elif old and all(_is_leaving(task.live) for task in old):
+            self._runs(old, deletion=True)  # Argo CD deletes them again each time, which changes nothing.
+        else:
+            return False
+        return True
 
     def _wave_failed(self, batch: list[Task], fails: list[Task]) -> Part[None]:
         running = [task for task in batch if self._state(task).state == "Running"]

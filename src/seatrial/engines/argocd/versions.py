@@ -36,6 +36,9 @@ Behaviour = Literal[
     "deletionOrder of sets",
     "rollouts heed revisions alone",
     "globs of value files",
+    "ignore-healthcheck",
+    "automated.enabled",
+    "Missing where all are",
 ]
 
 SINCE: dict[Behaviour, tuple[int, int]] = {
@@ -43,12 +46,14 @@ SINCE: dict[Behaviour, tuple[int, int]] = {
     "prunes in reversed waves and waits for what it pruned": (2, 11),
     "Force as annotation": (2, 12),
     "Prune=confirm": (2, 14),
+    "ignore-healthcheck": (2, 14),
     "annotation tracking": (3, 0),
     "exclusions in argocd-cm": (3, 0),
     "hook finalizer": (3, 0),
     "SkipDryRunOnMissingResource of the app": (3, 1),
     "namespace before the dry run": (3, 1),
     "rollouts retry": (3, 1),
+    "automated.enabled": (3, 1),
     "strips stale hook finalizers": (3, 2),
     "deletionOrder of sets": (3, 2),
     "rollouts heed revisions alone": (3, 3),
@@ -59,6 +64,7 @@ SINCE: dict[Behaviour, tuple[int, int]] = {
     "lists of delete hooks": (3, 4),
     "globs of value files": (3, 4),
     "missing objects are errors": (3, 4),
+    "Missing where all are": (3, 4),
     "waits for siblings of a failed apply": (3, 4),
     "hooks first in messages": (3, 4),
     "reasons of invalid tasks": (3, 5),

@@ -26,10 +26,16 @@ def health(body: Body, scripts: Scripts, version: tuple[int, int]) -> Health | N
     script = script_for(group, kind, scripts)
     if script is not None:
         return lua.health(script, body)
-    for check in (bundled.check_for(group, kind, version), builtin.check_for(group, kind)):
+    for check in (bundled.check_for(group, kind, version), builtin.check_for(group, kind, version)):
         if check is not None:
             return check(body)
     return None
+
+
+def is_missed(group: str, kind: str, scripts: Scripts, version: tuple[int, int]) -> bool:
+    """Whether an object that is not there made its Application Missing before 3.4: bundled checks did not count."""
+    key = f"{group}/{kind}" if group else kind
+    return key in scripts or builtin.check_for(group, kind, version) is not None
 
 
 def script_for(group: str, kind: str, scripts: Scripts) -> Script | None:

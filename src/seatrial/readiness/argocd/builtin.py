@@ -17,16 +17,20 @@ HPA_DEGRADED = {
     ("AbleToScale", "FailedGetScale"),
     ("AbleToScale", "FailedUpdateScale"),
     ("ScalingActive", "FailedGetResourceMetric"),
+    ("ScalingActive", "InvalidSelector"),
+}
+HPA_DEGRADED_SINCE_3_5 = {
     ("ScalingActive", "FailedGetObjectMetric"),
     ("ScalingActive", "FailedGetPodsMetric"),
     ("ScalingActive", "FailedGetExternalMetric"),
     ("ScalingActive", "FailedComputeMetricsReplicas"),
-    ("ScalingActive", "InvalidSelector"),
 }
 HPA_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 
 
-def check_for(group: str, kind: str) -> Check | None:
+def check_for(group: str, kind: str, version: tuple[int, int]) -> Check | None:
+    if kind == "HorizontalPodAutoscaler" and version < (3, 5):
+        return _BEFORE_3_5.get((group, kind))
     return _BY_KIND.get((group, kind))
 
 
@@ -179,11 +183,19 @@ def _job(body: Body) -> Health:
 
 
 def _autoscaler(body: Body) -> Health:
+    return _scaled(body, HPA_DEGRADED | HPA_DEGRADED_SINCE_3_5)
+
+
+def _autoscaler_before_3_5(body: Body) -> Health:
+    return _scaled(body, HPA_DEGRADED)
+
+
+def _scaled(body: Body, degraded: set[tuple[str, str]]) -> Health:
     conditions = listed(body, "status", "conditions")
     if body.get("apiVersion") == "autoscaling/v1":
         conditions = msgspec.json.decode(annotations_of(body).get(HPA_CONDITIONS) or "[]")
     for condition in conditions:
-        if (condition.get("type"), condition.get("reason")) in HPA_DEGRADED:
+        if (condition.get("type"), condition.get("reason")) in degraded:
             return Health(DEGRADED, str(condition.get("message", "")))
     for condition in conditions:
         if condition.get("type") in ("AbleToScale", "ScalingLimited") and condition.get("status") == "True":
@@ -239,4 +251,7 @@ _BY_KIND: dict[tuple[str, str], Check] = {
     ("", "Pod"): _only(("v1",), _pod),
     ("batch", "Job"): _only(("batch/v1",), _job),
     ("autoscaling", "HorizontalPodAutoscaler"): _only(("autoscaling/v1", "autoscaling/v2"), _autoscaler),
+}
+_BEFORE_3_5: dict[tuple[str, str], Check] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): _only(("autoscaling/v1", "autoscaling/v2"), _autoscaler_before_3_5),
 }
