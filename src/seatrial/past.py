@@ -13,6 +13,8 @@ from seatrial.resource import Body, dig
 from seatrial.sources.values import merged
 from seatrial.trial import Step
 
+GOES_BACK = ("--atomic", "--rollback-on-failure")
+
 
 class Deployed(Struct, frozen=True):
     """One revision: its objects, the values the user gave, and those of its chart."""
@@ -27,6 +29,8 @@ class Past:
     def __init__(self, history: History | None) -> None:
         self._revisions: dict[tuple[str, str], dict[int, Deployed]] = {}
         self._current: dict[tuple[str, str], int] = {}
+        self.unsure = False
+        """Whether there may be revisions that no step says: a step that goes back where it fails adds one."""
         if history is not None:
             self._revisions[history.name, history.namespace] = {
                 revision.number: Deployed(revision.release, dig(revision.record, "chart", "values") or {})
@@ -52,7 +56,8 @@ class Past:
             return merged(last.release.values, given), None
         return given or last.release.values, None
 
-    def deploy(self, release: Release, defaults: Body) -> None:
+    def deploy(self, release: Release, defaults: Body, step: Step) -> None:
+        self.unsure = self.unsure or any(flag in GOES_BACK for flag in step.flags)
         self._add(release.name, release.namespace, Deployed(release, defaults))
 
     def roll_back(self, name: str, namespace: str, revision: int) -> Release | None:
@@ -63,6 +68,10 @@ class Past:
             return None
         self._add(name, namespace, target)
         return target.release
+
+    def numbers(self, name: str, namespace: str) -> list[int]:
+        """Of the revisions that there are by now."""
+        return sorted(self._revisions.get((name, namespace), ()))
 
     def uninstall(self, name: str, namespace: str, step: Step) -> None:
         self._current.pop((name, namespace), None)

@@ -189,7 +189,7 @@ def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release
         kube_version=f"v{setting.kube_version}.0",
         api_versions=setting.api_versions,
     )
-    past.deploy(release, own_values(chart) if defaults is None else defaults)
+    past.deploy(release, own_values(chart) if defaults is None else defaults, step)
     return Played(step, name, namespace, chart.load, given, archive=chart.archive, asks=opened.asks(chart)), release
 
 
@@ -310,7 +310,11 @@ def _piped(step: Step, setting: Setting, namespace: str) -> tuple[Played, Releas
 def _without_chart(step: Step, setting: Setting, past: Past) -> tuple[Played, Release | None]:
     namespace = step.namespace or setting.namespace
     name = step.release or setting.release or setting.opened.first_name
+    known = past.numbers(name, namespace)
     release = past.roll_back(name, namespace, step.revision) if step.action == "rollback" else None
+    if step.revision and release is None and not past.unsure:
+        there = f"only {', '.join(map(str, known))}" if known else "it is not installed"
+        raise CannotContinue(f"step rollback: {step.revision}: there is no such revision of {name} by then, {there}")
     if step.action == "uninstall":
         past.uninstall(name, namespace, step)
     return Played(step, name, namespace), release

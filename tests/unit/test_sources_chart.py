@@ -180,6 +180,26 @@ def test_charts_that_depend_on_each_other_are_refused(tmp_path: Path) -> None:
     assert _complaint("a") == "b/Chart.yaml:5: the dependency a leads back to a: a cycle"
 
 
+@pytest.mark.parametrize(
+    ("wanted", "fits"),
+    [("1.0.0", True), ("^1.0.0", True), ("1.x", True), (">0.9 <2", True), ("2.x", False), ("new", False)],
+)
+def test_a_neighbour_has_the_version_that_is_asked_for(tmp_path: Path, wanted: str, fits: bool) -> None:
+    dependency = f"dependencies:\n- name: b\n  version: '{wanted}'\n  repository: file://../leaf\n"
+    write(
+        tmp_path,
+        {
+            "a/Chart.yaml": f"apiVersion: v2\nname: a\nversion: 1.0.0\n{dependency}",
+            "leaf/Chart.yaml": "apiVersion: v2\nname: b\nversion: 1.0.0\n",
+        },
+    )
+    if fits:
+        assert open_chart("a").missing_dependencies == ()
+        return
+    said = f"the dependency b is to have version {wanted}, and leaf has 1.0.0: helm dependency build refuses that"
+    assert _complaint("a") == f"a/Chart.yaml:5: {said}"
+
+
 def test_nothing_is_written_beside_the_chart(tmp_path: Path) -> None:
     _umbrella(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

@@ -15,6 +15,7 @@ from seatrial.errors import CannotContinue
 from seatrial.resource import Body, Place, listed
 from seatrial.sources.chartfiles import ChartFiles, read_commit, read_folder, with_file
 from seatrial.sources.files import as_text, shown
+from seatrial.sources.versions import satisfies
 from seatrial.text import edited
 from seatrial.yamlfile import Document, parse, without_items
 
@@ -115,7 +116,15 @@ def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ..
             f"{_place(chart, index)}: the dependency {entry.get('name')} leads back to {folder}: a cycle"
         )
     found = _read(chart, folder)
-    return found if found and described(found).get("name") == entry.get("name") else None
+    if found is None or described(found).get("name") != entry.get("name"):
+        return None
+    version, wanted = (str(said.get("version") or "") for said in (described(found), entry))
+    if wanted and not satisfies(version, wanted):
+        raise CannotContinue(
+            f"{_place(chart, index)}: the dependency {entry.get('name')} is to have version {wanted}, and {folder} has "
+            f"{version}: helm dependency build refuses that"
+        )
+    return found
 
 
 def _read(beside: ChartFiles, folder: str) -> ChartFiles | None:
