@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -103,7 +103,8 @@ class _Gathering:
         self.resources: list[Resource] = []
         self.crds: list[Resource] = []
         self.notes: list[str] = []
-        self.absent: list[str] = []
+        self.absent: dict[str, list[Ref]] = {}
+        """What could not be found, and who would need it."""
 
     def see(self, resources: Iterable[Resource]) -> None:
         self.known.objects.update((resource.ref, resource.body) for resource in resources)
@@ -128,7 +129,8 @@ class _Gathering:
             crds=(*release.crds, *self.crds),
         )
         fleet = flux.Fleet(roots, self.kustomizations, self.releases)
-        return Gathered(fleet, everything, tuple(dict.fromkeys(self.notes)))
+        notes = (*self.notes, *self._taken_for_ready(), *self._elsewhere())
+        return Gathered(fleet, everything, tuple(dict.fromkeys(notes)))
 
     def _kustomization(self, resource: Resource) -> tuple[Resource, ...]:
         body, error = _at_home(resource), ""
@@ -141,7 +143,7 @@ class _Gathering:
             return ()
         except CannotContinue as why:
             error = str(why)
-        self.notes += built.notes
+        self.notes += (*built.notes, *_expressions(body))
         self.see(built.resources)
         self.resources += built.resources
         self.kustomizations[resource.ref] = replace(_declared(body, built.resources), error=error)
@@ -161,14 +163,36 @@ class _Gathering:
             broken = flux.HelmRelease(resource.ref.name, resource.ref.namespace, error=str(why))
             self.releases[resource.ref] = broken
             return
-        self.notes += notes
+        self.notes += (*notes, *_expressions(body))
         self.resources += rendered.resources
         self.crds += rendered.crds
         self.releases[resource.ref] = _declared_release(body, chart, values, rendered)
 
     def _not_at_hand(self, ref: Ref, why: str) -> None:
-        self.notes.append(f"flux: {ref} is taken to become Ready: {why}")
-        self.absent.append(why)
+        self.absent.setdefault(why, []).append(ref)
+
+    def _taken_for_ready(self) -> Iterator[str]:
+        for why, refs in self.absent.items():
+            who = f"{refs[0]} is" if len(refs) == 1 else f"{refs[0]} and {len(refs) - 1} more are"
+            yield f"flux: {who} taken to become Ready: {why}"
+
+    def _elsewhere(self) -> Iterator[str]:
+        """What is depended on and is not here in any form."""
+        known = (*self.kustomizations, *self.releases)
+        wanted = [(ref, other) for ref, one in self.kustomizations.items() for other in one.depends_on]
+        wanted += [(ref, other) for ref, one in self.releases.items() for other in one.depends_on]
+        for ref, other in wanted:
+            if not any(found == other or found.name == other.name for found in known):
+                yield f"flux: {ref} depends on {other}, which is not here and is taken to be Ready"
+
+
+def _expressions(body: Body) -> Iterator[str]:
+    """What is said in CEL, which nobody here reads."""
+    who = f"flux: {body.get('kind')}/{metadata(body).get('namespace')}/{name_of(body)}"
+    if dig(body, "spec", "healthCheckExprs"):
+        yield f"{who}: healthCheckExprs are not read; its objects are ready when kstatus says so"
+    if any(isinstance(one, dict) and one.get("readyExpr") for one in listed(body, "spec", "dependsOn")):
+        yield f"{who}: readyExpr is not read; what it depends on counts when it is Ready"
 
 
 def _declared(body: Body, resources: Iterable[Resource], *, assumed: bool = False) -> flux.Kustomization:
@@ -208,8 +232,16 @@ def _declared_release(body: Body, chart: ChartSource, values: Body, rendered: Re
         install=_policy(body, "install"),
         upgrade=_policy(body, "upgrade"),
         suspended=bool(dig(body, "spec", "suspend")),
+        tests=bool(dig(body, "spec", "test", "enable")) and not dig(body, "spec", "test", "ignoreFailures"),
+        corrects_drift=dig(body, "spec", "driftDetection", "mode") == "enabled",
+        drift_ignored=tuple(map(_ignored, listed(body, "spec", "driftDetection", "ignore"))),
         timeout=str(dig(body, "spec", "timeout") or "5m0s"),
     )
+
+
+def _ignored(rule: Body) -> flux.Ignored:
+    target = rule.get("target") or {}
+    return flux.Ignored(tuple(rule.get("paths") or ()), str(target.get("kind") or ""), str(target.get("name") or ""))
 
 
 def _policy(body: Body, act: str) -> flux.Policy:

@@ -6,6 +6,7 @@ and not for what was never its to do. Each is named in the report as a prerequis
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -55,6 +56,8 @@ MADE_UP: dict[tuple[str, str], Body] = {
         "spec": {"controller": "example.com/assumed"},
     },
 }
+FLUXS = ("HelmRelease", "Kustomization")
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 ALWAYS_THERE = ("default", "kube-node-lease", "kube-public", "kube-system")
 ANYWHERE = "kube-system"
 """Where operators are taken to run: a namespace that no release makes."""
@@ -152,7 +155,13 @@ def objects(
     for edge in edges(resources):
         need = edge.need
         known = _key(need.object) in MADE_UP or _key(need.object) in served
-        if known and not need.optional and not need.guess and need.object not in there:
+        if (
+            known
+            and not need.optional
+            and not need.guess
+            and need.object not in there
+            and _is_made_by_others(need.object, there)
+        ):
             wanted.setdefault(need.object, (edge.user, []))[1].append(need)
     return [_made_up(ref, *wanted[ref], served) for ref in sorted(wanted) if not _comes_by_itself(ref)]
 
@@ -176,6 +185,16 @@ def _is_custom(resource: Resource) -> bool:
     """Whether a definition could make the API server serve it: not what Kubernetes itself serves, or once did."""
     group, version = resource.ref.group, version_of(str(resource.body.get("apiVersion", "")))
     return group not in KUBERNETES_GROUPS and (group, version, resource.ref.kind) not in REMOVED
+
+
+def _is_made_by_others(ref: Ref, there: set[Ref]) -> bool:
+    """Whether somebody else may have an object of this name.
+
+    Nobody has what a template left unfinished, nor a Kustomization of Flux that is meant to be a HelmRelease here.
+    """
+    named = ref.group == RBAC or NAME.fullmatch(ref.name) is not None
+    meant = ref.kind in FLUXS and any(r.name == ref.name and r.kind in FLUXS and r.kind != ref.kind for r in there)
+    return named and not meant
 
 
 def _comes_by_itself(ref: Ref) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.flux import Fleet, Kustomization, Memory, Target, delete_fleet, sync_fleet
@@ -101,6 +103,22 @@ def test_one_that_came_too_early_is_tried_again() -> None:
     late = _kustomization("a-needs", _config("lost", namespace="late"))
     ended = _World().sync(late, _kustomization("b-brings", _namespace("late")))
     assert (ended.outcome, ended.warnings) == ("ok", ("Kustomization/default/a-needs: Ready at attempt 2",))
+
+
+def test_one_that_is_suspended_and_never_was_ready_holds_up_who_depends_on_it() -> None:
+    first = msgspec.structs.replace(_kustomization("first", _config("a")), suspended=True)
+    ended = _World().sync(first, _kustomization("second", _config("b"), depends_on=(first.ref,)))
+    words = "Kustomization/default/second: dependency 'default/first' is not ready"
+    assert (ended.outcome, ended.error) == ("failed", words)
+
+
+def test_one_that_is_suspended_later_stays_ready_and_is_left_alone() -> None:
+    world, first = _World(), _kustomization("first", _config("a"))
+    world.sync(first)
+    later = msgspec.structs.replace(first, targets=(), suspended=True)
+    ended = world.sync(later, _kustomization("second", _config("b"), depends_on=(first.ref,)))
+    assert ended.outcome == "ok"
+    assert [world.has("ConfigMap", "default", name) for name in ("a", "b")] == [True, True]
 
 
 class _World:

@@ -64,6 +64,15 @@ def test_variables_are_replaced_and_objects_with_unknown_ones_left_out_and_named
     assert built.notes == (f"flux: apps: {left}",)
 
 
+def test_an_object_may_keep_its_variables_beside_others_that_do_not(tmp_path: Path) -> None:
+    disabled = "kustomize.toolkit.fluxcd.io/substitute: disabled"
+    meta = f"metadata:\n  name: kept\n  annotations:\n    {disabled}\n"
+    kept = f"apiVersion: v1\nkind: ConfigMap\n{meta}data: {{v: '${{name}}'}}\n"
+    _write(tmp_path / "apps/both.yaml", f"---\n{kept}---\n{_config('b', '${name}')}")
+    built = build(_kustomization(postBuild={"substitute": {"name": "web"}}), _known(tmp_path))
+    assert [r.body["data"]["v"] for r in built.resources] == ["${name}", "web"]
+
+
 def test_values_come_from_objects_in_their_order_and_last_from_the_release(tmp_path: Path) -> None:
     _write(tmp_path / "charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")
     source = {"kind": "GitRepository", "name": "platform", "namespace": "flux-system"}

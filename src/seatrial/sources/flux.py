@@ -34,6 +34,7 @@ UNKNOWN = "seatrial-unknown-"
 EDITS = ("patches", "images", "components", "namePrefix", "nameSuffix")
 """Fields that kustomize-controller writes into the kustomization before it builds it."""
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
+_BETWEEN_OBJECTS = re.compile(r"^(?=---)", re.M)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::?[=-]([^}]*))?\}")
 
 
@@ -178,9 +179,12 @@ class _Substituted(Struct, frozen=True):
     on: bool
 
     def __call__(self, text: str) -> str:
-        if not self.on or f"{SUBSTITUTE}: disabled" in text:
+        if not self.on:
             return text
-        return _VARIABLE.sub(self._one, text)
+        return "".join(map(self._object, _BETWEEN_OBJECTS.split(text)))
+
+    def _object(self, text: str) -> str:
+        return text if f"{SUBSTITUTE}: disabled" in text else _VARIABLE.sub(self._one, text)
 
     def _one(self, match: re.Match[str]) -> str:
         name, usual = match.group(1), match.group(2)

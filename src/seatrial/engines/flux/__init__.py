@@ -6,7 +6,7 @@ Models Flux 2.9: kustomize-controller 1.9, helm-controller 1.6 (which embeds Hel
 from __future__ import annotations
 
 from seatrial.engines.flux.fleet import delete_fleet, sync_fleet
-from seatrial.engines.flux.objects import Fleet, HelmRelease, Kustomization, Memory, Policy, Target
+from seatrial.engines.flux.objects import Fleet, HelmRelease, Ignored, Kustomization, Memory, Policy, Target
 
 NAME = "flux"
 VERSION = "2.9"
@@ -16,6 +16,7 @@ __all__ = [
     "VERSION",
     "Fleet",
     "HelmRelease",
+    "Ignored",
     "Kustomization",
     "Memory",
     "Policy",

@@ -34,7 +34,7 @@ def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[s
         words = dry_run_words(target, tried)
         if words:
             return words
-        if live.code != 200 or _said(live.body) != _said(tried.body):
+        if live.code != 200 or said_by(live.body) != said_by(tried.body):
             changed.append((target, sent))
     for target, sent in changed:
         answer = yield about(target, "apply", sent)
@@ -56,9 +56,11 @@ def dry_run_words(target: Target, answer: Answer) -> str:
     return f"{target.ref} dry-run failed{f' ({reason})' if reason else ''}: {answer.message}"
 
 
-def about(target: Target, verb: Verb, body: Body | None = None, *, dry_run: bool = False) -> Command:
+def about(
+    target: Target, verb: Verb, body: Body | None = None, *, dry_run: bool = False, manager: str = MANAGER
+) -> Command:
     ref, version = target.ref, str(target.body["apiVersion"])
-    return Command(verb, version, ref.kind, ref.namespace, ref.name, body, MANAGER, force=True, dry_run=dry_run)
+    return Command(verb, version, ref.kind, ref.namespace, ref.name, body, manager, force=True, dry_run=dry_run)
 
 
 def owner_labels(kustomization: Kustomization) -> dict[str, str]:
@@ -98,7 +100,7 @@ def _made_way(target: Target, sent: Body) -> Part[Answer]:
     return (yield about(target, "apply", sent, dry_run=True))
 
 
-def _said(body: Body) -> Body:
+def said_by(body: Body) -> Body:
     """What an object says, without what the server writes down about it."""
     meta = {key: value for key, value in metadata(body).items() if key not in OWNED_BY_SERVER}
     return {**{key: value for key, value in body.items() if key != "status"}, "metadata": meta}

@@ -16,7 +16,7 @@ from seatrial.engines import Ended, Stuck
 from seatrial.engines.flux import helmrelease, kustomization
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Attempt
-from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Fleet, Memory
+from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Fleet, HelmRelease, Kustomization, Memory
 from seatrial.engines.script import Answer, Command, Helm, Line, Part, Pause, Say, Script, Survey, Wait
 from seatrial.resource import Body, Ref, metadata, ref_of
 from seatrial.timeline import Reconciled
@@ -88,7 +88,7 @@ class _Controllers:
         for ref in self.there:
             missing = [] if ref in self.tried else self._missing(ref)
             if missing:
-                yield ref, f"dependency '{missing[0].namespace}/{missing[0].name}' is not ready"
+                yield ref, _not_ready(ref, missing[0], known=self._is_known(missing[0]))
 
     def _begin(self) -> None:
         busy = {run.ref for run in self.runs}
@@ -98,7 +98,8 @@ class _Controllers:
             script = self._script(ref)
             if script is None:
                 self.tried[ref] = _Tried(Attempt(), 0, self.deeds)
-                self.memory.ready[ref] = True
+                if self._own(ref).assumed:  # One that is suspended stays as it is: not Ready where it never was.
+                    self.memory.ready[ref] = True
             else:
                 behind = [self.there.get(other, 0) + 1 for other in self._depends_on(ref)]
                 self.runs.append(_Run(ref, script, max([depth, *behind])))
@@ -111,8 +112,11 @@ class _Controllers:
         return None if release.assumed or release.suspended else helmrelease.reconcile(release, self.memory)
 
     def _depends_on(self, ref: Ref) -> tuple[Ref, ...]:
-        found = self.fleet.kustomizations.get(ref) or self.fleet.releases[ref]
-        return tuple(other for other in found.depends_on if self._is_known(other))
+        """What is not among all that is known is elsewhere, unless it is there as another kind: then it never comes."""
+        return tuple(r for r in self._own(ref).depends_on if self._is_known(r) or self.fleet.as_another_kind(r))
+
+    def _own(self, ref: Ref) -> Kustomization | HelmRelease:
+        return self.fleet.kustomizations.get(ref) or self.fleet.releases[ref]
 
     def _is_known(self, ref: Ref) -> bool:
         return ref in self.fleet.kustomizations or ref in self.fleet.releases
@@ -296,6 +300,18 @@ class _Farewell:
 
 def _did(line: Command | Helm, answer: Answer) -> bool:
     return isinstance(line, Helm) or (line.verb in WRITES and not line.dry_run and not answer.message)
+
+
+def _not_ready(ref: Ref, missing: Ref, *, known: bool) -> str:
+    """The words of a condition: kustomize-controller's, or helm-controller's."""
+    named = f"'{missing.namespace}/{missing.name}'"
+    if known:
+        return f"dependency {named} is not ready"
+    plural = "kustomizations" if missing.kind == "Kustomization" else "helmreleases"
+    why = f'{plural}.{missing.group} "{missing.name}" not found'
+    if ref.kind == "Kustomization":
+        return f"dependency {named} not found: {why}"
+    return f"unable to get {named} dependency: {why}"
 
 
 def _end(controllers: _Controllers, errors: list[str]) -> Ended:

@@ -2,7 +2,7 @@
 
 Upstream: internal/reconcile/atomic_release.go, install.go and upgrade.go, and internal/action/crds.go of
 helm-controller 1.6. Helm is the real one. Its records differ in one thing: where Flux is heard waiting and waits in
-vain, they say `deployed` and not `failed`. Drift detection and tests of releases are not played.
+vain, they say `deployed` and not `failed`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from seatrial.engines.flux.applying import about
+from seatrial.engines.flux.drift import correct
 from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import Deployed, HelmRelease, Memory, Policy
 from seatrial.engines.flux.waiting import Waited, wait_for
@@ -31,6 +32,8 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     )
     known = memory.deployed.get(release.ref)
     if known and known.config == config and not known.failures:
+        if release.corrects_drift:
+            yield from correct(release)
         return Attempt()
     if known and known.config == config and known.stalled:
         return Attempt(exhausted(known), is_final=True)
@@ -100,6 +103,10 @@ def _tried(release: HelmRelease, action: str, policy: Policy, memory: Memory) ->
         waited = yield from wait_for(refs, memory, release.timeout)
         if waited.words:
             return _failed(release, action, waited.words, waited)
+    if release.tests:
+        tested = yield Helm("test", *_whose(release))
+        if tested.message:
+            return _failed(release, "test", tested.message, Waited(tested.message, tested.stuck))
     return Attempt()
 
 

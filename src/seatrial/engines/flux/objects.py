@@ -63,6 +63,19 @@ class Policy(Struct, frozen=True):
     waits_for_jobs: bool = True
 
 
+class Ignored(Struct, frozen=True):
+    """A rule of `spec.driftDetection.ignore`."""
+
+    paths: tuple[str, ...]
+    """JSON pointers."""
+    kind: str = ""
+    name: str = ""
+
+    def matches(self, ref: Ref) -> tuple[tuple[str, str], ...]:
+        """What each expression is held against."""
+        return (self.kind, ref.kind), (self.name, ref.name)
+
+
 class HelmRelease(Struct, frozen=True):
     """One HelmRelease, with its chart at hand and rendered."""
 
@@ -82,6 +95,10 @@ class HelmRelease(Struct, frozen=True):
     install: Policy = Policy()
     upgrade: Policy = Policy()
     suspended: bool = False
+    tests: bool = False
+    """Whether it is tested after each act, and fails with its tests."""
+    corrects_drift: bool = False
+    drift_ignored: tuple[Ignored, ...] = ()
     timeout: str = "5m0s"
     assumed: bool = False
     error: str = ""
@@ -105,6 +122,11 @@ class Fleet(Struct, frozen=True):
     roots: tuple[Target, ...]
     kustomizations: Mapping[Ref, Kustomization] = {}
     releases: Mapping[Ref, HelmRelease] = {}
+
+    def as_another_kind(self, ref: Ref) -> Ref | None:
+        """What has this name and is not what is looked for: a HelmRelease for a Kustomization, or the other way."""
+        others = (*self.kustomizations, *self.releases)
+        return next((r for r in others if r.name == ref.name and r.kind != ref.kind), None)
 
 
 class Deployed(Struct, frozen=True):
