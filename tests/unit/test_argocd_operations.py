@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_fleet
@@ -46,6 +48,21 @@ def test_a_degraded_object_is_not_looked_at_while_another_is_progressing() -> No
 def test_nobody_looks_at_the_last_wave() -> None:
     ended = _synced([_config("sick", health="Degraded")], Settings((3, 5), FAILS))
     assert (ended.outcome, ended.operations[0].message) == ("ok", "successfully synced (all tasks run)")
+
+
+def test_what_fails_alike_each_time_is_tried_as_often_as_asked_for_or_without_end() -> None:
+    words = 'one or more objects failed to apply, reason: namespaces "nowhere" not found'
+    app = App("shop", "default", (_target(NO_NAMESPACE),), automated=True)
+    for retries, told in (
+        (None, (6, "failed", f"{words} (retried 5 times).")),
+        (0, (1, "failed", words)),
+        (2, (3, "failed", f"{words} (retried 2 times).")),
+    ):
+        ended = _play(Cluster(), replace(app, retries=retries), Settings((3, 5)), Memory())
+        assert (ended.operations[0].attempts, ended.outcome, ended.operations[0].message) == told
+    endless = _play(Cluster(), replace(app, retries=-1), Settings((3, 5)), Memory())
+    assert (endless.outcome, endless.operations[0].phase) == ("hung", "Running")
+    assert endless.operations[0].message == f"{words}. Retrying attempt #2"
 
 
 def test_suspended_objects_and_hooks_are_waited_for() -> None:

@@ -108,6 +108,32 @@ def test_server_side_apply_is_asked_for_and_declined_by_objects() -> None:
     assert "--force cannot be used with --server-side" in forced.error
 
 
+@pytest.mark.parametrize(("version", "left"), [((2, 9), {"key": "value", "gone": "x"}), ((2, 10), {"key": "value"})])
+def test_what_was_applied_on_the_clients_side_gets_one_owner(version: tuple[int, int], left: Body) -> None:
+    world = World(Settings(version))
+    world.sync({**config("old"), "data": {"key": "value", "gone": "x"}})
+    world.sync(config("old"), app=replace(world.app, options=("ServerSideApply=true",)))
+    assert dig(world.there(OLD), "data") == left
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "left"),
+    [
+        ((3, 0), (), {"key": "value", "gone": "x"}),
+        ((3, 1), (), {"key": "value"}),
+        ((3, 1), ("ClientSideApplyMigration=false",), {"key": "value", "gone": "x"}),
+    ],
+)
+def test_what_kubectl_made_is_taken_over_since_3_1_unless_that_is_declined(
+    version: tuple[int, int], options: tuple[str, ...], left: Body
+) -> None:
+    world = World(Settings(version), options=("ServerSideApply=true", *options))
+    made = {**config("old"), "data": {"key": "value", "gone": "x"}}
+    world.someone(Command("create", "v1", "ConfigMap", "default", "old", made, "kubectl-client-side-apply"))
+    world.sync(config("old"))
+    assert dig(world.there(OLD), "data") == left
+
+
 def test_apply_out_of_sync_only_leaves_what_is_as_it_should_be() -> None:
     world = World(options=("ApplyOutOfSyncOnly=true",))
     world.sync(config("old"), config("new"))

@@ -14,6 +14,7 @@ from seatrial.argocdhooks import has_option, option
 from seatrial.engines import kubectl
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import Asked, Settings
+from seatrial.engines.argocd.migrating import owners_patch
 from seatrial.engines.argocd.tasks import Task
 from seatrial.engines.argocd.tracking import CRD
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
@@ -47,6 +48,10 @@ def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
     if replaces:
         done = yield from _replace(task, target, force=force)
     elif _is_server_side(task, asked):
+        if not force:
+            owners = owners_patch(task.live, MANAGER, asked, settings)
+            if owners is not None:
+                yield _about(task, "merge", owners)
         done = yield from _server_side(task, target, force=force)
     else:
         done = yield from _client_side(task, target, force=force)

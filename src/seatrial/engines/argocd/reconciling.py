@@ -21,6 +21,8 @@ from seatrial.engines.script import Part, Say, Survey, Wait
 from seatrial.resource import Ref
 from seatrial.timeline import Operation
 
+RETRIES_MAX = 100
+"""Where the Application sets none: as many as are looked at."""
 TOLD_MAX = 5
 """Objects whose messages are told of a failed operation."""
 
@@ -56,20 +58,31 @@ class Compared(Struct, frozen=True):
 
 def synced(app: App, settings: Settings, asked: Asked) -> Part[Tried]:
     """Sync, and again from the start where that failed and retries are left."""
-    attempt, before = 0, ""
+    attempt, before, limit = 0, "", asked.retries if asked.retries >= 0 else RETRIES_MAX
     while True:
         sync = Sync(app, settings, asked)
         operation = yield from sync.run()
-        if operation.phase not in ("Failed", "Error") or attempt >= asked.retries:
+        if operation.phase not in ("Failed", "Error") or attempt >= limit:
             break
         if attempt and operation.message == before:
-            attempt = asked.retries  # Nothing is different from the last time, so it will not be the next time either.
+            # Nothing is different from the last time, so it will not be the next time either.
+            if asked.retries < 0:
+                return _without_end(operation, attempt)
+            attempt = limit
             break
         attempt, before = attempt + 1, operation.message
         yield Say(app.ref, f"retries, attempt #{attempt}")
         yield Wait(tuple(task.object for task in operation.tasks))
     message = f"{operation.message} (retried {attempt} times)." if attempt else operation.message
     return Tried(replace(operation, message=message, attempts=attempt + 1), sync.stuck)
+
+
+def _without_end(operation: Operation, attempt: int) -> Tried:
+    """A limit below zero is none: what fails alike each time is tried for ever."""
+    refs = tuple(task.object for task in operation.tasks if task.status == "SyncFailed")
+    stuck = Stuck("every attempt ends alike, and a limit below zero is none", refs, ())
+    message = f"{operation.message}. Retrying attempt #{attempt + 1}"
+    return Tried(replace(operation, phase="Running", message=message, attempts=attempt + 1), stuck)
 
 
 def automatic(

@@ -39,10 +39,13 @@ Behaviour = Literal[
     "ignore-healthcheck",
     "automated.enabled",
     "Missing where all are",
+    "kubectl moves owners",
+    "ClientSideApplyMigration",
 ]
 
 SINCE: dict[Behaviour, tuple[int, int]] = {
     "PostDelete hooks": (2, 10),
+    "kubectl moves owners": (2, 10),
     "prunes in reversed waves and waits for what it pruned": (2, 11),
     "Force as annotation": (2, 12),
     "Prune=confirm": (2, 14),
@@ -54,6 +57,7 @@ SINCE: dict[Behaviour, tuple[int, int]] = {
     "namespace before the dry run": (3, 1),
     "rollouts retry": (3, 1),
     "automated.enabled": (3, 1),
+    "ClientSideApplyMigration": (3, 1),
     "strips stale hook finalizers": (3, 2),
     "deletionOrder of sets": (3, 2),
     "rollouts heed revisions alone": (3, 3),

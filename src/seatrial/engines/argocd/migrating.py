@@ -1,0 +1,50 @@
+"""How an object that was applied on the client's side gets one owner before it is applied on the server's.
+
+Upstream: kubectl's `migrateToSSAIfNecessary` (its library since 1.26, in Argo CD since 2.10) for whoever wrote the
+annotation of the last apply, and `performCSAUpgradeMigration` in sync_context.go for kubectl's own (since 3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import Asked, Settings
+from seatrial.engines.kubectl import LAST_APPLIED
+from seatrial.resource import Body, dig, metadata
+
+KUBECTL = "kubectl-client-side-apply"
+DECLINED = "ClientSideApplyMigration=false"
+
+
+def owners_patch(live: Body | None, manager: str, asked: Asked, settings: Settings) -> Body | None:
+    """What to change of who owns the fields of a live object; None where nobody else has applied it."""
+    entries = metadata(live).get("managedFields") or [] if live is not None else []
+    old = {str(entry.get("manager")) for entry in _applied_on_client(entries, asked, settings)}
+    if not old:
+        return None
+    moved = [entry for entry in entries if entry.get("operation") == "Update" and entry.get("manager") in old]
+    own = [entry for entry in entries if entry.get("operation") == "Apply" and entry.get("manager") == manager]
+    fields: Body = {}
+    for entry in (*own, *moved):
+        fields = _united(fields, entry.get("fieldsV1") or {})
+    taken = {**(own or moved)[0], "manager": manager, "operation": "Apply", "fieldsV1": fields}
+    others = [entry for entry in entries if entry not in own and entry not in moved]
+    version = metadata(live).get("resourceVersion") if live is not None else None
+    return {"metadata": {"managedFields": [taken, *others], "resourceVersion": version}}
+
+
+def _applied_on_client(entries: list[Body], asked: Asked, settings: Settings) -> Iterator[Body]:
+    by_kubectl = versions.has(settings.version, "kubectl moves owners")
+    by_argocd = versions.has(settings.version, "ClientSideApplyMigration") and DECLINED not in asked.options
+    for entry in entries:
+        if entry.get("operation") != "Update":
+            continue
+        wrote = dig(entry, "fieldsV1", "f:metadata", "f:annotations", f"f:{LAST_APPLIED}") is not None
+        if (wrote and by_kubectl) or (entry.get("manager") == KUBECTL and by_argocd):
+            yield entry
+
+
+def _united(one: Body, other: Body) -> Body:
+    """Both sets of fields as one."""
+    return {**one, **{key: _united(one.get(key) or {}, value) for key, value in other.items()}}
