@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 FAILED = 2
 NOTHING = 3
 INTERRUPTED = 130
-HASTE = {"HELM_QPS": "1000000", "HELM_BURST_LIMIT": "1000000"}
-"""Else Helm asks five times a second while it waits, twice for every Deployment, as it would to spare a real server."""
+HASTE = {"HELM_QPS": "1000000", "HELM_BURST_LIMIT": "1000000", "GOGC": "300"}
+"""Else Helm asks five times a second while it waits, twice for every Deployment, as it would to spare a real server.
+
+And it reads what the API serves anew for every object: with more room, a fifth less time is spent on clearing that up.
+"""
 
 SOURCES = str(Path(__file__).parents[1])
 
