@@ -151,11 +151,14 @@ class Server:
         _on_loop(self._cut_watches())
 
     def heard(self, url: str, *, asks: bool) -> bool:
-        """Count a request; whether the client asks the same again though nothing has changed: it polls."""
+        """Count a request; whether the client asks the same again though nothing has changed: it polls.
+
+        Engines may ask twice in one breath and do not wait: only who comes back after a while does.
+        """
         self.requests += 1
         self.stir(reads=asks)
         version = self.cluster.store.version
-        same = asks and self._last_asked == (url, version)
+        same = asks and not self.actor and self._last_asked == (url, version)
         self._last_asked = (url, version)
         if not asks or time.monotonic() - self._first_asked(url) < POLL_SECONDS:
             return same
