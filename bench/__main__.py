@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, charts, rehearsals, scale
+from bench import api, charts, fleet, rehearsals, scale
 
 SECTIONS = {
     "Rehearsals": rehearsals.figures,
     "Charts": charts.figures,
+    "Argo CD": fleet.figures,
     "Requests": api.figures,
     "Scale": scale.figures,
 }
