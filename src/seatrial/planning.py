@@ -31,6 +31,7 @@ from seatrial.sources.consumers import consumers_of, helpers_called, helpers_cha
 from seatrial.sources.gates import gate_of
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.pulumi.charts import charts_given
+from seatrial.sources.rendering import NotRendered
 from seatrial.sources.stored import asked, read_history
 from seatrial.sources.values import ValueFlags
 from seatrial.staging import RENDERED, USUAL_ENGINE, Opened, Setting, staged, usual_engine
@@ -238,14 +239,29 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
         if name not in PLAYABLE:
             raise CannotContinue(f"the engine {engine} cannot be played yet; known are {', '.join(PLAYABLE)}")
         helmprocess.chosen(engine, options.helm_binary)
+        left_out: list[str] = []
         for case, variant in _cases(trial, opened, options, own=not opened.base):
             setting = _setting(variant, case, opened, options, history)
             if name == argocd.NAME:
                 setting = _with_argocd(setting, engine.partition("@")[2], variant, options)
             elif name == flux.NAME:
                 setting = replace(setting, repos=repos_of(options.repos))
-            planned = _planned(variant, name, replace(setting, engine=name), options)
+            try:
+                planned = _planned(variant, name, replace(setting, engine=name), options)
+            except NotRendered as why:
+                left_out.append(_left_out(case, why, opened))
+                continue
+            planned = replace(planned, notes=(*planned.notes, *left_out))
             yield _by_rules_of_helm_3(planned) if helmprocess.by_rules(engine, options.helm_binary) else planned
+
+
+def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
+    """What is said of a case that cannot be rendered, where that is no fault of the chart's; else it is the end."""
+    if case in ("", WAIT):
+        raise why
+    if not opened.missing or opened.base:
+        raise CannotContinue(f"with {case}: {why}") from None
+    return f"{case} was left out: {why}"
 
 
 def _by_rules_of_helm_3(planned: Planned) -> Planned:

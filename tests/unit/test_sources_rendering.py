@@ -237,5 +237,6 @@ def test_a_chart_that_fails_for_want_of_a_dependency_says_so() -> None:
     assert _complaint('{{ include "lib.name" . }}', **{"Chart.yaml": chart}) == (
         'v2/templates/bad.yaml:1:3: executing "demo/templates/bad.yaml" at <include "lib.name" .>: '
         'error calling include: template: no template "lib.name" associated with template "gotpl" '
-        "(the chart was rendered without its missing dependencies: lib 1.x (https://charts.example))"
+        "(the chart was rendered without its missing dependencies: lib 1.x (https://charts.example); "
+        "`helm dependency build` fetches them)"
     )

@@ -119,7 +119,8 @@ def _complaint(chart: ChartSource, words: str) -> str:
             rest = words[named.end() :] if named.start() == 0 else words
             break
     absent = ", ".join(chart.missing_dependencies)
-    hint = f" (the chart was rendered without its missing dependencies: {absent})" if absent else ""
+    fetch = "`helm dependency build` fetches them"
+    hint = f" (the chart was rendered without its missing dependencies: {absent}; {fetch})" if absent else ""
     return f"{place}: {' '.join(rest.split())}{hint}"
 
 
