@@ -8,6 +8,10 @@ the release is installed again: the pods take the old claims by their names, wit
 made anew. A database that was set up with the first password does not know the second one (`password authentication
 failed for user`). A password that is read back with `lookup` does not help, since the Secret is gone by then.
 
+Told is of programs, known by their images, that write the password of their first start into their data: PostgreSQL,
+MySQL and MariaDB, MongoDB, etcd, RabbitMQ, Cassandra and some more. A Redis, a Kafka or a MinIO is told its password
+with every start and takes the new one.
+
 ## Example
 ```yaml
 apiVersion: apps/v1
@@ -38,7 +42,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.resource import Body, Ref
 from seatrial.rules.deeds import live_after, live_before
-from seatrial.rules.secretdata import is_password, secret_data
+from seatrial.rules.secretdata import is_password, secret_data, stores_passwords
 from seatrial.rules.volumes import claims_of
 from seatrial.rules.words import LOCKED_OUT
 from seatrial.timeline import Event, Rehearsal
@@ -57,7 +61,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
         release = deployed_before(rehearsal, case, step) if ended.action == "uninstall" else None
         for owner in release.resources if release else ():
-            if owner.ref.kind != "StatefulSet" or live_after(rehearsal, step, owner.ref) is not None:
+            if owner.ref.kind != "StatefulSet" or not stores_passwords(owner.body):
+                continue
+            if live_after(rehearsal, step, owner.ref) is not None:
                 continue
             left = [ref for ref in claims_of(rehearsal, step, owner) if _stays(live_after(rehearsal, step, ref))]
             if release and left and (met := _met(rehearsal, release, step, owner)):
