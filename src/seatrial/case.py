@@ -27,6 +27,17 @@ class Resource(Struct, frozen=True):
         return self.locate(path)
 
 
+class Vanished(Struct, frozen=True):
+    """A template that came out empty, since a value that may stand in several places stands in none."""
+
+    place: Place
+    """Of the question that was answered with no."""
+    kinds: tuple[str, ...]
+    """Of the objects that it would have written."""
+    values: tuple[str, ...]
+    """`git.repoURL`: where the value was looked for."""
+
+
 class Release(Struct, frozen=True, dict=True):
     """One revision of one app, rendered: what a source says should be in the cluster."""
 
@@ -40,6 +51,7 @@ class Release(Struct, frozen=True, dict=True):
     missing_dependencies: tuple[str, ...] = ()
     values: Body = {}
     """What the user gave beside the chart's own values."""
+    vanished: tuple[Vanished, ...] = ()
     program: Program | None = None
     """What a Pulumi program registers, where the release is one."""
 

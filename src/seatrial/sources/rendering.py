@@ -20,6 +20,7 @@ from seatrial.sources.chartfiles import archived, with_file
 from seatrial.sources.files import shown
 from seatrial.sources.objects import Found, Where, defined_scopes, objects_in, resources
 from seatrial.sources.provenance import Provenance, copies, provenance
+from seatrial.sources.vanished import vanished
 from seatrial.text import Span, Text
 from seatrial.yamlfile import BrokenYaml, Document, documents, parse
 
@@ -99,6 +100,7 @@ def render(
         crds=tuple(resources(crds, namespace, scopes)),
         missing_dependencies=chart.missing_dependencies,
         values=values,
+        vanished=tuple(vanished(chart, rendered.texts)),
     )
 
 
