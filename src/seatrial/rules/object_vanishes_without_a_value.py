@@ -43,8 +43,7 @@ from seatrial.timeline import Rehearsal
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[str] = set()
     for step, release in enumerate(case.releases):
-        written = release.vanished if release and rehearsal.steps[step].outcome == "ok" else ()
-        new = [one for one in written if one.place.file not in told]
+        new = [one for one in release.vanished if one.place.file not in told] if release else []
         if new:
             told.update(one.place.file for one in new)
             yield _finding(rehearsal, step, new)
