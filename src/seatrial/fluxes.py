@@ -15,6 +15,7 @@ from seatrial.case import Release, Resource
 from seatrial.engines import flux
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, SOURCE_GROUP
 from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.kinds.operators import is_cluster_scoped
 from seatrial.resource import Body, Place, Ref, dig, group_of, listed, metadata, name_of
 from seatrial.sources import flux as source
 from seatrial.sources.argocd import NotAtHand, Repos
@@ -128,6 +129,7 @@ class _Gathering:
             resources=(*made_up, *release.resources, *self.resources),
             crds=(*release.crds, *self.crds),
         )
+        self._trust_what_is_not_at_hand({r.ref for r in (*everything.resources, *everything.crds)})
         fleet = flux.Fleet(roots, self.kustomizations, self.releases)
         notes = (*self.notes, *self._taken_for_ready(), *self._elsewhere())
         return Gathered(fleet, everything, tuple(dict.fromkeys(notes)))
@@ -170,6 +172,14 @@ class _Gathering:
 
     def _not_at_hand(self, ref: Ref, why: str) -> None:
         self.absent.setdefault(why, []).append(ref)
+
+    def _trust_what_is_not_at_hand(self, here: set[Ref]) -> None:
+        """Do not wait for what a chart or path may bring that nobody could look into."""
+        for ref, one in self.kustomizations.items() if self.absent else ():
+            waited = tuple(check for check in one.health_checks if check in here)
+            for check in (check for check in one.health_checks if check not in here):
+                self.notes.append(f"flux: {ref} waits for {check}, which nothing here brings; it is taken to be ready")
+            self.kustomizations[ref] = replace(one, health_checks=waited)
 
     def _taken_for_ready(self) -> Iterator[str]:
         for why, refs in self.absent.items():
@@ -268,8 +278,9 @@ def _depends_on(body: Body, kind: str, group: str) -> tuple[Ref, ...]:
 
 
 def _checked(entry: Body, namespace: str) -> Ref:
-    group = group_of(str(entry.get("apiVersion") or ""))
-    return Ref(str(entry.get("kind")), str(entry.get("namespace") or namespace), str(entry.get("name")), group)
+    group, kind = group_of(str(entry.get("apiVersion") or "")), str(entry.get("kind"))
+    home = "" if is_cluster_scoped(group, kind) else str(entry.get("namespace") or namespace)
+    return Ref(kind, home, str(entry.get("name")), group)
 
 
 def _beginning(release: Release) -> list[Resource]:

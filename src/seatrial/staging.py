@@ -43,6 +43,7 @@ PROGRAMMED = ("up", "destroy")
 USUAL_ENGINE = {"chart": "helm", "manifests": "kubectl", "program": "pulumi"}
 SYNCING = (argocd.NAME, flux.NAME)
 """Engines that delete what they sync."""
+RECURSIVE = ("-R", "--recursive", "--recursive=true")
 PIPED = "kubectl: taken as helm template{} | kubectl apply -f -, to which hooks are objects like all others"
 LEFT_OUT = "kubectl: helm template leaves the definitions of crds/ out; --include-crds has it print them"
 
@@ -293,7 +294,9 @@ def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:
         return Played(step, "", namespace, objects=tuple(map(kubectl.Manifest, _deleted(step, setting)))), None
     if _is_chart(step, setting):
         return _piped(step, setting, namespace)
-    release = read_manifests(setting.opened.path(step.source), namespace=namespace)
+    # Whoever writes a trial says `-R` as one does to kubectl; who gives a folder to look at means all that is in it.
+    recursive = not setting.opened.base or any(flag in RECURSIVE for flag in step.flags)
+    release = read_manifests(setting.opened.path(step.source), namespace=namespace, recursive=recursive)
     objects = tuple(kubectl.Manifest(resource.body, resource.file) for resource in release.resources)
     return Played(step, "", namespace, objects=objects), release
 

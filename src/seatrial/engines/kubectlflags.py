@@ -40,7 +40,7 @@ class Asked(Struct, frozen=True):
 
 
 def asked(flags: Iterable[str]) -> Asked:
-    """The flags of a step; folders are read with those below them, so `-R` says nothing new."""
+    """The flags of a step; which files `-R` adds is not a matter of applying them."""
     options = Asked()
     for flag in flags:
         options = _with_flag(options, flag)

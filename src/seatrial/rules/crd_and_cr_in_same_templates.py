@@ -10,6 +10,9 @@ hooks are looked up one by one, when their turn comes.
 The same happens later in life: an upgrade whose template adds a version to a definition and whose objects use that
 version at once is refused, as the definition would only be changed afterwards.
 
+`kubectl apply` looks up all kinds first as well, but leaves out only what it does not find: everything else is applied,
+the definition too, and the second time works.
+
 On a cluster that kept the definition from an earlier install of the release the very same chart goes through. That is
 why it passes on the author's cluster and fails on a new one.
 
@@ -47,6 +50,9 @@ from seatrial.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    if rehearsal.engine.startswith("kubectl@"):
+        yield from _left_out(rehearsal, case)
+        return
     for step, release, kinds in unserved(rehearsal, case):
         defined = [(missing, defined_by(release.resources, missing)) for missing in kinds]
         late = [
@@ -86,6 +92,36 @@ def _finding(
         ],
         confirm=f"kubectl get crd {defined[0].name}  # not there, or without {kinds[0].api_version}",
     )
+
+
+def _left_out(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """What one call of kubectl defines and uses: the definition is applied, and what is of it is not."""
+    for step, release, kinds in unserved(rehearsal, case):
+        brought = (*release.crds, *release.resources)
+        for missing in kinds:
+            definition = defined_by(brought, missing)
+            if definition is None:
+                continue
+            yield found(
+                RULE,
+                rehearsal,
+                step,
+                objects=[definition.ref, *missing.users],
+                damage="failed-deploy",
+                message=f"kubectl apply leaves out {named(list(missing.users))}: {definition.ref} of the same call "
+                "defines the kind, and kubectl looks up all kinds before it applies the first object",
+                details=(
+                    f'kubectl says: "{rehearsal.steps[step].error.strip()}"',
+                    "All else is applied, the definition too, so the same command finds the kind when it is given "
+                    "again. Neither the order of files and documents nor --server-side changes it.",
+                ),
+                places=[
+                    definition.place("metadata", "name"),
+                    *(resource.place("apiVersion") for resource in missing.written),
+                ],
+                confirm=f"kubectl get crd {definition.ref.name}  # there at once; {missing.users[0]} is not",
+            )
+        return
 
 
 def _why(definition: Resource) -> str:

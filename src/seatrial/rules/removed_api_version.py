@@ -40,6 +40,7 @@ from seatrial.resource import group_of, version_of
 from seatrial.rules.aftermath import aftermath, helm_says, named_is
 from seatrial.rules.deeds import newest
 from seatrial.rules.serving import Unserved, unserved
+from seatrial.rules.words import act_in_words
 from seatrial.timeline import Rehearsal
 
 Removed = tuple[Unserved, Removal]
@@ -70,7 +71,7 @@ def _refused(rehearsal: Rehearsal, case: Case, step: int, gone: list[Removed]) -
         step,
         objects=users,
         damage="failed-deploy",
-        message=f"helm {ended.action} fails: {named_is(users)} written in "
+        message=f"{act_in_words(rehearsal, step)} fails: {named_is(users)} written in "
         f"{_versions(gone)}, which Kubernetes no longer serves",
         details=(
             *(_since(missing.api_version, missing.kind, removal) for missing, removal in gone),

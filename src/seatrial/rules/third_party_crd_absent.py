@@ -54,6 +54,7 @@ from seatrial.rules.serving import (
     served_versions,
     unserved,
 )
+from seatrial.rules.words import act_in_words
 from seatrial.timeline import Rehearsal
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
@@ -102,7 +103,7 @@ def _refused(rehearsal: Rehearsal, case: Case, step: int, release: Release, kind
         step,
         objects=users,
         damage="failed-deploy",
-        message=f"helm {ended.action} fails: {named_is(users)} written in "
+        message=f"{act_in_words(rehearsal, step)} fails: {named_is(users)} written in "
         f"{', '.join(dict.fromkeys(missing.api_version for missing in kinds))}, which nobody serves",
         details=(
             *dict.fromkeys(_what_is_there(missing, definition) for missing, definition in there),

@@ -73,7 +73,9 @@ def engine_in_words(rehearsal: Rehearsal) -> str:
 def act_in_words(rehearsal: Rehearsal, step: int) -> str:
     """What the engine is at: `helm upgrade`, `the sync`."""
     action = rehearsal.steps[step].action
-    return ARGOCD_ACTS[action] if rehearsal.engine.startswith("argocd@") else f"helm {action}"
+    if rehearsal.engine.startswith("argocd@"):
+        return ARGOCD_ACTS[action]
+    return f"{rehearsal.engine.partition('@')[0]} {action}"
 
 
 def in_kubectl(ref: Ref) -> str:

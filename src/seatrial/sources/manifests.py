@@ -21,17 +21,22 @@ _DOING = "read the manifests"
 
 
 def read_manifests(
-    path: str, namespace: str = "default", *, release: str = "", instead: Mapping[str, str] | None = None
+    path: str,
+    namespace: str = "default",
+    *,
+    release: str = "",
+    instead: Mapping[str, str] | None = None,
+    recursive: bool = True,
 ) -> Release:
     """What a file, a folder or standard input (`-`) says should be in the cluster.
 
     A folder is read as `kubectl apply -R -f` does: the .json, .yaml and .yml files in it and in the folders below, each
-    folder by name; one with a kustomization.yaml is built, as `-k` does. `instead` holds what to read in the place of
-    files, by the paths that the user would type.
+    folder by name; one with a kustomization.yaml is built, as `-k` does. Without `-R` the folders below are left out.
+    `instead` holds what to read in the place of files, by the paths that the user would type.
     """
     if path != STDIN and kustomize.is_kustomization(Path(path)):
         return kustomize.build(Path(path), release, namespace)
-    texts = (_text(name, instead or {}) for name in _files(path))
+    texts = (_text(name, instead or {}) for name in _files(path, recursive=recursive))
     found = [one for text in texts for one in _objects(text)]
     if not found:
         raise NothingToCheck(f"{shown(path)}: there is no Kubernetes object in it")
@@ -39,13 +44,13 @@ def read_manifests(
     return Release(release, namespace, path, tuple(resources(found, namespace, scopes)))
 
 
-def _files(path: str) -> Iterator[str]:
+def _files(path: str, *, recursive: bool) -> Iterator[str]:
     root = Path(path)
     if not root.is_dir():
         yield path
         return
     project = project_of(root)
-    for count, file in enumerate(_walk(root)):
+    for count, file in enumerate(_walk(root, recursive=recursive)):
         if count == FILES_MAX:
             raise CannotContinue(f"{shown(path)}: {_DOING}: more than {FILES_MAX} files")
         if file.is_symlink():
@@ -53,14 +58,14 @@ def _files(path: str) -> Iterator[str]:
         yield str(file)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path, *, recursive: bool) -> Iterator[Path]:
     try:
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
         raise CannotContinue(f"{shown(str(folder))}: {_DOING}: {reason(error)}") from None
     for entry in entries:
         if entry.is_dir() and not entry.is_symlink():
-            yield from _walk(entry)
+            yield from _walk(entry, recursive=True) if recursive else ()
         elif entry.suffix in EXTENSIONS and entry.is_file():
             yield entry
 
