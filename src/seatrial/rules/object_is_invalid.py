@@ -35,9 +35,8 @@ from collections.abc import Iterator
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig
-from seatrial.rules.aftermath import aftermath
-from seatrial.rules.deeds import live_before
-from seatrial.rules.webhookcalls import outcome_of
+from seatrial.rules.aftermath import aftermath, revisions
+from seatrial.rules.webhookcalls import outcome_of, state
 from seatrial.rules.words import BUILT_IN_GROUPS
 from seatrial.timeline import Event, Rehearsal
 
@@ -55,7 +54,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if said is None or ref in seen or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
             continue
         written = case.written(event.step, ref)
-        if written is not None and live_before(rehearsal, event.step, ref) is None:
+        if written is not None and ref not in state(rehearsal, event):
             seen.add(ref)
             yield _finding(rehearsal, case, event, written, said["field"])
 
@@ -70,12 +69,19 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
         message=f"{outcome_of(rehearsal, event.step)}: {event.object} is invalid at {field}",
         details=(
             f'The API server says: "{event.message}"',
-            aftermath(rehearsal, case, event.step) if event.actor == "helm" else "",
+            _left(rehearsal, case, event),
         ),
         places=[written.place(*_path(field, event.message, written))],
         evidence=[event],
         confirm="kubectl create --dry-run=server -f -  # given the object as it is rendered",
     )
+
+
+def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
+    if event.actor != "helm":
+        return ""
+    uninstalls = rehearsal.steps[event.step].action == "uninstall"
+    return revisions(rehearsal, event.step) if uninstalls else aftermath(rehearsal, case, event.step)
 
 
 def _path(field: str, message: str, written: Resource) -> tuple[str | int, ...]:
