@@ -95,6 +95,8 @@ class GoType(Struct, eq=False):
     fields: Fields
     fitting: type | None = None
     """The one type of which every value fits, where there is one."""
+    required: frozenset[str] = frozenset()
+    """Of a struct, the fields that are written even where they are empty."""
 
     def item(self) -> GoType:
         """The type of every value of a map or slice."""
@@ -128,7 +130,7 @@ class Reading(Struct, frozen=True):
     """What came of a body."""
 
     body: Any
-    """Without nulls, and without the fields that its type does not have."""
+    """Without nulls and empty fields, and without the fields that its type does not have."""
     unknown: tuple[str, ...] = ()
     """Their paths, in the order of the text."""
     wrong: str = ""
@@ -171,7 +173,7 @@ def named_type(name: str, kube_version: str) -> GoType:
         return GoType(form, {"intstr": "int32"}.get(form, "string"), Fields({}, kube_version))
     found = _type(definitions(kube_version).get(name, {}), kube_version)
     package, _, last = name.rpartition(".")
-    return GoType(found.form, f"{package.rpartition('.')[2]}.{last}", found.fields, found.fitting)
+    return GoType(found.form, f"{package.rpartition('.')[2]}.{last}", found.fields, found.fitting, found.required)
 
 
 def _type(node: Body, kube_version: str) -> GoType:
@@ -198,11 +200,12 @@ def _type(node: Body, kube_version: str) -> GoType:
             form = name = "bool"
         case "string":
             form, name = ("bytes", "[]uint8") if node.get("format") == "byte" else ("string", "string")
-    return GoType(form, name, Fields(nodes, kube_version), _FITTING.get(form))
+    required = frozenset(node.get("required") or ()) if form == "struct" else frozenset()
+    return GoType(form, name, Fields(nodes, kube_version), _FITTING.get(form), required)
 
 
 def _fits(value: Any, type_: GoType) -> bool:
-    """Whether a value can be read as it is: nothing unknown, nothing null."""
+    """Whether a value can be read as it is: nothing unknown, nothing null, nothing that is left out when empty."""
     match type_.form:
         case "struct":
             if type(value) is not dict:
@@ -212,7 +215,9 @@ def _fits(value: Any, type_: GoType) -> bool:
                 there = fields[key]
                 if there is None:
                     return False
-                if type(child) is not there.fitting and not _fits(child, there):
+                if type(child) is there.fitting:
+                    continue
+                if _is_left_out(child, key, there, type_) or not _fits(child, there):
                     return False
             return True
         case "map":
@@ -223,6 +228,11 @@ def _fits(value: Any, type_: GoType) -> bool:
             return True
         case _:
             return value is not None and not _scalar_fault(value, type_)
+
+
+def _is_left_out(value: Any, key: str, there: GoType, struct: GoType) -> bool:
+    """Whether Go writes nothing for a field: `omitempty` is said of maps and lists, but for those that must be set."""
+    return not value and there.form in ("map", "slice") and key not in struct.required
 
 
 def _all_fit(values: Iterable[Any], type_: GoType) -> bool:
@@ -282,7 +292,7 @@ def _struct(value: Body, type_: GoType, place: _Place, faults: _Faults) -> Body:
         below = place.field(key, type_)
         if there is None:
             faults.unknown.append(below.path)
-        elif child is not None or there.form == "any":
+        elif there.form == "any" or (child is not None and not _is_left_out(child, key, there, type_)):
             kept[key] = _walked(child, there, below, faults)
     return kept
 
