@@ -78,6 +78,7 @@ class _Fleet:
         self.runs: list[_Run] = []
         self.tried: list[Tried] = []
         self.begun: set[Ref] = set()
+        self.leaving: set[Ref] = set()
         self.phases: dict[Ref, str] = {}
         """Of the operations that sets have begun."""
         self.rolled = {app: one.rollout for one in fleet.sets.values() if one.rollout for app in one.rollout.apps}
@@ -162,7 +163,7 @@ class _Fleet:
             return
         ref = Ref(line.kind, line.namespace, line.name or str(dig(line.body, "metadata", "name")), GROUP)
         match leaving.group_kind(line), line.verb:
-            case (_, "Application" | "ApplicationSet"), "delete" if ref.group == GROUP:
+            case (group, "Application" | "ApplicationSet"), "delete" if group == GROUP and ref not in self.leaving:
                 self.runs.append(_Run(self._leaves(ref)))
             case (group, "ApplicationSet"), _ if group == GROUP and ref in self.fleet.sets:
                 yield from self._make(self.fleet.sets[ref])
@@ -192,7 +193,9 @@ class _Fleet:
             yield from self._leaves(ref)
 
     def _leaves(self, ref: Ref) -> Part[None]:
-        """What goes with an Application that was deleted, or with a set."""
+        """What goes with an Application that was deleted, or with a set and all that it makes."""
+        made = self.memory.sets[ref].applications if ref in self.memory.sets else ()
+        self.leaving.update((ref, *map(live_ref, made)))
         yield from leaving.follow(ref, self.memory.apps, self.memory.sets, self.settings)
 
     def begin(self, ref: Ref) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from seatrial.argocdhooks import ON_DELETION, runs_on_deletion
 from seatrial.engines import Ended
 from seatrial.engines.argocd import deletion, versions
 from seatrial.engines.argocd.app import API_VERSION, CASCADE, GROUP, App, Settings
@@ -45,10 +46,11 @@ def follow(ref: Ref, apps: Apps, sets: Sets, settings: Settings) -> Script:
             if inner.outcome != "ok":
                 return inner
     app = apps.get(ref)
-    if app is None or not any(word.startswith(CASCADE) for word in app.finalizers):
+    if app is None or not _has_finalizers(app):
         return Ended("ok")
     inner = yield from gone(app, apps, sets, settings)
-    if inner.outcome == "ok":
+    there = yield Command("get", API_VERSION, "Application", ref.namespace, ref.name)
+    if inner.outcome == "ok" and there.code == 200:
         done = {"metadata": {"finalizers": None}}
         yield Command("merge", API_VERSION, "Application", ref.namespace, ref.name, done)
     return inner
@@ -64,6 +66,12 @@ def order(made: AppSet, settings: Settings) -> Iterator[Ref]:
         return
     # Those that no step selects go with the set itself, when all others are gone.
     yield from sorted(refs, key=lambda ref: (rollout.step_of(ref) == -1, -rollout.step_of(ref)))
+
+
+def _has_finalizers(app: App) -> bool:
+    """Whether its deletion takes its objects along, or runs hooks: those have finalizers of their own."""
+    cascades = any(word.startswith(CASCADE) for word in app.finalizers)
+    return cascades or any(runs_on_deletion(target.body, kind) for target in app.targets for kind in ON_DELETION)
 
 
 def group_kind(command: Command) -> tuple[str, str]:
