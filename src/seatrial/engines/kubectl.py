@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.engines import Ended
-from seatrial.engines.kubectlflags import UNSELECTED, Asked, asked
+from seatrial.engines.kubectlapplyset import begin, finish, parent_of
+from seatrial.engines.kubectlflags import Asked, asked
 from seatrial.engines.kubectlprune import prune
 from seatrial.engines.script import Answer, Command, Part, Script, Verb
 from seatrial.resource import Body, annotations_of, group_of, metadata, name_of
@@ -66,10 +67,14 @@ def apply(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = 
     All kinds are looked up before the first object is applied: what one file defines, another cannot use yet.
     """
     options = asked(flags)
-    if options.prune and not options.all and not options.selector:
-        return Ended("failed", UNSELECTED)
+    if options.refused:
+        return Ended("failed", options.refused)
     chosen = [one for one in objects if options.selects(one.body)]
     mapped, errors = yield from _mapped(chosen)
+    parent = parent_of(options.applyset, namespace) if options.applyset else None
+    if parent is not None:
+        mapped = [msgspec.structs.replace(one, body=parent.marked(one.body)) for one in mapped]
+        kinds = yield from begin(parent, [one.body for one in mapped])
     done = []
     for one in mapped:
         verb, answer = yield from _applied(one.body, namespace, options)
@@ -77,7 +82,9 @@ def apply(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = 
             errors.append(_complaint(one, verb, answer))
         else:
             done.append(answer.body)
-    if options.prune and not errors:
+    if parent is not None and not errors:
+        yield from finish(parent, done, kinds)
+    elif options.prune and not errors:
         yield from prune(done, options)
     return _ended(errors)
 

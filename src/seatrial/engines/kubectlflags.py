@@ -15,7 +15,7 @@ from seatrial.resource import Body, labels_of
 
 KNOWN = (
     *("--server-side", "--force-conflicts", "--prune", "--all", "-R", "--recursive"),
-    *("-l KEY=VALUE", "--selector=KEY=VALUE", "--prune-allowlist=GROUP/VERSION/KIND"),
+    *("-l KEY=VALUE", "--selector=KEY=VALUE", "--prune-allowlist=GROUP/VERSION/KIND", "--applyset=NAME"),
 )
 UNSELECTED = (
     "error: all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
@@ -34,6 +34,18 @@ class Asked(Struct, frozen=True):
     """`key=value`, `key!=value`, `key`, `!key`."""
     allowlist: tuple[tuple[str, str], ...] = ()
     """apiVersion and kind of what may be pruned, in the place of the usual kinds."""
+    applyset: str = ""
+
+    @property
+    def refused(self) -> str:
+        """Why kubectl does not begin at all, in its words."""
+        if not self.applyset:
+            return UNSELECTED if self.prune and not self.all and not self.selector else ""
+        if not self.prune:
+            return "error: --applyset requires --prune"
+        given = {"--selector": self.selector, "--prune-allowlist": self.allowlist, "--all": self.all}
+        with_it = next((flag for flag, value in given.items() if value), "")
+        return f"error: {with_it} is incompatible with --applyset" if with_it else ""
 
     def selects(self, body: Body) -> bool:
         return all(_fits(labels_of(body), term) for term in self.selector)
@@ -62,6 +74,8 @@ def _with_flag(options: Asked, flag: str) -> Asked:
             return replace(options, all=value != "false")
         case "-l" | "--selector" if value and "(" not in value:
             return replace(options, selector=tuple(term.strip() for term in value.split(",")))
+        case "--applyset" if value:
+            return replace(options, applyset=value)
         case "--prune-allowlist" if value.count("/") == 2:
             group, version, kind = value.split("/")
             api_version = version if group == "core" else f"{group}/{version}"

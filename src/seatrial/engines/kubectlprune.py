@@ -1,8 +1,8 @@
 """`kubectl apply --prune`: what an earlier apply made and this one does not say is deleted, kind by kind.
 
 Upstream: `pkg/cmd/apply/prune.go` and `pkg/util/prune/prune.go` of kubernetes/kubectl. It finds what it may delete by
-the annotation of client-side apply: objects that were applied on the server's side are never pruned. `--applyset` is
-not modelled.
+the annotation of client-side apply: objects that were applied on the server's side are never pruned. Of
+`--applyset` see `kubectlapplyset`.
 """
 
 from __future__ import annotations

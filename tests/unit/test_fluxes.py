@@ -1,0 +1,94 @@
+"""What comes of the manifests that Flux is given: what it begins with, what it waits for, what is taken on trust."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seatrial.fluxes import Gathered, gather
+from seatrial.sources.argocd import Repos
+from seatrial.sources.flux import read_folder
+
+SOURCE = """
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: platform, namespace: flux-system}
+spec: {url: "https://git.example/platform"}
+"""
+RELEASE = """
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: operator, namespace: flux-system}
+spec: {chart: {spec: {chart: operator, sourceRef: {kind: HelmRepository, name: charts}}}}
+"""
+CHECKS = """[
+  {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: gates.canal.example},
+  {apiVersion: cert-manager.io/v1, kind: ClusterIssuer, name: ours}]"""
+ISSUER = "apiVersion: cert-manager.io/v1\nkind: ClusterIssuer\nmetadata: {name: ours}\n"
+
+
+def test_checks_of_what_has_no_namespace_have_none(at: Path) -> None:
+    _write(at / "apps/issuer.yaml", ISSUER)
+    gathered = _gathered(at, _kustomization("apps", f"healthChecks: {CHECKS}"))
+    [one] = gathered.fleet.kustomizations.values()
+    named = ["CustomResourceDefinition/gates.canal.example", "ClusterIssuer/ours"]
+    assert [str(ref) for ref in one.health_checks] == named
+
+
+def test_what_a_chart_may_bring_that_is_not_at_hand_is_not_waited_for(at: Path) -> None:
+    _write(at / "apps/release.yaml", RELEASE)
+    _write(at / "apps/issuer.yaml", ISSUER)
+    gathered = _gathered(at, _kustomization("apps", f"healthChecks: {CHECKS}"))
+    [one] = gathered.fleet.kustomizations.values()
+    assert [str(ref) for ref in one.health_checks] == ["ClusterIssuer/ours"]
+    assert gathered.notes == (
+        "flux: Kustomization/flux-system/apps waits for CustomResourceDefinition/gates.canal.example, which nothing "
+        "here brings; it is taken to be ready",
+        "flux: HelmRelease/flux-system/operator is taken to become Ready: operator of its source is not at hand "
+        "(--repo URL=PATH)",
+    )
+
+
+def test_what_is_depended_on_elsewhere_and_what_is_said_in_cel_is_named(at: Path) -> None:
+    _write(at / "apps/issuer.yaml", ISSUER)
+    more = "dependsOn: [{name: network, readyExpr: 'dep.status.x'}]\n  healthCheckExprs: [{kind: X, current: 'true'}]"
+    gathered = _gathered(at, _kustomization("apps", more))
+    who = "flux: Kustomization/flux-system/apps"
+    assert gathered.notes == (
+        f"{who}: healthCheckExprs are not read; its objects are ready when kstatus says so",
+        f"{who}: readyExpr is not read; what it depends on counts when it is Ready",
+        f"{who} depends on Kustomization/flux-system/network, which is not here and is taken to be Ready",
+    )
+
+
+def test_a_cluster_begins_with_what_bootstrap_wrote(at: Path) -> None:
+    _write(at / "apps/issuer.yaml", ISSUER)
+    _write(at / "cluster/flux-system/sync.yaml", SOURCE + "---\n" + _kustomization("cluster"))
+    _write(at / "cluster/apps.yaml", _kustomization("apps") + "---\n" + ISSUER.replace("ours", "another"))
+    gathered = gather(read_folder("cluster"), Repos({}), {})
+    roots = ["GitRepository/flux-system/platform", "Kustomization/flux-system/cluster"]
+    assert [str(target.ref) for target in gathered.fleet.roots] == roots
+    assert [ref.name for ref in gathered.fleet.kustomizations] == ["cluster", "apps"]
+
+
+@pytest.fixture
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _gathered(at: Path, kustomization: str) -> Gathered:
+    _write(at / "cluster/all.yaml", SOURCE + "---\n" + kustomization)
+    return gather(read_folder("cluster"), Repos({}), {})
+
+
+def _kustomization(name: str, more: str = "prune: true") -> str:
+    spec = f"  path: ./{name}\n  sourceRef: {{kind: GitRepository, name: platform}}\n  {more}\n"
+    meta = f"metadata: {{name: {name}, namespace: flux-system}}\n"
+    return f"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n{meta}spec:\n{spec}"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
