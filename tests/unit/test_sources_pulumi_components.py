@@ -203,3 +203,14 @@ def test_values_come_from_files_and_from_the_program(write: Write) -> None:
     }
     (only,) = registered(write(**files)).registrations
     assert only.contents[0]["data"] == {"a": "1", "b": "2"}
+
+
+def test_kinds_without_a_namespace_are_known_by_the_definitions_of_the_program(write: Write) -> None:
+    definition = CHART["chart/crds/gate.yaml"].replace("Namespaced", "Cluster")
+    resources = """  c: {type: 'kubernetes:helm.sh/v4:Chart', properties: {chart: ../chart}}
+  g:
+    type: kubernetes:apiextensions.k8s.io:CustomResource
+    properties: {apiVersion: example.com/v1, kind: Gate, metadata: {name: late}}
+"""
+    release = read_program(write(**yaml_program(resources), **{"chart/crds/gate.yaml": definition}))
+    assert [str(one.ref) for one in release.resources if one.ref.kind == "Gate"] == ["Gate/gate", "Gate/late"]

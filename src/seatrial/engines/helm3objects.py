@@ -72,7 +72,7 @@ def owned(resources: Iterable[Resource], live: Live, owner: tuple[str, str], doi
     """Those that are there and belong to the release (name, namespace); one that does not is refused."""
     found = [resource for resource in resources if live[resource.ref].code == 200]
     for resource in found:
-        if wrong := _not_owned(live[resource.ref].body, owner):
+        if wrong := not_owned(live[resource.ref].body, owner):
             what = f'{resource.ref.kind} "{resource.ref.name}" in namespace "{resource.ref.namespace}"'
             why = f"exists and cannot be imported into the current release: invalid ownership metadata; {wrong}"
             raise Failed(f"Unable to continue with {doing}: {what} {why}")
@@ -193,7 +193,7 @@ def _patch(resource: Resource, before: Body, wanted: Body, live: Body) -> Comman
     return about(resource, "merge", patch) if patch else None
 
 
-def _not_owned(body: Body, owner: tuple[str, str]) -> str:
+def not_owned(body: Body, owner: tuple[str, str]) -> str:
     checks = (
         ("label", MANAGED_BY[0], MANAGED_BY[1], labels_of(body)),
         ("annotation", RELEASE_NAME, owner[0], annotations_of(body)),

@@ -42,6 +42,17 @@ from seatrial.rules.serving import came_from_crds
 from seatrial.rules.words import adoption, in_kubectl
 from seatrial.timeline import Rehearsal, StepResult
 
+LOOKS_FIRST = (
+    "Helm looks before it runs any hook: no hook can adopt the object or take it away. Nothing was changed and no "
+    "revision was recorded; every further try fails alike."
+)
+OF_PULUMI = (
+    "Pulumi makes what is new before it deletes what is old: what moves from a Chart to a Release is still there when "
+    "Helm looks. Of the Release nothing is made, and every further up fails alike.",
+    "Give the objects other names, or delete the old resources first: pulumi destroy --target. To mark them as Helm's "
+    "is no way out: at the end of the up Pulumi deletes them as those of the Chart.",
+)
+
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
@@ -71,17 +82,22 @@ def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
         step,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ref} {whose}: helm {ended.action} refuses to begin",
-        details=(
-            helm_says(ended),
-            "Helm looks before it runs any hook: no hook can adopt the object or take it away. Nothing was changed and "
-            "no revision was recorded; every further try fails alike.",
-            _way_out(met, ended),
-        ),
+        message=f"{ref} {whose}: {_outcome(rehearsal, ended)}",
+        details=(helm_says(ended), *(OF_PULUMI if _is_pulumis(rehearsal) else (LOOKS_FIRST, _way_out(met, ended)))),
         places=[met.resource.place("metadata", "name")],
         evidence=[met.made] if met.made else [],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",
     )
+
+
+def _outcome(rehearsal: Rehearsal, ended: StepResult) -> str:
+    if _is_pulumis(rehearsal):
+        return f"pulumi {ended.action} fails, since Helm takes over in a Release nothing that it does not own"
+    return f"helm {ended.action} refuses to begin"
+
+
+def _is_pulumis(rehearsal: Rehearsal) -> bool:
+    return rehearsal.engine.startswith("pulumi")
 
 
 def _way_out(met: Conflict, ended: StepResult) -> str:

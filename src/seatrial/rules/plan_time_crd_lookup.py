@@ -26,7 +26,8 @@ Or two programs (stacks), the definitions in the first. For a `v4.Chart` that de
 `pulumi up --skip-preview` gets through once. Where the chart has a value that turns the question off, use it.
 
 ## Fix safety
-A chart that becomes a `Release` is other resources to Pulumi: without aliases the old ones are deleted.
+A chart that becomes a `Release` is other resources to Pulumi, and Helm takes over nothing that it does not own: delete
+the old ones first.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ Ignore`, which lets through for ever what the webhook is there to refuse.
 
 ## Fix safety
 `depends_on=chart.ready` changes nothing that is deployed. A chart that becomes a `Release` or a `v4.Chart` is other
-resources to Pulumi: without aliases the old ones are deleted.
+resources to Pulumi, which it makes before it deletes the old ones: under the same names that fails, unless the old ones
+are deleted first, or known as the new ones by `aliases` (a Release has none).
 """
 
 from __future__ import annotations

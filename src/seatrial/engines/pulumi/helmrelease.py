@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from seatrial import hooks
+from seatrial.engines.helm3objects import marked, not_owned
 from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.steps import CRD, Move, about, lacks, until_gone
@@ -38,9 +41,9 @@ def install(one: Registration, checkpoint: Checkpoint) -> Move[str]:
             return _failed(one, f"failed to install CRD {name_of(body)}: {answer.message}")
     for body in one.definitions:
         yield from _until_ready(body)
-    words = yield from _built(one)
-    if words:
-        return _failed(one, words)
+    words = (yield from _built(one)) or (yield from _owned(one))
+    if words:  # Nothing was made, and there is no record of a release.
+        return words
     checkpoint.put(one, unready=True)
     return (yield from _deploy(one, (), checkpoint, "install"))
 
@@ -80,7 +83,8 @@ def _deploy(one: Registration, gone: Iterable[Body], checkpoint: Checkpoint, act
     before, after = hooks.EVENTS_OF[action]
     words = yield from _run_hooks(one, before)
     for body in () if words else _plain(one):
-        answer = yield about(body, "apply", body)
+        sent = marked(body, _owner(one))
+        answer = yield structs.replace(about(body, "apply", sent), force=True)  # A patch, which asks no manager.
         if answer.message or not answer.served:
             words = answer.message or messages.no_match(body)
             break
@@ -110,6 +114,24 @@ def _built(one: Registration) -> Move[str]:
                 "ensure CRDs are installed first"
             )
     return ""
+
+
+def _owned(one: Registration) -> Move[str]:
+    """What is there already and is not of this release, Helm does not touch."""
+    for body in _plain(one):
+        live = yield about(body, "get")
+        wrong = not_owned(live.body, _owner(one)) if live.code == 200 else ""
+        if wrong:
+            what = f'{body.get("kind")} "{name_of(body)}" in namespace "{metadata(body).get("namespace") or ""}"'
+            return (
+                f"Unable to continue with install: {what} exists and cannot be imported into the current release: "
+                f"invalid ownership metadata; {wrong}"
+            )
+    return ""
+
+
+def _owner(one: Registration) -> tuple[str, str]:
+    return str(one.inputs.get("name") or one.name), str(one.inputs.get("namespace") or "default")
 
 
 def _run_hooks(one: Registration, event: str) -> Move[str]:
@@ -170,5 +192,5 @@ def _ref(body: Body) -> Ref:
 
 
 def _failed(one: Registration, words: str) -> str:
-    namespace, name = one.inputs.get("namespace") or "default", one.inputs.get("name") or one.name
+    name, namespace = _owner(one)
     return f"failed to become available within allocated timeout. Error: Helm Release {namespace}/{name}: {words}"

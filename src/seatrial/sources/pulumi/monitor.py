@@ -35,7 +35,7 @@ from seatrial.registration import (
 from seatrial.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
 from seatrial.sources.pulumi.charts import Charts, as_v3_chart, as_v4_chart, decoded, in_namespace, read_files
 from seatrial.sources.pulumi.inside import ordered_children
-from seatrial.sources.pulumi.naming import NAMESPACE, as_object, suffix
+from seatrial.sources.pulumi.naming import NAMESPACE, as_object, scoped, suffix
 from seatrial.sources.pulumi.project import RECORDED, Project
 from seatrial.sources.pulumi.values import plain
 from seatrial.sources.rendering import NotRendered
@@ -80,7 +80,7 @@ class Monitor:
         asked = {urn: tuple(named[key] for key in keys if key in named) for urn, keys in self._asked.items()}
         return Program(
             self._project.name,
-            tuple(self._finished(one, asked.get(one.urn, ())) for one in self._registrations),
+            tuple(self._finished(one, asked.get(one.urn, ())) for one in self._placed()),
             self._project.stack,
             tuple(dict.fromkeys(self._unknown)),
             tuple(dict.fromkeys(self.warnings)),
@@ -94,11 +94,20 @@ class Monitor:
 
     def resources(self) -> Iterator[Resource]:
         """The objects of the program, each with the place where it was written."""
-        for one in self._registrations:
+        for one in self._placed():
             if one.object is not None and one.ref is not None and not one.reads:
                 yield self._resource(one.ref, one.object, one)
             for body in (*one.definitions, *one.contents):
                 yield self._resource(_ref(body), body, one)
+
+    def _placed(self) -> Iterator[Registration]:
+        """All registrations, now that it is known which definitions the program brings."""
+        clustered = {
+            (str(dig(body, "spec", "group")), str(dig(body, "spec", "names", "kind")))
+            for body in self.definitions()
+            if dig(body, "spec", "scope") == "Cluster"
+        }
+        return (scoped(one, clustered) for one in self._registrations)
 
     def _finished(self, one: Registration, asked: tuple[str, ...]) -> Registration:
         late = self._late.get(f"{one.type} {one.name}", Late())

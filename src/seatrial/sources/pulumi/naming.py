@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from seatrial.forcenew import at, forced
 from seatrial.kinds.operators import is_cluster_scoped
 from seatrial.registration import KUBERNETES, Registration, api_version_of
-from seatrial.resource import Ref, annotations_of, group_of, metadata, ref_of
+from seatrial.resource import Body, Ref, annotations_of, group_of, metadata, ref_of
 from seatrial.sources.pulumi.values import UNKNOWN
 
 NAMESPACE = "default"
@@ -35,6 +35,22 @@ def as_object(one: Registration) -> Registration:
     known = {key: value for key, value in body.items() if value != UNKNOWN}
     ref = ref_of(known, namespaced=not clustered, namespace=NAMESPACE)
     return replace(one, object=known, ref=ref, auto_named=not named)
+
+
+def scoped(one: Registration, clustered: set[tuple[str, str]]) -> Registration:
+    """A registration that knows which kinds (by group) belong to no namespace, as definitions in the program say."""
+    contents = tuple(_unplaced(body) if _kind(body) in clustered else body for body in one.contents)
+    if one.ref is None or one.object is None or (one.ref.group, one.ref.kind) not in clustered:
+        return replace(one, contents=contents)
+    return replace(one, object=_unplaced(one.object), ref=Ref(one.ref.kind, "", one.ref.name, one.ref.group))
+
+
+def _unplaced(body: Body) -> Body:
+    return {**body, "metadata": {key: value for key, value in metadata(body).items() if key != "namespace"}}
+
+
+def _kind(body: Body) -> tuple[str, str]:
+    return group_of(str(body.get("apiVersion"))), str(body.get("kind"))
 
 
 def suffix(seed: str) -> str:
