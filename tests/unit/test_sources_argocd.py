@@ -93,6 +93,14 @@ def test_a_release_may_have_a_namespace_of_its_own_and_leave_its_tests_out(repos
     assert [resource.ref.name for resource in release.resources] == ["other"]
 
 
+def test_values_are_held_against_the_schema_unless_that_is_skipped(repos: Repos, tmp_path: Path) -> None:
+    _write(tmp_path / "chart/values.schema.json", '{"properties": {"size": {"type": "integer"}}}')
+    helm: Body = {"valuesObject": {"size": "wide"}}
+    refused = render_application(_application({"source": {"repoURL": URL, "path": "chart", "helm": helm}}), repos)
+    assert "values don't meet the specifications of the schema(s)" in refused.error
+    assert _data(repos, {"path": "chart", "helm": {**helm, "skipSchemaValidation": True}})["size"] == "wide"
+
+
 def test_files_beside_a_source_override_it_for_all_or_for_one_application(repos: Repos, tmp_path: Path) -> None:
     _write(tmp_path / "chart/.argocd-source.yaml", "path: plain\nhelm: {valuesObject: {color: green, size: wide}}\n")
     _write(tmp_path / "chart/.argocd-source-web.yaml", "helm: {valuesObject: {size: narrow}}\n")

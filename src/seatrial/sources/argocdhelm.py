@@ -18,7 +18,7 @@ from seatrial.applications import as_argocd_renders
 from seatrial.case import Release
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body
-from seatrial.sources.chart import open_chart
+from seatrial.sources.chart import open_chart, without_schemas
 from seatrial.sources.files import shown
 from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
 from seatrial.text import Text
@@ -52,8 +52,9 @@ def helm_release(path: Path, root: Path, asked: Asked) -> Release:
         options["kube_version"] = str(helm["kubeVersion"])
     if helm.get("apiVersions"):
         options["api_versions"] = [str(version) for version in helm["apiVersions"]]
+    chart = open_chart(str(path))
     release = render(
-        open_chart(str(path)),
+        without_schemas(chart) if helm.get("skipSchemaValidation") else chart,
         _values(helm, path, root, asked),
         release=str(helm.get("releaseName") or asked.name),
         namespace=str(helm.get("namespace") or asked.namespace),

@@ -28,6 +28,7 @@ from seatrial.sources.files import as_text, read_bytes, shown
 from seatrial.sources.values import values_in
 from seatrial.text import Text
 
+SCHEMA_FILE = "values.schema.json"
 VALUES_FILE = "values.yaml"
 
 _CASE = re.compile(r"ci/[^/]*-values\.yaml")
@@ -99,6 +100,12 @@ def with_texts(source: ChartSource, texts: Mapping[str, str]) -> ChartSource:
     return replace(changed, missing_dependencies=tuple(missing))
 
 
+def without_schemas(source: ChartSource) -> ChartSource:
+    """The chart as `--skip-schema-validation` takes it."""
+    files = _without(source.files, SCHEMA_FILE)
+    return replace(source, files=files, archive=archived(files, source.name))
+
+
 def own_values(source: ChartSource) -> Body:
     """The values that the chart itself brings."""
     content = source.files.files.get(VALUES_FILE, b"")
@@ -136,6 +143,11 @@ def template_texts(chart: ChartFiles) -> Iterator[Text]:
             yield as_text(chart.shown + path, content, "read the template")
     for subchart in chart.subcharts.values():
         yield from template_texts(subchart)
+
+
+def _without(chart: ChartFiles, name: str) -> ChartFiles:
+    files = {path: content for path, content in chart.files.items() if path != name}
+    return replace(chart, files=files, subcharts={k: _without(v, name) for k, v in chart.subcharts.items()})
 
 
 def _replaced(chart: ChartFiles, texts: Mapping[str, str]) -> tuple[set[str], ChartFiles]:
