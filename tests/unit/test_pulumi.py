@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
@@ -223,6 +224,63 @@ def test_what_was_made_and_never_got_ready_is_gone_back_to() -> None:
     assert world.up(resource(pod(**mounts)), resource(config("late", v="1"))).outcome == "ok"
 
 
+def test_a_release_is_helms_definitions_hooks_by_weight_kinds_in_order_and_a_wait() -> None:
+    world = World()
+    after = resource(config("after"))
+    keeper = release(
+        config("late", annotations={"helm.sh/hook": "post-install"}),
+        job("second", {"helm.sh/hook": "pre-install", "helm.sh/hook-weight": "5"}),
+        job("first", {"helm.sh/hook": "pre-install,post-upgrade", "helm.sh/hook-weight": "-5"}),
+        pod(),
+        config("plain"),
+        custom("gate"),
+    )
+    assert world.up(keeper, structs.replace(after, dependencies=(keeper.urn,))).outcome == "ok"
+    assert world.made() == [
+        "CustomResourceDefinition/gates.example.com",
+        "Job/default/first",
+        "Job/default/second",
+        "ConfigMap/default/plain",
+        "Pod/default/p",
+        "Gate/default/gate",
+        "ConfigMap/default/late",
+        "ConfigMap/default/after",
+    ]
+    live = world.get("ConfigMap", "plain")
+    assert live and live["metadata"]["annotations"]["meta.helm.sh/release-name"] == "keeper"
+
+
+def test_a_release_waits_unless_it_is_told_not_to_and_for_jobs_only_when_it_is_told_to() -> None:
+    stuck = pod(envFrom=[{"configMapRef": {"name": "nowhere"}}])
+    ended = World().up(release(stuck))
+    assert ended.error.endswith("Pulumi would give up on kubernetes:helm.sh/v3:Release (keeper) after 300 seconds")
+    assert World().up(release(stuck, skipAwait=True)).outcome == "ok"
+    assert World().up(release(stuck, timeout=60)).error.endswith("after 60 seconds")
+
+
+def test_a_release_deletes_what_its_chart_no_longer_has_and_keeps_what_is_to_be_kept() -> None:
+    world = World()
+    kept = config("kept", annotations={"helm.sh/resource-policy": "keep"})
+    world.up(release(config("a"), config("b"), kept))
+    assert world.up(release(config("b"))).outcome == "ok"
+    assert [bool(world.get("ConfigMap", name)) for name in ("a", "b", "kept")] == [False, True, True]
+    assert world.destroy().outcome == "ok"
+    assert not world.get("ConfigMap", "b")
+
+
+def test_a_release_takes_over_nothing_that_is_not_its_own() -> None:
+    world = World()
+    world.up(theirs := resource(config("a")))
+    ended = world.up(theirs, release(config("a")))
+    assert ended.error == (
+        'kubernetes:helm.sh/v3:Release (keeper): error: Unable to continue with install: ConfigMap "a" in namespace '
+        '"default" exists and cannot be imported into the current release: invalid ownership metadata; label '
+        'validation error: missing key "app.kubernetes.io/managed-by": must be set to "Helm"; annotation validation '
+        'error: missing key "meta.helm.sh/release-name": must be set to "keeper"; annotation validation error: missing '
+        'key "meta.helm.sh/release-namespace": must be set to "default"'
+    )
+
+
 class World:
     """A cluster, and a stack that Pulumi remembers."""
 
@@ -244,6 +302,9 @@ class World:
         """What Pulumi made and deleted in a step, in order."""
         events = self.cluster.timeline()[self._begun[step] :]
         return [f"{e.verb} {e.object}" for e in events if e.actor == "pulumi" and e.verb in ("create", "delete")]
+
+    def made(self) -> list[str]:
+        return [str(e.object) for e in self.cluster.timeline() if e.actor == "pulumi" and e.effect == "created"]
 
     def said(self, name: str) -> list[str]:
         return [e.message for e in self.cluster.timeline() if e.effect == "said" and e.object.name == name]
@@ -275,8 +336,30 @@ def resource(
     )
 
 
-def config(name: str, *, namespace: str = "default", labels: Body | None = None, **data: str) -> Body:
+def release(*bodies: Body, **inputs: Any) -> Registration:
+    """A Release of a chart that holds these, and the definition of Gates in its crds/."""
+    type_ = "kubernetes:helm.sh/v3:Release"
+    return Registration(
+        urn_of("dev", "app", "", type_, "keeper"),
+        type_,
+        "keeper",
+        inputs={"name": "keeper", "namespace": "default", **inputs},
+        contents=bodies,
+        definitions=(DEFINITION,),
+    )
+
+
+def job(name: str, annotations: Body) -> Body:
+    template = {"spec": {**pod()["spec"], "restartPolicy": "Never"}}
+    meta = {"name": name, "namespace": "default", "annotations": annotations}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": template}}
+
+
+def config(
+    name: str, *, namespace: str = "default", labels: Body | None = None, annotations: Body | None = None, **data: str
+) -> Body:
     meta: Body = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
+    meta |= {"annotations": annotations} if annotations else {}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **({"data": data} if data else {})}
 
 
