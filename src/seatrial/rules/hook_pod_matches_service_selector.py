@@ -39,14 +39,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial import argocdhooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.kinds.conditions import is_true
 from seatrial.kinds.endpoints import ports_of
 from seatrial.kinds.pod_template import containers_of
 from seatrial.resource import Body, Ref, dig, listed
-from seatrial.rules.hookruns import acted_on, done_by_helm, event_of, is_of
+from seatrial.rules.deeds import ENGINES
+from seatrial.rules.hookruns import acted_on, event_of, is_of
+from seatrial.rules.syncs import is_argocd
 from seatrial.rules.webhookcalls import backs, behind, state, workload_ref
+from seatrial.rules.words import act_in_words
 from seatrial.timeline import Event, Rehearsal
 
 RUN = ("Job", "Pod")
@@ -56,14 +60,25 @@ LIVE = ("upgrade", "rollback")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: dict[tuple[Ref, ...], Finding] = {}
-    for step in sorted(range(len(rehearsal.steps)), key=lambda step: rehearsal.steps[step].action not in LIVE):
+    for step in sorted(range(len(rehearsal.steps)), key=lambda step: not _is_live(rehearsal, step)):
         release = acted_on(case, step)
-        made = {event.object for event in done_by_helm(rehearsal, step) if event.effect == "created"}
+        made = {e.object for e in rehearsal.of_step(step) if e.actor in ENGINES and e.effect == "created"}
         for hook in release.resources if release else ():
-            if hook.ref.kind in RUN and hook.ref in made and event_of(rehearsal, step, hook):
+            if hook.ref.kind in RUN and hook.ref in made and _ran(rehearsal, step, hook):
                 for finding in _of_hook(rehearsal, case, step, hook):
                     told.setdefault(finding.objects, finding)
     yield from told.values()
+
+
+def _is_live(rehearsal: Rehearsal, step: int) -> bool:
+    """Whether the app is in use meanwhile."""
+    return rehearsal.steps[step].action in LIVE or (rehearsal.steps[step].action == "sync" and step > 0)
+
+
+def _ran(rehearsal: Rehearsal, step: int, hook: Resource) -> bool:
+    if is_argocd(rehearsal):
+        return argocdhooks.is_hook(hook.body) and rehearsal.steps[step].action == "sync"
+    return bool(event_of(rehearsal, step, hook))
 
 
 def _of_hook(rehearsal: Rehearsal, case: Case, step: int, hook: Resource) -> Iterator[Finding]:
@@ -97,8 +112,7 @@ def _is_asked(service: Body, pod: Body) -> bool:
 def _finding(
     rehearsal: Rehearsal, case: Case, step: int, hook: Resource, service: Ref, ready: Event, meant: Body
 ) -> Finding:
-    ended, written = rehearsal.steps[step], case.written(step, service)
-    live = ended.action in LIVE
+    written, live = case.written(step, service), _is_live(rehearsal, step)
     damage: Damage = "outage" if live else "nuisance"
     selector = dig(state(rehearsal, ready)[service], "spec", "selector") or {}
     replicas = int(dig(meant, "spec", "replicas") or 1)
@@ -109,7 +123,8 @@ def _finding(
         step,
         objects=[hook.ref, service],
         damage=damage,
-        message=f"while helm {ended.action} runs {hook.ref}, {service} sends requests to its pod, where nothing serves",
+        message=f"while {act_in_words(rehearsal, step)} runs {hook.ref}, {service} sends requests to its pod, where "
+        "nothing serves",
         details=(
             f"{ready.object} carries {_labels(selector)}, which is all that {service} asks for. It has no readiness "
             "probe, so it counts as ready from the moment it runs until it ends.",

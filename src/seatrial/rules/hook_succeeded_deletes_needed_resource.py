@@ -8,6 +8,10 @@ pre-install hook has brought.
 
 Helm reports success. The pods say that something is not found, although `helm get hooks` lists it.
 
+Argo CD deletes such hooks when the whole operation has succeeded. The last wave is not waited for, so that pods may not
+even be made by then; those that are go on, and the next one, on another node or after a crash, finds nothing. Every sync
+repeats that.
+
 ## Example
 ```yaml
 apiVersion: v1
@@ -31,13 +35,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial import hooks
+from seatrial import argocdhooks, hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
+from seatrial.resource import Ref, annotations_of
 from seatrial.rules.aftermath import aftermath
 from seatrial.rules.deeds import as_plain, live_after
 from seatrial.rules.hookruns import Lack, done_by_helm, event_of, lacks
 from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at, says
+from seatrial.rules.syncs import done_by_argocd, operations
 from seatrial.rules.words import consumers_sentence, in_kubectl, users_beyond_hooks
 from seatrial.timeline import Event, Rehearsal
 
@@ -51,6 +57,12 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
         if lack.why == "deleted":
             yield _for_a_hook(rehearsal, case, lack)
+    told: set[Ref] = set()
+    for step, operation in operations(rehearsal):
+        for ref in operation.hooks_deleted:
+            if ref not in told and live_after(rehearsal, step, ref) is None:
+                told.add(ref)
+                yield from _after_a_sync(rehearsal, case, step, ref)
 
 
 def _for_workloads(rehearsal: Rehearsal, release: Release, step: int) -> Iterator[Finding]:
@@ -61,6 +73,34 @@ def _for_workloads(rehearsal: Rehearsal, release: Release, step: int) -> Iterato
         deletion = _last_deletion(rehearsal, step, resource) if users else None
         if deletion is not None and live_after(rehearsal, step, resource.ref) is None:
             yield _finding(rehearsal, release, resource, step, deletion)
+
+
+def _after_a_sync(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Iterator[Finding]:
+    """A hook that Argo CD deletes with the end of a sync, and that plain objects need."""
+    release, hook = case.releases[step], case.written(step, ref)
+    edges = users_beyond_hooks(release, ref) if release else []
+    users = [edge.user for edge in edges if not edge.need.optional and not argocdhooks.is_hook(edge.user.body)]
+    deletion = next((e for e in done_by_argocd(rehearsal, step, ref) if e.verb == "delete"), None)
+    if release is None or hook is None or not users or deletion is None:
+        return
+    written = annotations_of(hook.body)
+    key = argocdhooks.DELETE_POLICY if argocdhooks.DELETE_POLICY in written else hooks.DELETE_POLICY
+    yield found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="outage",
+        message=f"the sync deletes {ref} when all of it has succeeded, and {users[0].ref} needs it from then on",
+        details=(
+            "Its delete policy is HookSucceeded, which is about the whole operation, and the last wave of that is not "
+            "waited for: pods that run by then go on, and none is made any more.",
+            consumers_sentence(release, ref, says(rehearsal, step, ref)),
+        ),
+        places=[hook.place("metadata", "annotations", key)],
+        evidence=[deletion],
+        confirm=f"kubectl get {in_kubectl(ref)}",
+    )
 
 
 def _deletes_itself(resource: Resource, action: str) -> bool:

@@ -9,6 +9,9 @@ so does its Job.
 The install and all upgrades are fine: nobody meets this before the last day. `helm uninstall` once more does not help,
 as there is no release any more.
 
+Argo CD runs them as `PostDelete` hooks, all at once and without a timeout: the Application stays for as long as one of
+them has not ended.
+
 ## Example
 ```yaml
 apiVersion: batch/v1
@@ -34,20 +37,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial import hooks
-from seatrial.case import Case
+from seatrial import argocdhooks, hooks
+from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
-from seatrial.rules.hookruns import Lack, lacks
-from seatrial.rules.hookwords import absent, ends, ends_sentence, evidence_of, hook_needs, look_at
+from seatrial.graph import needs_of
+from seatrial.rules.hookruns import Lack, acted_on, lacks
+from seatrial.rules.hookwords import absent, ends, ends_sentence, evidence_of, hook_needs, how, look_at, says
+from seatrial.rules.syncs import is_argocd
+from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
 NOT_BROUGHT = ("plain", "later", "never")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        release = acted_on(case, step) if is_argocd(rehearsal) and ended.action == "delete" else None
+        for hook in release.resources if release else ():
+            if hook.ref in ended.waits_for and argocdhooks.runs_on_deletion(hook.body, "PostDelete"):
+                yield from _after_an_application(rehearsal, case, step, hook)
     for lack in lacks(rehearsal, case):
         if lack.event == "post-delete" and lack.why in NOT_BROUGHT:
             yield _finding(rehearsal, lack)
+
+
+def _after_an_application(rehearsal: Rehearsal, case: Case, step: int, hook: Resource) -> Iterator[Finding]:
+    """A PostDelete hook of Argo CD that needs what went with its Application."""
+    deleted = {e.object: e for e in rehearsal.of_step(step) if e.effect == "deleted"}
+    need = next((need for need in needs_of(hook) if need.object in deleted and not need.optional), None)
+    brought = case.written(step, need.object) if need else None
+    if need is None or brought is None:
+        return
+    yield found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[hook.ref, need.object],
+        damage="failed-deploy",
+        message=f"deleting the Application never ends: the PostDelete hook {hook.ref} {how(need)} {need.object}, "
+        "which is gone with the Application",
+        details=(
+            "PostDelete hooks run when every object of the Application is deleted.",
+            says(rehearsal, step, need.object),
+            "The Application stays until somebody takes off its finalizer, post-delete-finalizer.argocd.argoproj.io.",
+        ),
+        places=[hook.place(*need.field), brought.place("metadata", "name")],
+        evidence=[deleted[need.object]],
+        confirm=f"kubectl describe {in_kubectl(hook.ref)}  # while the Application is being deleted",
+    )
 
 
 def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
