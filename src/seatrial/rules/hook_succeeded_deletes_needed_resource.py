@@ -9,8 +9,8 @@ pre-install hook has brought.
 Helm reports success. The pods say that something is not found, although `helm get hooks` lists it.
 
 Argo CD deletes such hooks when the whole operation has succeeded. The last wave is not waited for, so that pods may not
-even be made by then; those that are go on, and the next one, on another node or after a crash, finds nothing. Every sync
-repeats that.
+even be made by then; those that are go on, and the next one, on another node or after a crash, finds nothing. Every
+sync repeats that.
 
 ## Example
 ```yaml
