@@ -16,7 +16,7 @@ from seatrial.engines import argocd
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import GROUP, HOME
 from seatrial.engines.argocd.ignoring import not_understood
-from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
+from seatrial.engines.argocd.projects import DEFAULT, destination_of, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.resource import Body, Ref, dig, labels_of, metadata, ref_of
@@ -87,6 +87,8 @@ class _Gathering:
         self.queue: deque[_Found] = deque()
         self.apps: dict[Ref, argocd.App] = {}
         self.bodies: dict[Ref, Body] = {}
+        self.placed: dict[Ref, str] = {}
+        """By the object: the cluster that it is for."""
         self.projects = dict(settings.projects)
         self.sets: dict[Ref, argocd.AppSet] = {}
         self.resources: list[Resource] = []
@@ -132,6 +134,7 @@ class _Gathering:
         try:
             globs = versions.has(self.settings.version, "globs of value files")
             rendered = render_application(found.body, self.repos, globs=globs, **self.options)
+            self._place(found.body, rendered.release)
         except NotAtHand as why:
             self.notes.append(f"argocd: {ref} is taken to sync well: {why}")
             self.absent.append(str(why))
@@ -144,6 +147,17 @@ class _Gathering:
             self.learn(rendered.release.resources)
             for body in self.applications(rendered.release.resources):
                 self.queue.append(_Found(body, (*found.trail, ref)))
+
+    def _place(self, application: Body, release: Release | None) -> None:
+        """Objects of the same name in two clusters are two; one cluster is rehearsed. Raises `NotAtHand`."""
+        where = destination_of(application)
+        cluster = where.server or where.name
+        refs = [resource.ref for resource in release.resources] if release is not None else []
+        for ref in refs:
+            other = self.placed.get(ref, cluster)
+            if other != cluster:
+                raise NotAtHand(f"it goes to {cluster}, and its {ref} is another one than that of {other}")
+        self.placed |= dict.fromkeys(refs, cluster)
 
     def _note_expressions(self, where: str, entries: tuple[Body, ...]) -> None:
         for expression in not_understood(entries):

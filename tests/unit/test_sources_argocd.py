@@ -271,7 +271,7 @@ def test_lists_without_go_templates_hold_texts_only(repos: Repos) -> None:
 
 
 def test_a_generator_has_a_template_of_its_own_and_a_patch_changes_all_but_the_project(repos: Repos) -> None:
-    override = {"metadata": {"labels": {"own": "yes"}}, "spec": {"source": {"path": "other"}}}
+    override = {"metadata": {"labels": {"own": "yes"}}, "spec": {"source": {"path": "other-{{ .env }}"}}}
     generator = {"list": {"elements": [{"env": "a"}], "template": override}}
     template = {"metadata": {"name": "{{ .env }}"}, "spec": {"project": "p", "source": {"path": "x", "repoURL": URL}}}
     patch = "spec:\n  project: mine\n  syncPolicy: {automated: {prune: {{ eq $.env `a` }}}}\n"
@@ -280,7 +280,7 @@ def test_a_generator_has_a_template_of_its_own_and_a_patch_changes_all_but_the_p
     assert made[0]["metadata"]["labels"] == {"own": "yes"}
     assert made[0]["spec"] == {
         "project": "p",
-        "source": {"path": "other", "repoURL": URL},
+        "source": {"path": "other-a", "repoURL": URL},
         "syncPolicy": {"automated": {"prune": True}},
     }
 

@@ -80,7 +80,7 @@ def _replaced(template: Any, parameters: Body) -> Any:
 def _executed(template: Any, parameters: Body) -> Any:
     """Every text of a template through Go's templates, by way of Helm, which has the same functions."""
     texts = sorted(set(_texts(template)))
-    asked = {f"templates/t{index}.txt": _within(text) for index, text in enumerate(texts)}
+    asked = {f"templates/t{index}.txt": _within(text, index) for index, text in enumerate(texts)}
     files = {"Chart.yaml": b"apiVersion: v2\nname: set\nversion: 0.0.1\n", **asked}
     try:
         with Chart.load_archive(archived(ChartFiles("", files), "set")) as chart:
@@ -91,10 +91,10 @@ def _executed(template: Any, parameters: Body) -> Any:
     return _exchanged(template, results)
 
 
-def _within(text: str) -> bytes:
-    """A template whose dot and dollar are the parameters, as they are for Argo CD."""
+def _within(text: str, index: int) -> bytes:
+    """A template whose dot and dollar are the parameters, as they are for Argo CD; each has a name of its own."""
     known = _ACTION.sub(lambda found: _NORMALIZE.sub('include "normalize"', found[0]), text)
-    return f'{NORMALIZE}{{{{- define "text" }}}}{known}{{{{ end }}}}{{{{ template "text" .Values }}}}'.encode()
+    return f'{NORMALIZE}{{{{- define "{index}" }}}}{known}{{{{ end }}}}{{{{ template "{index}" .Values }}}}'.encode()
 
 
 def _texts(node: Any) -> Iterator[str]:
