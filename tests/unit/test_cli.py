@@ -30,6 +30,16 @@ kind: ConfigMap
 metadata:
   name: settings
 """
+LOOSE_POD = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: tight, labels: {pod-security.kubernetes.io/enforce: restricted}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: loose, namespace: tight}
+spec: {containers: [{name: main, image: "app:1"}]}
+"""
 COMMAND = [sys.executable, "-c", "import sys; from seatrial.cli import main; sys.exit(main())"]
 
 
@@ -184,7 +194,7 @@ def test_a_run_prints_the_timeline(capsys: Capture, tmp_path: Path) -> None:
 
 def test_a_failed_step_is_exit_code_1_unless_all_are_zero(capsys: Capture, tmp_path: Path) -> None:
     given = tmp_path / "given.yaml"
-    given.write_text(CONFIG.replace("settings", "Not_A_Name"))
+    given.write_text(LOOSE_POD)
     assert main(["run", str(given)]) == 1
     assert "refused" in capsys.readouterr().out
     assert main(["check", str(given)]) == 1
