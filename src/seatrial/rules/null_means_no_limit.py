@@ -76,4 +76,4 @@ def _finding(rehearsal: Rehearsal, step: int, job: Resource, field: str) -> Find
     )
 
 
-RULE = Rule("ST225", "null-means-no-limit", check)
+RULE = Rule("ST227", "null-means-no-limit", check)
