@@ -13,9 +13,16 @@ away:
 So it cannot change immutable fields either. The address of a Service is kept by the API server these days. Releases
 that Helm 4 applies server-side refuse the flag: `cannot use server-side apply and force replace together`.
 
+With Argo CD it is as is often said: `Force=true,Replace=true` deletes the object and makes it anew with every sync, be
+there a change or none. That is meant for Jobs. A Deployment is down meanwhile, and a claim loses its volume.
+
 ## Example
 ```sh
 helm upgrade shop ./shop --force
+```
+
+```yaml
+argocd.argoproj.io/sync-options: Force=true,Replace=true
 ```
 
 ## Instead
@@ -33,11 +40,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from seatrial import argocdhooks
 from seatrial.case import Case, Resource, deployed_before
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.resource import Body, Ref, dig
 from seatrial.rules.aftermath import aftermath, helm_says
-from seatrial.rules.deeds import live_after, live_before
+from seatrial.rules.deeds import GOING, live_after, live_before
+from seatrial.rules.syncs import done_by_argocd, is_argocd
+from seatrial.rules.volumes import CLAIM
 from seatrial.rules.words import confirm_twice, in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
@@ -50,11 +60,19 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 COSMETIC = ("metadata",)
 NAMES_MAX = 5
 LINE_MAX = 200
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+MEANT_FOR = ("Job", "Pod")
+"""What is made anew in order to run again."""
+WORKLOADS = ("DaemonSet", "Deployment", "Ingress", "Service", "StatefulSet")
+LOSES: dict[str, Damage] = {CLAIM: "data-loss", "Namespace": "data-loss", **dict.fromkeys(WORKLOADS, "outage")}
 
 Path = tuple[str | int, ...]
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    if is_argocd(rehearsal):
+        yield from _made_anew(rehearsal, case)
+        return
     seen: set[Ref] = set()
     for step, ended in enumerate(rehearsal.steps):
         if not any(flag in FORCES for flag in ended.flags):
@@ -67,6 +85,42 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 told = list(_of_replacement(rehearsal, case, step, event))
                 seen.update(finding.objects[0] for finding in told)
                 yield from told
+
+
+def _made_anew(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """Plain objects that Argo CD deletes and makes again in a sync although nothing of them has changed."""
+    told: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        old, new = deployed_before(rehearsal, case, step), case.releases[step]
+        for ref in ended.recreated if old and new and ended.action == "sync" else ():
+            was, written = old.find(ref) if old else None, new.find(ref) if new else None
+            deeds = [e for e in done_by_argocd(rehearsal, step, ref) if e.effect in (*GOING, "created")]
+            same = was is not None and written is not None and was.body == written.body
+            if written is None or not same or ref in told or ref.kind in MEANT_FOR or argocdhooks.is_hook(written.body):
+                continue
+            if any(event.effect in GOING for event in deeds):
+                told.add(ref)
+                yield _again_and_again(rehearsal, step, written, deeds)
+
+
+def _again_and_again(rehearsal: Rehearsal, step: int, written: Resource, deeds: list[Event]) -> Finding:
+    ref = written.ref
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage=LOSES.get(ref.kind, "nuisance"),
+        message=f"every sync deletes {ref} and makes it anew, although nothing of it has changed",
+        details=(
+            "Force=true together with Replace=true is `kubectl replace --force`, which deletes first, whatever the "
+            "difference. Force=true alone deletes only where a change is refused.",
+            "Delete=false is about the deletion of the Application, and does not help." if ref.kind == CLAIM else "",
+        ),
+        places=[written.place("metadata", "annotations", SYNC_OPTIONS)],
+        evidence=deeds,
+        confirm=confirm_twice(ref, "{.metadata.uid}", "a sync"),
+    )
 
 
 def _refused_as_a_whole(rehearsal: Rehearsal, step: int) -> Finding:
