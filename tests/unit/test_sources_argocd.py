@@ -285,6 +285,17 @@ def test_a_generator_has_a_template_of_its_own_and_a_patch_changes_all_but_the_p
     }
 
 
+def test_a_missing_key_is_no_value_or_an_error_as_the_options_say(repos: Repos) -> None:
+    generators = [{"list": {"elements": [{"env": "a"}]}}]
+    template = {"metadata": {"name": "{{ .env }}-{{ .nope }}-{{ .nope | default `x` }}"}, "spec": {}}
+    spec: Body = {"goTemplate": True, "generators": generators, "template": template}
+    made = applications_of({"metadata": {"name": "all"}, "spec": spec}, repos)
+    assert made[0]["metadata"]["name"] == "a-<no value>-x"
+    spec["goTemplateOptions"] = ["missingkey=error"]
+    with pytest.raises(CannotContinue, match='map has no entry for key "nope"'):
+        applications_of({"metadata": {"name": "all"}, "spec": spec}, repos)
+
+
 def test_a_set_that_asks_a_forge_is_not_guessed(repos: Repos) -> None:
     with pytest.raises(NotAtHand, match="its pullRequest generator asks what is not known here"):
         _made([{"pullRequest": {"github": {}}}], "x", repos)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from seatrial import helmsdk
@@ -25,15 +26,21 @@ NORMALIZE = (
     '{{- define "normalize" }}{{ regexReplaceAll "[^-a-z0-9.]" (lower .) "-" | trunc 253 | trimAll "-." }}{{ end -}}'
 )
 """A function that Argo CD's templates have and Helm's have not."""
+NO_VALUE, MARK = "<no value>", "<\u2205>"
+"""What Go writes for a key that is missing, and what stands for it meanwhile: Helm takes Go's words out."""
 _NORMALIZE = re.compile(r"\bnormalize\b")
 _ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_FIELD = re.compile(r"\{\{-?\s*\.(\w+(?:\.\w+)*)\s*-?\}\}")
+_SCOPES = re.compile(r"\b(range|with|if|define|block)\b")
+"""What changes the dot, or decides whether a key is asked for at all."""
 _KEY = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
 def applications_of(application_set: Body, repos: Repos) -> list[Body]:
     """The Applications that a set makes. Raises `NotAtHand` where that is not to be known here."""
     go = bool(dig(application_set, "spec", "goTemplate"))
-    ground = Ground(repos, go, _executed if go else _replaced)
+    strict = "missingkey=error" in listed(application_set, "spec", "goTemplateOptions")
+    ground = Ground(repos, go, partial(_executed, strict=strict) if go else _replaced)
     template = dig(application_set, "spec", "template") or {}
     patch = dig(application_set, "spec", "templatePatch")
     found = []
@@ -77,18 +84,44 @@ def _replaced(template: Any, parameters: Body) -> Any:
     return _exchanged(template, known)
 
 
-def _executed(template: Any, parameters: Body) -> Any:
+def _executed(template: Any, parameters: Body, *, strict: bool) -> Any:
     """Every text of a template through Go's templates, by way of Helm, which has the same functions."""
     texts = sorted(set(_texts(template)))
-    asked = {f"templates/t{index}.txt": _within(text, index) for index, text in enumerate(texts)}
+    known = [_with_no_values(text, parameters, strict=strict) for text in texts]
+    asked = {f"templates/t{index}.txt": _within(text, index) for index, text in enumerate(known)}
     files = {"Chart.yaml": b"apiVersion: v2\nname: set\nversion: 0.0.1\n", **asked}
     try:
         with Chart.load_archive(archived(ChartFiles("", files), "set")) as chart:
             rendered = helmsdk.render(chart, parameters, name="set", namespace="default")
     except HelmError as error:
         raise CannotContinue(f"fill the template of an ApplicationSet: {error}") from None
-    results = {text: rendered.get(f"set/templates/t{index}.txt", "") for index, text in enumerate(texts)}
+    results = {
+        text: rendered.get(f"set/templates/t{index}.txt", "").replace(MARK, NO_VALUE)
+        for index, text in enumerate(texts)
+    }
     return _exchanged(template, results)
+
+
+def _with_no_values(text: str, parameters: Body, *, strict: bool) -> str:
+    """Keys that are missing, which Helm's templates pass over in silence: Go's say so, or fail."""
+    if _SCOPES.search(text):
+        return text
+
+    def value(found: re.Match[str]) -> str:
+        place: Any = parameters
+        for key in found[1].split("."):
+            if not isinstance(place, dict):
+                return found[0]
+            if key not in place and strict:
+                raise CannotContinue(
+                    f'fill the template of an ApplicationSet: {text}: map has no entry for key "{key}"'
+                )
+            if key not in place:
+                return MARK
+            place = place[key]
+        return found[0]
+
+    return _FIELD.sub(value, text)
 
 
 def _within(text: str, index: int) -> bytes:
