@@ -73,3 +73,18 @@ def test_every_minor_says_which_it_is(minor: str) -> None:
     with Server(Cluster(minor)) as server, Api(server.url) as api:
         version = api.get("/version").body
     assert (version["major"], version["minor"], version["gitVersion"]) == ("1", minor[2:], f"v{minor}.0")
+
+
+@pytest.mark.parametrize(("minor", "code"), [("1.36", 422), ("1.37", 201)])
+def test_an_autoscaler_may_go_down_to_nothing_since_1_37(minor: str, code: int) -> None:
+    metric = {"type": "External", "external": {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "5"}}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "worker"}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "worker"},
+        "spec": {"minReplicas": 0, "maxReplicas": 3, "scaleTargetRef": target, "metrics": [metric]},
+    }
+    with Server(Cluster(minor)) as server, Api(server.url) as api:
+        path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+        assert api.post(path, autoscaler).code == code

@@ -28,7 +28,7 @@ from seatrial.cluster.validation import (
     storage,
     workloads,
 )
-from seatrial.cluster.validation.causes import in_words_of
+from seatrial.cluster.validation.causes import in_words_of, is_refused
 from seatrial.cluster.validation.custom import custom_problems
 from seatrial.cluster.validation.objectmeta import metadata_problems
 from seatrial.kinds.catalogue import ServedKind
@@ -120,7 +120,7 @@ def refuse_invalid(kind: ServedKind, body: Body, custom: Schema | None = None, m
 
 
 def problems_in_words_of(minor: int, kind: ServedKind, body: Body, custom: Schema | None = None) -> Iterator[str]:
-    return (in_words_of(minor, sentence) for sentence in problems(kind, body, custom))
+    return (in_words_of(minor, said) for said in problems(kind, body, custom) if is_refused(minor, said))
 
 
 def problems(kind: ServedKind, body: Body, custom: Schema | None = None) -> Iterator[str]:

@@ -28,6 +28,16 @@ _BEFORE: tuple[tuple[int, re.Pattern[str], _Rewrite], ...] = (
     (34, re.compile(r"Invalid value: (\{.*\}): `selector`"), _go_map),
 )
 
+# What a minor takes that those before it refuse.
+_SINCE: dict[str, int] = {
+    "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1": 37,  # HPAScaleToZero is on by default
+}
+
+
+def is_refused(minor: int, sentence: str) -> bool:
+    """Whether a Kubernetes of this minor refuses what one of 1.34 refuses with these words."""
+    return minor < _SINCE.get(sentence, minor + 1)
+
 
 def in_words_of(minor: int, sentence: str) -> str:
     """A sentence of Kubernetes 1.34 as an older one wrote it, where a value is quoted that people meet."""
