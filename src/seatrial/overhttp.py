@@ -8,7 +8,7 @@ from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
 from seatrial.engines import Stuck
-from seatrial.resource import Body
+from seatrial.resource import Body, Ref
 
 CALM_SECONDS = 0.25
 """How long a client must be silent before its waiting is looked at."""
@@ -54,10 +54,15 @@ class OverHttp:
         if not refs:
             return None
         why, lacking = stuck.why(self._cluster, refs), stuck.lacking(self._cluster, refs)
+        return Stuck(why, tuple(refs), lacking, self._wait_out(refs, patience_seconds))
+
+    def _wait_out(self, refs: list[Ref], patience_seconds: float) -> int:
+        """Let a deadline pass; after how many seconds, where the client makes anything of it."""
         late = self._cluster.outwait(refs, patience_seconds - self._passed_seconds)
         passed = max(late.values(), default=0)
         self._passed_seconds += passed
-        return Stuck(why, tuple(refs), lacking, passed)
+        bodies = [self._cluster.store.get(ref) for ref in refs]
+        return passed if any(body is not None and self._server.content(body) for body in bodies) else 0
 
     def silent(self) -> bool:
         return self._server.idle_seconds() > SILENCE_SECONDS and not self._server.waited_for()

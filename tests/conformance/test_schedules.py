@@ -70,6 +70,10 @@ def played(schedule: Schedule, *steps: Played) -> Rehearsal:
     return rehearse(Plan(steps, Case("", (None,) * len(steps))), "helm", schedule)
 
 
+def seeded(step: Played, seed: int) -> Rehearsal:
+    return rehearse(Plan((step,), Case("", (None,))), "helm", "seeded", seed=seed)
+
+
 def only(rehearsal: Rehearsal) -> StepResult:
     (step,) = rehearsal.steps
     return step
@@ -117,6 +121,31 @@ def test_a_hook_with_a_deadline_of_its_own_fails_before_the_timeout(tmp_path: Pa
 def test_a_wait_that_can_end_does(tmp_path: Path, schedule: Schedule, flag: str) -> None:
     web = DEPLOYMENT.replace("CONFIG", "there")
     assert only(played(schedule, installs(tmp_path, flag, web=web, config=CONFIG))).outcome == "ok"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_chance_may_decide_who_moves_for_a_real_client_too(tmp_path: Path, seed: int) -> None:
+    """Whatever the dice say, what can become ready does while Helm waits, and what cannot is a hang."""
+    web, config = DEPLOYMENT.replace("CONFIG", "there"), CONFIG
+    plain = JOB_HOOK.replace("migrate, annotations: {helm.sh/hook: post-install}", "import")
+    jobs = {"hook": JOB_HOOK, "plain": plain}
+    fine = installs(tmp_path / "fine", "--wait", "--wait-for-jobs", web=web, config=config, **jobs)
+    assert only(seeded(fine, seed)).outcome == "ok"
+    stuck = only(seeded(installs(tmp_path / "stuck", "--wait", web=DEPLOYMENT.replace("CONFIG", "missing")), seed))
+    assert stuck.outcome == "hung"
+    assert "ConfigMap/default/missing" in [str(ref) for ref in stuck.lacking]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_hang_of_ten_hours_costs_less_than_a_second_of_work(tmp_path: Path, schedule: Schedule) -> None:
+    """Of processor time, Helm's included: how busy the machine is otherwise does not count."""
+    played(schedule, installs(tmp_path / "first", config=CONFIG))  # What is loaded once is not part of it.
+    web = DEPLOYMENT.replace("CONFIG", "missing")
+    began = time.process_time()
+    assert (
+        only(played(schedule, installs(tmp_path / "hung", "--wait=legacy", "--timeout=10h", web=web))).outcome == "hung"
+    )
+    assert time.process_time() - began < 1.0
 
 
 def test_lazy_moves_for_what_is_waited_for_and_nothing_else(tmp_path: Path) -> None:

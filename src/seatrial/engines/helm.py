@@ -17,7 +17,7 @@ from seatrial.engines import Api, Ended, Stalled, Stuck
 from seatrial.engines.durations import seconds_in
 from seatrial.errors import CannotContinue
 from seatrial.readiness import helm3
-from seatrial.readiness.kstatus import content_when_waited_for, content_without_wait
+from seatrial.readiness.kstatus import content_when_waited_for, content_with_jobs, content_without_wait
 from seatrial.resource import Body, Ref
 from seatrial.trial import Step
 
@@ -131,8 +131,9 @@ def _acted(
 def _content(options: Body) -> Callable[[Body], bool]:
     if options.get("wait") == "legacy":
         return helm3.content_when_waited_for
-    waits = "wait" in options or "rollback_on_failure" in options
-    return content_when_waited_for if waits else content_without_wait
+    if "wait" not in options and "rollback_on_failure" not in options:
+        return content_without_wait
+    return content_with_jobs if "wait_for_jobs" in options else content_when_waited_for
 
 
 def is_final(stuck: Stuck | None) -> bool:

@@ -18,7 +18,7 @@ from seatrial.engines.helm import (
 from seatrial.errors import CannotContinue
 from seatrial.helmbinary import CHART, FLAG, VALUES, Binary, Process, find, knows_not
 from seatrial.readiness import helm3
-from seatrial.readiness.kstatus import content_when_waited_for, content_without_wait
+from seatrial.readiness.kstatus import content_when_waited_for, content_with_jobs, content_without_wait
 from seatrial.resource import Body
 from seatrial.trial import Step
 
@@ -104,4 +104,6 @@ def _content(step: Step, binary: Binary) -> Callable[[Body], bool]:
     waits = any(flag.startswith(WAITS) for flag in step.flags)
     if binary.major < 4 or LEGACY in step.flags:
         return helm3.content_when_waited_for if waits else helm3.content_as_hook
-    return content_when_waited_for if waits else content_without_wait
+    if not waits:
+        return content_without_wait
+    return content_with_jobs if "--wait-for-jobs" in step.flags else content_when_waited_for

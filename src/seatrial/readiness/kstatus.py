@@ -28,8 +28,18 @@ def status(body: Body) -> Status:
 
 
 def content_when_waited_for(body: Body) -> bool:
-    """Whether `--wait` stops waiting for this object, for better or worse."""
+    """Whether `--wait` stops waiting for this object, for better or worse; Jobs and Pods that are hooks must end."""
+    must_end = body.get("kind") in ("Job", "Pod") and is_hook(body)
+    if must_end and not metadata(body).get("deletionTimestamp"):
+        return content_as_hook(body)
     return status(body) in ("Current", "Failed")
+
+
+def content_with_jobs(body: Body) -> bool:
+    """The same with `--wait-for-jobs`: to have started is enough for kstatus, and not for that."""
+    if body.get("kind") == "Job" and not metadata(body).get("deletionTimestamp"):
+        return content_as_hook(body)
+    return content_when_waited_for(body)
 
 
 def content_as_hook(body: Body) -> bool:
