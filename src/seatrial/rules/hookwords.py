@@ -9,7 +9,7 @@ from seatrial.kinds import Need, absence
 from seatrial.resource import Ref, dig
 from seatrial.rules.hookruns import Lack, done_by_helm
 from seatrial.rules.words import HOW
-from seatrial.timeline import Event, Rehearsal
+from seatrial.timeline import Event, Rehearsal, StepResult
 
 HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for", "image": "runs"}
 TIMEOUT_SECONDS = 300
@@ -64,8 +64,10 @@ def hook_in_vain(hook: Resource, event: str) -> str:
     )
 
 
-def waited_in_vain(workload: Resource) -> str:
-    """What Helm says of a workload that it was to wait for."""
+def waited_in_vain(workload: Resource, ended: StepResult) -> str:
+    """What Helm says of a workload that it was to wait for; before its own time is up where a deadline has passed."""
+    if ended.outcome == "failed":
+        return f'Helm says: "{ended.error.strip()}"; Helm 3, when --timeout is over: "context deadline exceeded".'
     wanted = dig(workload.body, "spec", "replicas") or 1
     counts = f", message: Available: 0/{wanted}" if workload.ref.kind == "Deployment" else " ..."
     words = f"resource {workload.ref} not ready. status: InProgress{counts} context deadline exceeded"

@@ -99,7 +99,7 @@ def _deadlock(
             f"With --wait Helm waits for all workloads between the main phase and the {event} hooks: each of the two "
             "waits for the other.",
             says(rehearsal, step, ref),
-            waited_in_vain(workload),
+            waited_in_vain(workload, rehearsal.steps[step]),
             aftermath(rehearsal, case, step),
             f"Without --wait it installs: the pods stay unready until the {event} hook has run. Flux, Terraform and "
             "--atomic wait.",

@@ -162,7 +162,7 @@ def _sees(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
         lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
         return ends_sentence(rehearsal, lack)
     pod = f'Meanwhile {said.object} says: "{said.message}". ' if said else ""
-    return f"{pod}{hook_in_vain(one.user, event) if event else waited_in_vain(one.user)}"
+    return f"{pod}{hook_in_vain(one.user, event) if event else waited_in_vain(one.user, ended)}"
 
 
 def _said(rehearsal: Rehearsal, one: Awaited) -> Event | None:
