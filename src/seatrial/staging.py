@@ -187,6 +187,7 @@ def _rendered(step: Step, setting: Setting, past: Past) -> tuple[Played, Release
         release=name,
         namespace=namespace,
         is_upgrade=step.action == "upgrade" and not ("--install" in step.flags and past.is_new(name, namespace)),
+        revision=max(past.numbers(name, namespace), default=0) + 1 if opened.asks(chart) else 1,
         kube_version=f"v{setting.kube_version}.0",
         api_versions=setting.api_versions,
     )

@@ -57,10 +57,17 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
         for event, was in pruned(rehearsal, case, step) if ended.action == "upgrade" else ():
             writes = written_otherwise(case, step, event.object)
-            if writes is None or event.object in seen or event.object.kind in HAVE_RUN:
+            if writes is None or event.object in seen or event.object.kind in HAVE_RUN or _replaced(case, step, was):
                 continue
             seen.add(event.object)
             yield _finding(rehearsal, case, step, event, writes, was)
+
+
+def _replaced(case: Case, step: int, was: Resource) -> bool:
+    """Whether the template writes one under another name instead, as one that is named after the revision does."""
+    release = case.releases[step]
+    written = release.resources if release else ()
+    return any(r.file == was.file and r.ref.kind == was.ref.kind and r.ref != was.ref for r in written)
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, event: Event, writes: Resource, was: Resource) -> Finding:
