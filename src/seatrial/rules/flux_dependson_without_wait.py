@@ -40,30 +40,21 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.reconciliations import (
     definition,
+    delayed,
     dependencies,
     interval_of,
     is_checked,
-    kustomizations,
     missing_kind,
 )
 from seatrial.timeline import Event, Reconciled, Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step]
-        for one in kustomizations(ended) if release else ():
-            own = release.find(one.object) if release else None
-            if release is None or own is None or one.message or one.attempts < 2:
-                continue
-            first = next(event for event in rehearsal.of_step(step) if event.object == one.object and _failed(event))
-            early = list(_early(rehearsal, step, own, release, first))
-            if early:
-                yield _finding(rehearsal, step, own, early, first, _brings(release, ended.reconciled, first))
-
-
-def _failed(event: Event) -> bool:
-    return event.effect == "said" and event.message != "Ready"
+    for late in delayed(rehearsal, case):
+        early = list(_early(rehearsal, late.step, late.own, late.release, late.first))
+        if early:
+            brings = _brings(late.release, rehearsal.steps[late.step].reconciled, late.first)
+            yield _finding(rehearsal, late.step, late.own, early, late.first, brings)
 
 
 def _early(

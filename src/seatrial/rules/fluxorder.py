@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from seatrial.case import Case, Release, Resource
 from seatrial.resource import Ref
-from seatrial.rules.reconciliations import definition, dependencies, kustomizations, missing_kind
+from seatrial.rules.reconciliations import definition, delayed, dependencies, missing_kind
 from seatrial.timeline import Event, Reconciled, Rehearsal, StepResult
 
 NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
@@ -26,17 +26,11 @@ class Early(Struct, frozen=True):
 
 def too_early(rehearsal: Rehearsal, case: Case) -> Iterator[Early]:
     """Those that end well at a later attempt; the first failure of each counts."""
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step]
-        for one in kustomizations(ended) if release else ():
-            own = release.find(one.object) if release else None
-            if release is None or own is None or one.message or one.attempts < 2:
-                continue
-            said = (e for e in rehearsal.of_step(step) if e.object == one.object and e.effect == "said")
-            first = next(event for event in said if event.message != "Ready")
-            found = _brought(release, ended, one, first)
-            if found is not None and not _depends_on(release, ended, own.ref, found[1]):
-                yield Early(own, found[0], found[1], first)
+    for late in delayed(rehearsal, case):
+        ended = rehearsal.steps[late.step]
+        found = _brought(late.release, ended, late.one, late.first)
+        if found is not None and not _depends_on(late.release, ended, late.own.ref, found[1]):
+            yield Early(late.own, found[0], found[1], late.first)
 
 
 def _brought(release: Release, ended: StepResult, one: Reconciled, first: Event) -> tuple[Resource, Ref] | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.case import Release, Resource
+from msgspec import Struct
+
+from seatrial.case import Case, Release, Resource
 from seatrial.resource import Body, Ref, dig, listed
-from seatrial.timeline import Reconciled, StepResult
+from seatrial.timeline import Event, Reconciled, Rehearsal, StepResult
 
 GROUP = "kustomize.toolkit.fluxcd.io"
 _NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<group>[^"]*?)/?[^"/]+"')
@@ -15,6 +17,28 @@ _NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<g
 
 def kustomizations(ended: StepResult) -> Iterator[Reconciled]:
     return (one for one in ended.reconciled if one.object.kind == "Kustomization")
+
+
+class Delayed(Struct, frozen=True):
+    """A Kustomization that failed at first and ended well at a later attempt."""
+
+    step: int
+    release: Release
+    own: Resource
+    one: Reconciled
+    first: Event
+    """What it said when it failed."""
+
+
+def delayed(rehearsal: Rehearsal, case: Case) -> Iterator[Delayed]:
+    for step, ended in enumerate(rehearsal.steps):
+        release = case.releases[step]
+        for one in kustomizations(ended) if release else ():
+            own = release.find(one.object) if release else None
+            if release is None or own is None or one.message or one.attempts < 2:
+                continue
+            said = (e for e in rehearsal.of_step(step) if e.object == one.object and e.effect == "said")
+            yield Delayed(step, release, own, one, next(event for event in said if event.message != "Ready"))
 
 
 def missing_kind(words: str) -> tuple[str, str] | None:
