@@ -54,7 +54,10 @@ class OverHttp:
         if not refs:
             return None
         why, lacking = stuck.why(self._cluster, refs), stuck.lacking(self._cluster, refs)
-        return Stuck(why, tuple(refs), lacking, self._wait_out(refs, patience_seconds))
+        passed = self._wait_out(refs, patience_seconds)
+        if not passed:
+            self._cluster.recorder.give_up()
+        return Stuck(why, tuple(refs), lacking, passed)
 
     def _wait_out(self, refs: list[Ref], patience_seconds: float) -> int:
         """Let a deadline pass; after how many seconds, where the client makes anything of it."""

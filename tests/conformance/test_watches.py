@@ -14,6 +14,8 @@ from seatrial.cluster.http import Server
 from seatrial.cluster.store import LOG_MAX
 from seatrial.resource import Body, Ref
 
+RUNS_ON: Body = {"containers": [{"name": "main", "image": "app:1"}]}
+POD: Body = {**RUNS_ON, "restartPolicy": "Never"}
 LISTS_FIRST: dict[str, str | int] = {
     "sendInitialEvents": "true",
     "allowWatchBookmarks": "true",
@@ -149,26 +151,18 @@ def test_who_begins_to_wait_is_told_what_is_there_as_it_is_once_the_cluster_has_
 
 
 def test_what_goes_while_the_cluster_moves_for_who_waits_is_told_as_it_went() -> None:
-    with Server(Cluster(schedule="lazy")) as server, Api(server.url) as api:
-        api.post("/apis/batch/v1/namespaces/default/jobs", job("goes", ttlSecondsAfterFinished=0))
-        with api.watch("/apis/batch/v1/namespaces/default/jobs", **LISTS_FIRST) as events:
-            seen = []
-            for event in events:
-                seen.append(event)
-                if event["type"] == "DELETED":
-                    break
-    assert [event["type"] for event in seen] == ["ADDED", "BOOKMARK", *["MODIFIED"] * 3, "DELETED"]
-    assert seen[0]["object"].get("status", {}) == {}
+    pods = "/api/v1/namespaces/default/pods"
+    cluster = Cluster(schedule="lazy")
+    with Server(cluster) as server, Api(server.url) as api:
+        api.post(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "goes"}, "spec": RUNS_ON})
+        cluster.settle()
+        api.delete(f"{pods}/goes")
+        with api.watch(pods, **LISTS_FIRST) as events:
+            assert told(events, 3) == ["ADDED goes", "BOOKMARK", "DELETED goes"]
 
 
-def job(name: str, **spec: int) -> Body:
-    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app:1"}]}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {**spec, "template": {"spec": pod}},
-    }
+def job(name: str) -> Body:
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": {"spec": POD}}}
 
 
 @pytest.fixture

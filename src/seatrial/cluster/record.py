@@ -22,11 +22,20 @@ class Recorder:
         self._events: list[Event] = []
         self._unordered: set[tuple[int, str, str]] = set()
         self._fences: set[int] = set()
+        self._given_up: dict[int, int] = {}
 
     def begin(self, step: int, actor: str = "", unordered: tuple[str, ...] = ()) -> None:
         """Start a step. `unordered` are verbs that `actor` sends at once for all objects of a kind."""
         self.step = step
         self._unordered.update((step, actor, verb) for verb in unordered)
+
+    def give_up(self) -> None:
+        """Whoever acts waits in vain and is stopped. What he writes after that and changes nothing by is not told.
+
+        Helm has two hands when it is stopped: with one it goes back, with the other it writes once more what it has
+        written, sooner or later or not at all.
+        """
+        self._given_up.setdefault(self.step, len(self._events))
 
     def fence(self) -> None:
         """What follows belongs to no request: the cluster moves by itself."""
@@ -57,11 +66,16 @@ class Recorder:
         events = [
             event for _, run in groupby(blocks, self._batch) for block in self._sorted(list(run)) for event in block
         ]
+        events = [event for event in events if not self._is_idle(event)]
         place = {event.index: index for index, event in enumerate(events)}
         return tuple(
             replace(event, index=index, cause=None if event.cause is None else place[event.cause])
             for index, event in enumerate(events)
         )
+
+    def _is_idle(self, event: Event) -> bool:
+        stopped = self._given_up.get(event.step)
+        return stopped is not None and event.index >= stopped and event.effect == "unchanged"
 
     def _blocks(self) -> list[list[Event]]:
         """Each request with the moves that controllers made before the next one."""
