@@ -22,6 +22,7 @@ from seatrial.errors import CannotContinue
 from seatrial.furnishing import assume, put_deployed
 from seatrial.helmbinary import Binary
 from seatrial.inprocess import InProcess
+from seatrial.kinds.catalogue import GROUPS
 from seatrial.overhttp import OverHttp
 from seatrial.registration import Program, acted_on
 from seatrial.resource import Body, Ref, labels_of, metadata, uid_of
@@ -40,6 +41,8 @@ RELEASE_RECORD = "helm.sh/release.v1"
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
 )
+LOOKED_INTO = frozenset(("apps", "batch"))
+"""Groups with what Helm looks into while it waits."""
 TRIES_MAX = 3
 
 
@@ -145,6 +148,7 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int, keeps: He
     not_modelled: set[str] = set()
     for first, steps in _clusters(plan.steps):
         cluster = Cluster(plan.kube_version, schedule, seed)
+        cluster.discovery.unlist(_unneeded(plan, engine))
         assume(cluster, plan.assumed)
         if not first:
             put_deployed(cluster, plan.deployed, server_side=plan.server_side)
@@ -153,6 +157,20 @@ def _rehearsed(plan: Plan, engine: str, schedule: Schedule, seed: int, keeps: He
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
     return Rehearsal(_versioned(plan, engine), schedule, tuple(results), tuple(timeline), tuple(sorted(not_modelled)))
+
+
+def _unneeded(plan: Plan, engine: str) -> frozenset[str]:
+    """Groups of Kubernetes that no act of Helm is about: it reads all that are listed anew for every single object.
+
+    None where a template asks what there is, or where it is not known what Helm will deploy.
+    """
+    steps = zip(plan.steps, plan.case.releases, strict=True)
+    rendered = [(played, release) for played, release in steps if played.chart]
+    if engine != helm.NAME or any(played.asks or release is None for played, release in rendered):
+        return frozenset()
+    releases = (plan.case.before, *plan.case.releases, *(release for _, release in plan.revisions))
+    written = (r for release in releases if release for r in (*release.resources, *release.crds))
+    return frozenset(GROUPS) - LOOKED_INTO - {resource.ref.group for resource in written}
 
 
 def _versioned(plan: Plan, engine: str) -> str:

@@ -181,6 +181,18 @@ def test_a_group_whose_backend_is_down_is_listed_stale_and_refuses_its_resources
     assert document(discovery, "/apis/metrics.k8s.io") is None
 
 
+def test_groups_that_are_not_listed_are_served_to_whoever_asks() -> None:
+    discovery = Discovery("1.34")
+    before = [group["name"] for group in document(discovery, "/apis")["groups"]]
+    discovery.unlist(frozenset(("policy", "node.k8s.io")))
+    after = [group["name"] for group in document(discovery, "/apis")["groups"]]
+    assert [name for name in before if name not in after] == ["policy", "node.k8s.io"]
+    aggregated = [group["metadata"]["name"] for group in document(discovery, "/apis", aggregated=True)["items"]]
+    assert aggregated == after
+    assert discovery.of_kind("policy", "PodDisruptionBudget") is not None
+    assert "policy/v1" in discovery.api_versions()
+
+
 def test_capabilities_are_those_helm_reads_from_discovery() -> None:
     discovery = Discovery("1.34")
     discovery.add([widget("v1")])

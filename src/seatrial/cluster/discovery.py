@@ -63,6 +63,7 @@ class Discovery:
         self._by_kind: dict[tuple[str, str], list[ServedKind]] = {}
         self._down: set[tuple[str, str]] = set()
         self._documents: dict[tuple[str, bool], bytes] = {}
+        self._unlisted: frozenset[str] = frozenset()
         self._api_versions: tuple[str, ...] = ()
         self.add(builtin_kinds(kube_version))
 
@@ -128,6 +129,11 @@ class Discovery:
             self._api_versions = tuple(sorted(documents.capabilities(self.group_versions(), self.kinds())))
         return self._api_versions
 
+    def unlist(self, groups: frozenset[str]) -> None:
+        """Leave groups out of the lists that clients read, though they are served to whoever asks for them."""
+        self._unlisted = groups
+        self._forget()
+
     def document(self, path: str, *, aggregated: bool = False) -> bytes | None:
         """The encoded answer to a GET of a discovery path; None where nothing is served there."""
         key = path.rstrip("/"), aggregated
@@ -148,7 +154,7 @@ class Discovery:
             case ["apis"]:
                 if aggregated:
                     return self._aggregated(core=False)
-                return documents.group_list((g, v) for g, v in self._groups() if g)
+                return documents.group_list((g, v) for g, v in self._listed() if g)
             case ["apis", group]:
                 versions = dict(self._groups()).get(group)
                 return documents.group(group, versions) if group and versions else None
@@ -165,8 +171,11 @@ class Discovery:
         return documents.resource_list(group, version, kinds) if kinds else None
 
     def _aggregated(self, *, core: bool) -> Body:
-        groups = [(g, versions) for g, versions in self._groups() if (g == "") == core]
+        groups = [(g, versions) for g, versions in self._listed() if (g == "") == core]
         return documents.aggregated(groups, self.in_version, self.is_down)
+
+    def _listed(self) -> list[tuple[str, tuple[str, ...]]]:
+        return [(group, versions) for group, versions in self._groups() if group not in self._unlisted]
 
     def _groups(self) -> list[tuple[str, tuple[str, ...]]]:
         """Groups in the API server's order, CRDs' behind its own, each with its versions, the preferred first."""

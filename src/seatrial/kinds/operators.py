@@ -203,11 +203,19 @@ def is_available(workload: Body) -> bool:
 
 def workload_of(body: Body) -> tuple[Operator, Workload] | None:
     """Whose workload this is, by the image that it runs."""
+    containers = entries(body, "spec", "template", "spec", "containers")
+    names = dict.fromkeys(image_name(str(container.get("image") or "")) for _, container in containers)
+    known = (pair for name in names for pair in _by_image().get(name, ()))
+    return next(((operator, workload) for operator, workload in known if _image_of(workload, operator, body)), None)
+
+
+@cache
+def _by_image() -> dict[str, list[tuple[Operator, Workload]]]:
+    found: dict[str, list[tuple[Operator, Workload]]] = {}
     for operator in table().values():
         for workload in operator.workloads:
-            if _image_of(workload, operator, body):
-                return operator, workload
-    return None
+            found.setdefault(image_name(workload.image), []).append((operator, workload))
+    return found
 
 
 def _image_of(workload: Workload, operator: Operator, body: Body) -> str:
