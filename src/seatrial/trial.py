@@ -231,11 +231,14 @@ def _converted(data: Any, shape: type[T], place: str) -> T:
     try:
         return msgspec.convert(data, shape)
     except msgspec.ValidationError as wrong:
-        raise CannotContinue(f"{place}: {_plain(str(wrong))}") from wrong
+        raise CannotContinue(f"{place}: {_plain(str(wrong), shape)}") from wrong
 
 
-def _plain(text: str) -> str:
-    """msgspec's sentence, with the path in our words."""
+def _plain(text: str, shape: type) -> str:
+    """msgspec's sentence, with the path in our words, and the names that there are where one is not known."""
     sentence, _, path = text.partition(" - at `$")
     at = path.rstrip("`").lstrip(".")
-    return f"{at}: {sentence}" if at else sentence
+    if at:
+        return f"{at}: {sentence}"
+    known = ", ".join(field.encode_name for field in msgspec.structs.fields(shape))
+    return f"{sentence}; known are {known}" if "unknown field" in sentence else sentence
