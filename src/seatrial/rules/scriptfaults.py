@@ -31,14 +31,13 @@ class ScriptFault(Struct, frozen=True):
 def script_faults(rehearsal: Rehearsal, case: Case) -> Iterator[ScriptFault]:
     """Each Job whose script was bound to fail or to go on for ever, in the first step in which it ran."""
     seen: set[Ref] = set()
+    acted = ((step, acted_on(case, step)) for step in range(len(rehearsal.steps)))
+    scripted = {step: [r for r in release.resources if r.ref.kind in SPECS] for step, release in acted if release}
     for event in rehearsal.timeline:
         if event.object.kind != "Pod" or event.effect != "created" or event.after is None or event.step < 0:
             continue
-        release = acted_on(case, event.step)
-        owner = (
-            next((r for r in release.resources if is_of(event.object, event.after, r.ref)), None) if release else None
-        )
-        if owner is None or owner.ref in seen or owner.ref.kind not in SPECS:
+        owner = next((r for r in scripted.get(event.step, ()) if is_of(event.object, event.after, r.ref)), None)
+        if owner is None or owner.ref in seen:
             continue
         at = SPECS[owner.ref.kind]
         for place, course in faults(dig(owner.body, *at) or {}, owner.ref.namespace):
@@ -52,5 +51,5 @@ def _did(rehearsal: Rehearsal, ran: Event, course: Course) -> bool:
     """Whether its pod went the way of its script: it may never have come to run."""
     if course.code is None:
         return bool(dig(live_after(rehearsal, ran.step, ran.object), "status", "phase") == "Running")
-    said = (e for e in rehearsal.timeline[ran.index :] if e.object == ran.object and e.effect == "said")
+    said = (e for e in rehearsal.of_object(ran.object) if e.index >= ran.index and e.effect == "said")
     return any(event.message == course.says for event in said)
