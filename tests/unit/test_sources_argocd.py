@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
+from kustomizing import needs_kustomize
 
 from seatrial.argocdsettings import settings_of
 from seatrial.engines.argocd.tracking import is_excluded, tracking
@@ -149,7 +149,7 @@ def test_a_folder_is_read_without_those_below_unless_it_says_recurse(repos: Repo
     assert _kinds(repos, {"path": "plain", "directory": {"recurse": True, "exclude": "{a.yaml,*/b.yaml}"}}) == []
 
 
-@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+@needs_kustomize
 def test_a_kustomization_is_built_by_the_users_own_tool(repos: Repos, tmp_path: Path) -> None:
     _write(tmp_path / "custom/kustomization.yaml", "namePrefix: my-\nresources: [config.yaml]\n")
     _write(tmp_path / "custom/config.yaml", _named("ConfigMap", "v1", "settings"))
@@ -162,7 +162,7 @@ def test_a_kustomization_is_built_by_the_users_own_tool(repos: Repos, tmp_path: 
     )
 
 
-@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+@needs_kustomize
 def test_an_application_edits_a_kustomization_before_it_is_built(repos: Repos, tmp_path: Path) -> None:
     _write(
         tmp_path / "base/pod.yaml",

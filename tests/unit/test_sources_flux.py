@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
+from kustomizing import needs_kustomize
 
 from seatrial.resource import Body, Ref
 from seatrial.sources.argocd import NotAtHand, Repos
@@ -93,7 +93,7 @@ def test_values_come_from_objects_in_their_order_and_last_from_the_release(tmp_p
     assert notes == ["flux: web: the values of Secret/shop/elsewhere are not known here"]
 
 
-@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+@needs_kustomize
 def test_a_kustomization_is_edited_before_it_is_built(tmp_path: Path) -> None:
     _write(
         tmp_path / "apps/kustomization.yaml",
@@ -116,7 +116,7 @@ def test_a_kustomization_is_edited_before_it_is_built(tmp_path: Path) -> None:
     assert (tmp_path / "apps/kustomization.yaml").read_text().startswith("namespace: old")
 
 
-@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+@needs_kustomize
 def test_patches_reach_a_folder_that_is_no_kustomization(tmp_path: Path) -> None:
     _write(tmp_path / "apps/deep/web.yaml", WEB)
     patch = {"patch": "- {op: add, path: /spec/paused, value: true}", "target": {"kind": "Deployment"}}

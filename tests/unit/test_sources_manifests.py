@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from chartfolder import config_map, write
+from kustomizing import needs_kustomize
 
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.resource import Place
@@ -128,7 +128,7 @@ def test_what_is_none_of_these_is_one_sentence(path: str, sentence: str, tmp_pat
     assert str(complaint.value) == sentence
 
 
-@pytest.mark.skipif(not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations")
+@needs_kustomize
 def test_a_kustomization_is_built_in_the_order_of_kinds(tmp_path: Path) -> None:
     account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: x}\n"
     files = {"k/kustomization.yaml": "namePrefix: my-\nresources: [a.yaml, b.yaml]\n"}

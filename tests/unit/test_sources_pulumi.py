@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from programsread import registered
 
 from seatrial.cli import main
 from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.registration import Program, short
+from seatrial.registration import short
 from seatrial.sources.pulumi import process, python, read_program
 from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.monitor import Monitor
@@ -41,12 +42,6 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
         return "app"
 
     return written
-
-
-def registered(path: str) -> Program:
-    program = read_program(path).program
-    assert program is not None
-    return program
 
 
 def test_inputs_made_of_outputs_are_dependencies_and_so_is_what_is_asked_for(write: Write) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from programsread import registered
 
 from seatrial.errors import CannotContinue
 from seatrial.registration import Program, short
@@ -63,12 +64,6 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
         return "app"
 
     return written
-
-
-def registered(path: str) -> Program:
-    program = read_program(path).program
-    assert program is not None
-    return program
 
 
 def edges(program: Program) -> dict[str, list[str]]:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from programsread import complaint, registered
 
 from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.registration import Program, short
+from seatrial.registration import short
 from seatrial.sources.pulumi import node, read_program
 from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.monitor import Monitor
@@ -40,18 +41,6 @@ def write(tmp_path: Path, node_packages: Path, monkeypatch: pytest.MonkeyPatch) 
         return "app"
 
     return written
-
-
-def registered(path: str) -> Program:
-    program = read_program(path).program
-    assert program is not None
-    return program
-
-
-def complaint(path: str) -> str:
-    with pytest.raises(CannotContinue) as raised:
-        read_program(path)
-    return str(raised.value)
 
 
 def test_registrations_come_with_dependencies_options_configuration_and_places(write: Write, tmp_path: Path) -> None:

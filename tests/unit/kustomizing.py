@@ -1,0 +1,11 @@
+"""What tests of kustomizations need: somebody who builds them."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+needs_kustomize = pytest.mark.skipif(
+    not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations"
+)
