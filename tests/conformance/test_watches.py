@@ -8,6 +8,8 @@ from itertools import islice
 import pytest
 from apiclient import Api
 from arms import Here, config
+from msgspec import Struct
+from test_custom_kinds import Widgets, definition
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.http import Server
@@ -165,16 +167,27 @@ def job(name: str) -> Body:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": {"spec": POD}}}
 
 
+class Forgetful(Struct, frozen=True):
+    """An API server, and a path of which it has forgotten the first version."""
+
+    api: Api
+    path: str
+
+
 @pytest.fixture
-def forgetful(here: Here) -> Iterator[Api]:
-    """An API server that has forgotten its first version: a real one has at once, this one after a long life."""
+def forgetful(here: Here) -> Iterator[Forgetful]:
+    """A real server knows nothing of a kind that is older than the kind; this one forgets after a long life."""
     if here.is_real:
-        yield here.api
+        kind = Widgets(here)
+        assert here.create(definition(kind.group)).code == 201
+        assert here.soon(lambda: here.api.get(kind.at()).code == 200)
+        yield Forgetful(here.api, kind.at())
+        here.delete("CustomResourceDefinition", kind.definition)
         return
     cluster = Cluster()
     with Server(cluster) as server, Api(server.url) as api:
         age(cluster)
-        yield api
+        yield Forgetful(api, "/api/v1/namespaces/default/configmaps")
 
 
 def age(cluster: Cluster) -> None:
@@ -185,8 +198,8 @@ def age(cluster: Cluster) -> None:
         cluster.store.put(ref, body)
 
 
-def test_a_version_that_is_forgotten_is_gone_and_the_watch_says_so(forgetful: Api) -> None:
-    with forgetful.watch("/api/v1/namespaces/default/configmaps", resourceVersion="1") as events:
+def test_a_version_that_is_forgotten_is_gone_and_the_watch_says_so(forgetful: Forgetful) -> None:
+    with forgetful.api.watch(forgetful.path, resourceVersion="1") as events:
         last = next(events)
         assert list(events) == []
     status = last["object"]
