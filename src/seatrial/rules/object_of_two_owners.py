@@ -9,6 +9,10 @@ other with every interval: its labels, and all else in which the two texts diffe
 them no longer holds it, it is pruned if it was that one's last, a namespace with everything in it, although the other
 still wants it; that one makes it anew, empty, at its next interval.
 
+Argo CD marks what it applies with the name of the Application: one name, so whoever syncs last has the object. The
+other one shows `SharedResourceWarning` and is out of sync; where both heal themselves they write it in turns. When the
+one that has it goes, or no longer holds it and prunes, the object is deleted although the other still wants it.
+
 Pulumi makes an object and fails where it is there already: `already exists`. Which of two resources fails is a matter
 of moments. Of two releases of Helm `ownership-metadata-conflict` tells, and of two templates in one source
 `duplicate-object`.
@@ -29,7 +33,8 @@ their own that comes first.
 
 ## Fix safety
 Who no longer holds an object prunes it. Before it is taken out of a Kustomization, mark it with
-`kustomize.toolkit.fluxcd.io/prune: disabled`, in both, and let that be applied.
+`kustomize.toolkit.fluxcd.io/prune: disabled`, in both, and let that be applied; for Argo CD it is
+`argocd.argoproj.io/sync-options: Prune=false`.
 """
 
 from __future__ import annotations
@@ -40,7 +45,9 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.registration import Registration, short
 from seatrial.resource import Place, Ref
-from seatrial.timeline import Event, Rehearsal
+from seatrial.rules.syncs import done_by_argocd
+from seatrial.rules.words import in_kubectl
+from seatrial.timeline import Event, Operation, Rehearsal
 
 EXISTS = "already exists"
 TAKES_ALONG = ("Namespace", "CustomResourceDefinition")
@@ -49,7 +56,8 @@ TAKES_ALONG = ("Namespace", "CustomResourceDefinition")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
     for step in range(len(rehearsal.steps)):
-        for finding in (*_of_flux(rehearsal, case, step), *_of_pulumi(rehearsal, case, step)):
+        held = (_of_flux, _of_argocd, _of_pulumi)
+        for finding in (finding for of in held for finding in of(rehearsal, case, step)):
             if not told.intersection(finding.objects):
                 told.update(finding.objects)
                 yield finding
@@ -73,7 +81,6 @@ def _fought_over(
     rehearsal: Rehearsal, case: Case, step: int, ref: Ref, owners: list[Ref], writes: list[Event]
 ) -> Finding:
     names = " and ".join(str(owner) for owner in owners)
-    along = ", with everything that is in it" if ref.kind in TAKES_ALONG else ""
     return found(
         RULE,
         rehearsal,
@@ -83,13 +90,49 @@ def _fought_over(
         message=f"{names} both hold {ref}, and take it from each other with every interval",
         details=(
             "Each writes its own name into the labels by which Flux knows what it may prune, and its own text beside.",
-            f"Where one of them no longer holds it and was the last to apply it, it is deleted{along}, "
+            f"Where one of them no longer holds it and was the last to apply it, it is deleted{_along(ref)}, "
             "although the other still wants it.",
         ),
         places=_places(case, step, ref),
         evidence=writes[:2],
-        confirm=f"kubectl get {ref.kind.lower()} {ref.name}{f' -n {ref.namespace}' if ref.namespace else ''} "
+        confirm=f"kubectl get {in_kubectl(ref)} "
         "-o jsonpath='{.metadata.labels.kustomize\\.toolkit\\.fluxcd\\.io/name}' -w",
+    )
+
+
+def _of_argocd(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+    """What Argo CD itself says to be part of two Applications."""
+    holders: dict[Ref, list[Operation]] = {}
+    for operation in rehearsal.steps[step].operations:
+        for ref in dict.fromkeys(task.object for task in operation.tasks):
+            holders.setdefault(ref, []).append(operation)
+    for ref, several in holders.items():
+        warning = f"SharedResourceWarning: {ref.kind}/{ref.name} is part of applications "
+        said = [words for one in several for words in one.conditions if words.startswith(warning)]
+        apps = list(dict.fromkeys(one.app for one in several))
+        if said and len(apps) > 1:
+            yield _shared(rehearsal, case, step, ref, apps, said[0])
+
+
+def _shared(rehearsal: Rehearsal, case: Case, step: int, ref: Ref, apps: list[str], said: str) -> Finding:
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="nuisance",
+        message=f"the Applications {' and '.join(apps)} both hold {ref}: whoever syncs last has it, and the other is "
+        "out of sync",
+        details=(
+            f'Argo CD says: "{said}"',
+            "Where both heal themselves, they write it in turns for ever.",
+            f"When the one that has it is deleted with its objects, or no longer holds it and prunes, it is "
+            f"deleted{_along(ref)}, although the other still wants it.",
+        ),
+        places=_places(case, step, ref),
+        evidence=list(done_by_argocd(rehearsal, step, ref))[:2],
+        confirm=f"kubectl get {in_kubectl(ref)} "
+        "-o jsonpath='{.metadata.annotations.argocd\\.argoproj\\.io/tracking-id}' -w",
     )
 
 
@@ -122,6 +165,10 @@ def _made_twice(rehearsal: Rehearsal, step: int, event: Event, several: list[Reg
         evidence=[event],
         confirm=f"pulumi stack export | grep -c '{event.object.name}'",
     )
+
+
+def _along(ref: Ref) -> str:
+    return ", with everything that is in it" if ref.kind in TAKES_ALONG else ""
 
 
 def _places(case: Case, step: int, ref: Ref) -> list[Place]:
