@@ -119,9 +119,6 @@ def newest_releases(options: CheckOptions) -> list[Release]:
 
 def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
     """The default trial of a chart, of manifests or of a program."""
-    if kind == "program" and git.is_ref(options.old):
-        words = "a program is run in its folder; make one of that commit with git worktree add"
-        raise CannotContinue(f"{options.old}: {words}")
     for engine in options.engines or (usual_engine(path, kind),):
         name = engine.partition("@")[0]
         if kind == "program" and name != pulumi.NAME:

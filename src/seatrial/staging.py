@@ -25,7 +25,7 @@ from seatrial.kinds.catalogue import CATALOGUE, Entry
 from seatrial.past import Past
 from seatrial.rehearsal import Played
 from seatrial.resource import Body
-from seatrial.sources import git, kind_of
+from seatrial.sources import git, kind_at, kind_of
 from seatrial.sources.argocd import Repos
 from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own_values
 from seatrial.sources.files import STDIN
@@ -54,7 +54,7 @@ class Opened:
     def __init__(self, base: str, beside: str) -> None:
         """Paths are relative to `base`; `git:REF` is about the checkout that holds `beside`."""
         self.base = base
-        self._beside = beside
+        self.beside = beside
         self._charts: dict[str, ChartSource] = {}
         self._releases: dict[tuple[str, bytes], Release] = {}
         self._programs: dict[tuple[str, bytes], Release] = {}
@@ -68,7 +68,7 @@ class Opened:
     def chart(self, source: str) -> ChartSource:
         path = self.path(source)
         if path not in self._charts:
-            self._charts[path] = open_chart(path, self._beside)
+            self._charts[path] = open_chart(path, self.beside)
         return self._charts[path]
 
     def asks(self, chart: ChartSource) -> bool:
@@ -251,9 +251,10 @@ def _programmed(step: Step, setting: Setting) -> tuple[Played, Release | None]:
     """A Pulumi program, and what it registers; what `destroy` destroys is what was last brought up."""
 
     def read(path: str) -> Release:
-        kind = "chart" if git.is_ref(path) else kind_of(path)
+        beside = setting.opened.beside
+        kind = kind_at(path, beside) if git.is_ref(path) else kind_of(path)
         if kind == "program":
-            return read_program(path, charts=setting.charts, **_served(setting))
+            return read_program(path, setting.charts, beside=beside, **_served(setting))
         return as_program(_given_release(step, setting), kind)
 
     release = setting.opened.program(step.source, _given(step, setting), read)

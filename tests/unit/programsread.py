@@ -9,13 +9,13 @@ from seatrial.registration import Program
 from seatrial.sources.pulumi import read_program
 
 
-def registered(path: str) -> Program:
-    program = read_program(path).program
+def registered(path: str, beside: str = "") -> Program:
+    program = read_program(path, beside=beside).program
     assert program is not None
     return program
 
 
-def complaint(path: str) -> str:
+def complaint(path: str, beside: str = "") -> str:
     with pytest.raises(CannotContinue) as raised:
-        read_program(path)
+        read_program(path, beside=beside)
     return str(raised.value)

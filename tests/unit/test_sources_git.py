@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from chartfolder import CHART, config_map, write
+from gitcheckout import commit, git
 
 from seatrial.errors import CannotContinue
 from seatrial.sources import line_at
 from seatrial.sources.chart import ChartSource, open_chart
 from seatrial.sources.rendering import render
 
-ME = {
-    "GIT_AUTHOR_NAME": "a",
-    "GIT_AUTHOR_EMAIL": "a@example",
-    "GIT_COMMITTER_NAME": "a",
-    "GIT_COMMITTER_EMAIL": "a@example",
-}
 LIBRARY = "apiVersion: v2\nname: core\nversion: 1.0.0\n"
 DEPENDS = CHART + "dependencies:\n- {name: core, version: 1.0.0, repository: 'file://../core'}\n"
 
@@ -33,17 +26,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     commit(tmp_path, "v1")
     write(tmp_path, {"charts/demo/templates/cm.yaml": config_map("new")})
     return tmp_path
-
-
-def git(folder: Path, *arguments: str) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    subprocess.run(["git", *arguments], cwd=folder, env={**environment, **ME}, check=True)
-
-
-def commit(folder: Path, tag: str) -> None:
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", tag)
-    git(folder, "tag", tag)
 
 
 def names(chart: ChartSource) -> list[str]:

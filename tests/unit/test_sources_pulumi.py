@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from programsread import registered
 
-from seatrial.cli import main
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.registration import short
 from seatrial.sources.pulumi import process, python, read_program
@@ -253,9 +252,3 @@ def test_a_runtime_that_is_not_known_is_said_so(write: Write, tmp_path: Path) ->
     (tmp_path / "app" / "Pulumi.yaml").write_text("name: app\nruntime: {name: go}\n")
     with pytest.raises(CannotContinue, match="programs for go cannot be run here"):
         read_program(path)
-
-
-def test_a_program_of_another_commit_is_to_be_checked_out(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", write("import pulumi\n"), "--from", "git:v1"]) == 2
-    said = "git:v1: a program is run in its folder; make one of that commit with git worktree add"
-    assert capsys.readouterr().err == f"seatrial: {said}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from seatrial.resource import Place
 from seatrial.sources import git
 from seatrial.sources.chartfiles import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
-from seatrial.sources.pulumi.project import is_program
+from seatrial.sources.pulumi.project import NAMES, is_program
 from seatrial.sources.pulumi.recorded import is_recording
 from seatrial.text import Text
 from seatrial.trial import Trial
@@ -41,6 +42,16 @@ def kind_of(path: str) -> Kind:
     if is_recording(content):
         return "program"
     return "trial" if _is_trial(path) else "manifests"
+
+
+def kind_at(source: str, beside: str) -> Kind:
+    """What `git:REF` names: a program, or what Pulumi wrote; else a chart."""
+    tree, own = git.located(source, beside)
+    if any(git.files_in(tree, posixpath.join(own, name)) for name in NAMES):
+        return "program"
+    if git.files_in(tree, posixpath.join(own, "Chart.yaml")):
+        return "chart"
+    return "program" if own.endswith(".json") or is_program(beside) else "chart"
 
 
 def read_trial(path: str) -> Trial:

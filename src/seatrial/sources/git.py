@@ -70,37 +70,74 @@ def located(source: str, beside: str) -> tuple[Tree, str]:
 def files_in(tree: Tree, folder: str) -> dict[str, bytes]:
     """The files below a folder of a commit, by their paths in it, links followed as far as they stay in the commit."""
     entries = {name: (oid, size) for name, oid, size in _entries(tree, folder, "", LINKS_MAX)}
-    if len(entries) > FILES_MAX:
-        raise CannotContinue(f"{tree.shown(folder)}: read the files: more than {FILES_MAX}")
-    if sum(size for _, size in entries.values()) > BYTES_MAX:
-        raise CannotContinue(f"{tree.shown(folder)}: read the files: larger than the maximum of {BYTES_MAX} bytes")
+    _refuse_too_much(tree, folder, [size for _, size in entries.values()])
     contents = _blobs(tree, [oid for oid, _ in entries.values()])
     return dict(zip(entries, contents, strict=True))
 
 
+def export(tree: Tree, into: Path) -> None:
+    """Write the whole commit into an empty folder; links stay links, and those that lead out of it are left out."""
+    listed = list(_listed(tree, "."))
+    _refuse_too_much(tree, "", [size for *_, size in listed])
+    contents = _blobs(tree, [oid for _, _, oid, _ in listed])
+    links: dict[str, str] = {}
+    for (path, mode, _, _), content in zip(listed, contents, strict=True):
+        if {"..", ".git"} & set(path.split("/")):
+            continue  # No git makes such a commit; who does so by hand has something else in mind.
+        if mode == _LINK:
+            links[path] = content.decode(errors="surrogateescape")
+            continue
+        file = into / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    for path, target in links.items():  # Last, so that nothing is written through one.
+        if _stays_inside(posixpath.normpath(posixpath.join(posixpath.dirname(path), target))):
+            (into / path).parent.mkdir(parents=True, exist_ok=True)
+            (into / path).symlink_to(target)
+
+
 def _entries(tree: Tree, folder: str, inside: str, links: int) -> Iterator[tuple[str, str, int]]:
     """Name, object and size of every file; `inside` is where the folder stands in the one that was asked for."""
+    for path, mode, oid, size in _listed(tree, folder):
+        below = posixpath.relpath(path, folder)
+        name = inside if below == "." else posixpath.join(inside, below)
+        if mode == _LINK:
+            yield from _linked(tree, path, oid, name, links)
+        else:
+            yield name, oid, size
+
+
+def _listed(tree: Tree, folder: str) -> Iterator[tuple[str, str, str, int]]:
+    """Path, mode, object and size of all that is below a folder and in this clone."""
     where = () if folder == "." else ("--", folder)
     listing = _asked(Path(tree.top), "ls-tree", "-r", "-l", "-z", "--full-tree", tree.commit, *where)
     for line in filter(None, listing.decode(errors="surrogateescape").split("\0")):
         about, _, path = line.partition("\t")
         mode, _, oid, size = about.split()
-        below = posixpath.relpath(path, folder)
-        name = inside if below == "." else posixpath.join(inside, below)
-        if mode == _LINK:
-            yield from _linked(tree, path, oid, name, links)
-        elif mode != _SUBMODULE:
-            yield name, oid, int(size)
+        if mode != _SUBMODULE:
+            yield path, mode, oid, int(size)
+
+
+def _refuse_too_much(tree: Tree, folder: str, sizes: list[int]) -> None:
+    if len(sizes) > FILES_MAX:
+        raise CannotContinue(f"{tree.shown(folder)}: read the files: more than {FILES_MAX}")
+    if sum(sizes) > BYTES_MAX:
+        raise CannotContinue(f"{tree.shown(folder)}: read the files: larger than the maximum of {BYTES_MAX} bytes")
 
 
 def _linked(tree: Tree, path: str, oid: str, name: str, links: int) -> Iterator[tuple[str, str, int]]:
     (content,) = _blobs(tree, [oid])
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), content.decode(errors="surrogateescape")))
-    if target.startswith(("../", "/")) or target in ("..", "."):
+    if not _stays_inside(target):
         raise CannotContinue(f"{tree.shown(path)}: the link leads out of the checkout; seatrial does not follow it")
     if not links:
         raise CannotContinue(f"{tree.shown(path)}: the link leads back to a folder that holds it")
     yield from _entries(tree, target, name, links - 1)
+
+
+def _stays_inside(target: str) -> bool:
+    """Whether a path from the top leads to something in the checkout, and not to the whole of it."""
+    return not target.startswith(("../", "/")) and target not in ("..", ".")
 
 
 def _blobs(tree: Tree, oids: list[str]) -> Iterator[bytes]:

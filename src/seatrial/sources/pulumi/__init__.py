@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
 
 from seatrial.case import Release
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.resource import Body
+from seatrial.sources import git
 from seatrial.sources.files import shown
 from seatrial.sources.pulumi import node, python, yamlprogram
 from seatrial.sources.pulumi.charts import Charts
+from seatrial.sources.pulumi.committed import Checkout, as_committed, checked_out
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.naming import NAMESPACE
 from seatrial.sources.pulumi.project import Project, read_project
@@ -27,17 +32,32 @@ def read_program(
     path: str,
     charts: Mapping[str, str] | None = None,
     *,
+    beside: str = "",
     kube_version: str = "",
     api_versions: tuple[str, ...] = (),
 ) -> Release:
-    """What a program registers, or has registered, as a release; `charts` says where those are that it fetches."""
+    """What a program registers, or has registered, as a release; `charts` says where those are that it fetches.
+
+    `git:REF` is the program at `beside` as it was.
+    """
+    served = {"kube_version": kube_version, "api_versions": api_versions}
+    if not git.is_ref(path):
+        return _read(path, charts, None, **served)
+    with checked_out(path, beside) as checkout:
+        release = as_committed(_read(checkout.path, charts, checkout, **served), checkout)
+    return replace(release, source=path)
+
+
+def _read(path: str, charts: Mapping[str, str] | None, checkout: Checkout | None, **served: Any) -> Release:
     if Path(path).is_file():
         project, recording = read_recording(path)
         register: Register = partial(replay, recording)
     else:
         project = read_project(path)
         register = _runs(project)
-    found = Charts(project.folder, dict(charts or {}), kube_version, api_versions)
+    if checkout is not None:
+        project = replace(project, today=checkout.today, packages=checkout.packages)
+    found = Charts(project.folder, dict(charts or {}), **served)
     monitor = _registered(project, register, found)
     program = monitor.program()
     if not program.registrations:

@@ -7,6 +7,7 @@ start nothing. So a node that has none is not used.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body
-from seatrial.sources.files import project_of
+from seatrial.sources.files import project_of, shown
 from seatrial.sources.pulumi import process
 from seatrial.sources.pulumi.complaints import complain
 from seatrial.sources.pulumi.monitor import Monitor
@@ -48,6 +49,7 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
             RECORDER,
             Path(home),
             *_looked_at(program),
+            *project.packages,
             *(f.resolve() for f in folders),
         }
         allowed = [f"--allow-fs-read={path}" for path in sorted(readable)]
@@ -109,4 +111,5 @@ def _is_compiled(project: Project, folder: Path) -> bool:
 
 
 def _lacking(project: Project, why: str) -> str:
-    return f"{project.path}: run the program: {why}; install its packages: npm install --ignore-scripts"
+    where = f" in {shown(os.path.relpath(project.today))}" if project.today else ""
+    return f"{project.path}: run the program: {why}; install its packages{where}: npm install --ignore-scripts"

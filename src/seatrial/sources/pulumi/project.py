@@ -38,6 +38,10 @@ class Project(Struct, frozen=True):
     config: dict[str, str] = {}
     secrets: tuple[str, ...] = ()
     """The keys whose values are encrypted."""
+    today: Path | None = None
+    """The folder of the working tree that this one is an older state of: there is what is installed for it."""
+    packages: tuple[Path, ...] = ()
+    """Folders outside of the project that hold packages of it."""
 
 
 def is_program(path: str) -> bool:

@@ -39,10 +39,11 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
 def _interpreter(project: Project) -> Path:
     """That of the virtualenv which the project names, or which lies beside it; else our own."""
     named = project.runtime_options.get("virtualenv")
-    for folder in (str(named),) if named else USUAL_VENVS:
-        found = project.folder / folder / "bin" / "python"
-        if found.exists():
-            return found
+    for beside in filter(None, (project.folder, project.today)):
+        for folder in (str(named),) if named else USUAL_VENVS:
+            found = beside / folder / "bin" / "python"
+            if found.exists():
+                return found
     return Path(sys.executable)
 
 
