@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from seatrial.findings import Finding
-from seatrial.resource import Place
+from seatrial.resource import Body, Place
 from seatrial.timeline import Rehearsal
+
+Verdict = Literal["ok", "ok at a retry", "fails", "hangs", "may fail", "may hang"]
+"""`may`: in a slow cluster only."""
+Required = Literal["definition", "service", "endpoint", "ca-bundle", "url"]
+Act = Literal["made", "deleted"]
+Served = Literal["served", "not served"]
+Presence = Literal["there", "missing"]
+Readiness = Literal["ready", "none"]
+Then = Literal["asked", "refused", "refused otherwise", "not registered", "let through", "never sent"]
+"""What became of the write; `not registered` and `let through` are those of which the webhook never heard."""
 
 
 class Prerequisite(Struct, frozen=True, order=True):
@@ -30,26 +42,63 @@ class Difference(Struct, frozen=True, order=True):
     case: str = ""
 
 
+class Ending(Struct, frozen=True):
+    """How one step of a trial ends under one engine, in a slow cluster and in a quick one."""
+
+    verdict: Verdict
+    leaves: int = 0
+    """Objects that stay behind where all of them were to go."""
+
+
+class Stop(Struct, frozen=True):
+    """What keeps an engine up: an object and why, or the engine's own words."""
+
+    why: str
+    object: str = ""
+
+
 class Standing(Struct, frozen=True):
-    """How one engine gets through a trial: a word for each step, and what stops it first."""
+    """How one engine gets through a trial: how each step ends, and what stops it first."""
 
     engine: str
-    words: tuple[str, ...]
-    stopped_by: str = ""
+    endings: tuple[Ending, ...]
+    stopped_by: Stop | None = None
+
+
+class About(Struct, frozen=True):
+    """Objects that a webhook is asked about, and when."""
+
+    operations: tuple[str, ...]
+    """None of a conversion, which any use asks for."""
+    objects: tuple[str, ...]
+    pods: bool = False
+    """It is asked about the pods of these."""
+
+
+class Requirement(Struct, frozen=True):
+    """One thing that has to be there before an object can be made and its webhook can answer."""
+
+    what: Required
+    objects: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    """Of a definition, which it has to serve."""
+    by: str = ""
+    """Who brings it: `release`, or who was seen to write it; empty where nobody does."""
 
 
 class Asked(Struct, frozen=True):
-    """What a webhook needs, as it was when an engine first wrote or deleted something that it is about."""
+    """What was there when an engine first wrote or deleted something that a webhook is about."""
 
     engine: str
-    act: str
-    """made, deleted"""
-    definition: str
-    service: str
-    endpoint: str
-    ca_bundle: str
-    then: str
-    """What became of the write."""
+    act: Act
+    then: Then
+    step: int | None = None
+    object: str = ""
+    definition: Served | None = None
+    """After the first step where nothing was sent. None, here and below, where there is nothing that could be there."""
+    service: Presence | None = None
+    endpoint: Readiness | None = None
+    ca_bundle: Presence | None = None
 
 
 class Gate(Struct, frozen=True):
@@ -57,10 +106,12 @@ class Gate(Struct, frozen=True):
 
     webhook: str
     owner: str
-    policy: str
-    """`failurePolicy Fail`, or that a conversion has none."""
-    about: tuple[str, ...]
-    needs: tuple[str, ...]
+    policies: tuple[str, ...]
+    """Its failurePolicy, and what it became in the course of the trial; a conversion has none."""
+    rules: tuple[Body, ...]
+    """As they are written in the configuration."""
+    about: tuple[About, ...]
+    needs: tuple[Requirement, ...]
     moments: tuple[Asked, ...]
     place: Place | None
 

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from seatrial.contrast import Seen
-from seatrial.result import Standing
+from seatrial.result import Ending, Standing, Stop, Verdict
 from seatrial.timeline import Event, Rehearsal
 
-BOTH = {"failed": "fails", "hung": "hangs"}
-ONLY_SLOW = {"failed": "may fail", "hung": "may hang"}
-WELL, TRIED_AGAIN, LEAVES = "ok", "ok at a retry", "ok, leaves"
+BOTH: dict[str, Verdict] = {"failed": "fails", "hung": "hangs"}
+ONLY_SLOW: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
 REASONS = (r'failed calling webhook "[^"]+"', r'no matches for kind "[^"]+"', r'namespaces "[^"]+" not found')
 """What an API server's or an engine's sentence comes down to."""
 INSIDE = {"flux": ("flux", "helm")}
@@ -28,32 +27,31 @@ def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
         return
     for engine, of in by_engine.items():
         slow, quick = (next(r.rehearsal for r in of if r.rehearsal.schedule == s) for s in ("lazy", "eager"))
-        words = tuple(_word(slow, quick, step) for step in range(len(slow.steps)))
-        yield Standing(engine, words, _first_stop(slow))
+        endings = tuple(_ending(slow, quick, step) for step in range(len(slow.steps)))
+        yield Standing(engine, endings, _first_stop(slow))
 
 
-def _word(slow: Rehearsal, quick: Rehearsal, step: int) -> str:
-    """How a step ends in the slow cluster and in the quick one, in a word or three."""
+def _ending(slow: Rehearsal, quick: Rehearsal, step: int) -> Ending:
     late, soon = slow.steps[step], quick.steps[step]
     if late.outcome != "ok":
-        return (BOTH if soon.outcome != "ok" else ONLY_SLOW)[late.outcome]
+        return Ending((BOTH if soon.outcome != "ok" else ONLY_SLOW)[late.outcome])
     if any(_is_made_later(slow, refused) for refused in _refusals(slow, step)):
-        return TRIED_AGAIN
-    return f"{LEAVES} {len(late.orphans)}" if late.orphans else WELL
+        return Ending("ok at a retry")
+    return Ending("ok", leaves=len(late.orphans))
 
 
-def _first_stop(slow: Rehearsal) -> str:
+def _first_stop(slow: Rehearsal) -> Stop | None:
     """What keeps the engine up first: the object that is refused, and why; or else its own words."""
     for step, ended in enumerate(slow.steps):
         refused = next(_refusals(slow, step), None)
         if ended.outcome == "ok" and refused is not None and _is_made_later(slow, refused):
-            return f"{refused.object}: {_reason(refused.message)}"
+            return Stop(_reason(refused.message), str(refused.object))
         if ended.outcome == "ok":
             continue
         if refused is not None and refused.message in ended.error:
-            return f"{refused.object}: {_reason(refused.message)}"
-        return f"waits for {ended.waits_for[0]}" if ended.waits_for else _reason(ended.error)
-    return ""
+            return Stop(_reason(refused.message), str(refused.object))
+        return Stop(f"waits for {ended.waits_for[0]}" if ended.waits_for else _reason(ended.error))
+    return None
 
 
 def actors_of(rehearsal: Rehearsal) -> tuple[str, ...]:

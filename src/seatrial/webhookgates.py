@@ -16,18 +16,18 @@ from seatrial.graph.linking import Webhooks
 from seatrial.kinds.cabundle import asks_for_injection, holds_certificate
 from seatrial.kinds.endpoints import SERVICE_LABEL
 from seatrial.resource import Body, Place, Ref, dig, labels_of, listed, version_of
-from seatrial.result import Asked, Gate
-from seatrial.rules.webhookcalls import CONFIGURATIONS, World, behind, state, workload_ref
+from seatrial.result import About, Act, Asked, Gate, Presence, Requirement, Served, Then
+from seatrial.rules.webhookcalls import CONFIGURATIONS, World, behind, state, state_after, workload_ref
 from seatrial.standings import actors_of
 from seatrial.timeline import Event, Rehearsal
 
 SCHEDULE = "lazy"
 DEFINITION = "CustomResourceDefinition"
-ACTS = (("made", "CREATE"), ("deleted", "DELETE"))
+ACTS: tuple[tuple[Act, str], ...] = (("made", "CREATE"), ("deleted", "DELETE"))
 WRITTEN = ("created", "changed", "refused")
 GONE = ("deleted", "deleting", "refused")
-ASKED, NEVER_SENT = "asked", "never sent"
-UNEVENTFUL = (ASKED, NEVER_SENT)
+UNEVENTFUL: tuple[Then, ...] = ("asked", "never sent")
+RELEASE = "release"
 
 
 class _Webhook(Struct, frozen=True):
@@ -38,6 +38,7 @@ class _Webhook(Struct, frozen=True):
     client: Body
     policy: str
     """Fail, Ignore, or empty: a conversion has no choice."""
+    rules: tuple[Body, ...]
     about: dict[str, tuple[Ref, ...]]
     """By operation."""
     path: tuple[str | int, ...]
@@ -55,15 +56,16 @@ def gates(seen: Sequence[Seen]) -> Iterator[Gate]:
     resources = {resource.ref: resource for one in plain for resource in one.case.all_resources()}
     registered = {**_found(plain), **{ref: resource.body for ref, resource in resources.items()}}
     for webhook in (*_of_admission(registered, resources), *_of_conversion(registered, resources)):
-        moments = tuple(moment for one in plain for moment in _moments(webhook, one.rehearsal))
+        moments = tuple(moment for one in plain for moment in _moments(webhook, one.rehearsal, resources))
         if webhook.owner not in resources and all(moment.then in UNEVENTFUL for moment in moments):
             continue  # Of no release of the trial, and there all the time.
         yield Gate(
             webhook=webhook.name,
             owner=str(webhook.owner),
-            policy=_policy(webhook, plain),
-            about=tuple(_told(webhook)),
-            needs=tuple(_needs(webhook, registered, plain)),
+            policies=_policies(webhook, plain),
+            rules=webhook.rules,
+            about=tuple(_about(webhook)),
+            needs=(*_definitions(webhook, registered, resources), *_needs(webhook, plain)),
             moments=moments,
             place=_place(webhook, resources),
         )
@@ -96,7 +98,8 @@ def _of_admission(registered: World, resources: dict[Ref, Resource]) -> Iterator
             policy = str(body.get("failurePolicy") or "Fail")
             if any(about.values()) or pods_of:
                 client = body.get("clientConfig") or {}
-                yield _Webhook(name, ref, client, policy, about, ("webhooks", index, "name"), pods_of)
+                rules = tuple(listed(body, "rules"))
+                yield _Webhook(name, ref, client, policy, rules, about, ("webhooks", index, "name"), pods_of)
 
 
 def _of_conversion(registered: World, resources: dict[Ref, Resource]) -> Iterator[_Webhook]:
@@ -108,69 +111,70 @@ def _of_conversion(registered: World, resources: dict[Ref, Resource]) -> Iterato
             continue
         key = (spec.get("group"), dig(spec, "names", "kind"))
         stored = next((str(v.get("name")) for v in listed(spec, "versions") if v.get("storage")), "")
-        others = tuple(
-            r.ref
-            for r in resources.values()
-            if (r.ref.group, r.ref.kind) == key and version_of(str(r.body.get("apiVersion"))) != stored
-        )
+        others = tuple(r.ref for r in resources.values() if (r.ref.group, r.ref.kind) == key and _version(r) != stored)
         if others:
             client = dig(conversion, "webhook", "clientConfig") or {}
             about = {"CREATE": others, "DELETE": others}
-            yield _Webhook(f"the conversion to {stored}", ref, client, "", about, ("spec", "conversion"))
+            yield _Webhook(f"the conversion to {stored}", ref, client, "", (), about, ("spec", "conversion"))
 
 
-def _policy(webhook: _Webhook, plain: Iterable[Seen]) -> str:
+def _policies(webhook: _Webhook, plain: Iterable[Seen]) -> tuple[str, ...]:
     """What becomes of a call that fails; in the course of a trial that may change."""
     if not webhook.policy:
-        return "no failurePolicy"
+        return ()
     events = (event for one in plain for event in one.rehearsal.timeline if event.object == webhook.owner)
     bodies = (hook for event in events for hook in listed(event.after, "webhooks") if hook.get("name") == webhook.name)
     said = dict.fromkeys(str(body.get("failurePolicy") or "Fail") for body in bodies)
-    return f"failurePolicy {', then '.join(said or [webhook.policy])}"
+    return tuple(said) or (webhook.policy,)
 
 
-def _told(webhook: _Webhook) -> Iterator[str]:
-    """`CREATE, UPDATE of Gate/default/north`: operations with the same objects in one."""
+def _about(webhook: _Webhook) -> Iterator[About]:
+    """Operations with the same objects in one."""
     alike: dict[tuple[Ref, ...], list[str]] = {}
     for operation, refs in webhook.about.items():
         if refs:
             alike.setdefault(refs, []).append(operation)
     for refs, operations in alike.items():
-        verbs = ", ".join(operations) if webhook.policy else "any use"
-        yield f"{verbs} of {_named(refs)}"
+        yield About(tuple(operations) if webhook.policy else (), tuple(map(str, refs)))
     if webhook.pods_of:
-        yield f"CREATE of the pods of {_named(webhook.pods_of)}"
+        yield About(("CREATE",), tuple(map(str, webhook.pods_of)), pods=True)
 
 
-def _named(refs: Sequence[Ref]) -> str:
-    more = len(refs) - 3
-    return ", ".join(map(str, refs[:3])) + (f" and {more} more" if more > 0 else "")
+def _definitions(webhook: _Webhook, registered: World, resources: dict[Ref, Resource]) -> Iterator[Requirement]:
+    """Of the kinds that the webhook is asked about, as far as they are not built in."""
+    versions: dict[Ref, dict[str, None]] = {}
+    for ref in dict.fromkeys(ref for refs in webhook.about.values() for ref in refs):
+        if (found := _defined(registered, ref)) is not None:
+            versions.setdefault(found, {})[_version(resources[ref])] = None
+    for definition, needed in versions.items():
+        by = RELEASE if definition in resources else ""
+        yield Requirement("definition", (str(definition),), tuple(needed), by)
 
 
-def _needs(webhook: _Webhook, registered: World, plain: Sequence[Seen]) -> Iterator[str]:
+def _needs(webhook: _Webhook, plain: Sequence[Seen]) -> Iterator[Requirement]:
     service = webhook.service
     if service is None:
-        yield f"whoever answers at {webhook.client.get('url') or 'its URL'}"
+        yield Requirement("url", (str(webhook.client.get("url") or ""),))
         return
     written = {resource.ref: placed(resource) for one in plain for resource in one.case.all_resources()}
-    yield f"{service}{'' if service in written else ' (of no release)'}"
-    backers = [workload_ref(body) for body in behind(written, service)]
-    yield f"a ready pod of {_named(backers)}" if backers else "a ready pod behind it"
-    yield f"a caBundle{_authority(webhook, registered, plain)}"
+    backers = tuple(str(workload_ref(body)) for body in behind(written, service))
+    yield Requirement("service", (str(service),), by=RELEASE if service in written else "")
+    yield Requirement("endpoint", backers, by=RELEASE if backers else "")
+    yield Requirement("ca-bundle", (str(webhook.owner),), by=_authority(webhook, plain))
 
 
-def _authority(webhook: _Webhook, registered: World, plain: Sequence[Seen]) -> str:
+def _authority(webhook: _Webhook, plain: Sequence[Seen]) -> str:
     """Who writes it, as it was seen."""
     brought = next((r.body for one in plain for r in one.case.all_resources() if r.ref == webhook.owner), None)
     if brought is not None and holds_certificate(_bundle(webhook, brought)):
-        return ", which is in the release"
+        return RELEASE
     if brought is not None and asks_for_injection(brought):
-        return ", which cert-manager injects"
+        return "cert-manager"
     for one in plain:
         for event in one.rehearsal.timeline:
             if event.object == webhook.owner and event.after and holds_certificate(_bundle(webhook, event.after)):
-                return f", which {event.actor} writes" if event.step >= 0 else ""
-    return ", which nobody was seen to write"
+                return event.actor if event.step >= 0 else "before"
+    return ""
 
 
 def _bundle(webhook: _Webhook, owner: Body) -> str:
@@ -180,18 +184,19 @@ def _bundle(webhook: _Webhook, owner: Body) -> str:
     return str(dig(own, "clientConfig", "caBundle") or "")
 
 
-def _moments(webhook: _Webhook, rehearsal: Rehearsal) -> Iterator[Asked]:
+def _moments(webhook: _Webhook, rehearsal: Rehearsal, resources: dict[Ref, Resource]) -> Iterator[Asked]:
     """When an engine first writes, and first deletes, what the webhook is about; what it is refused for goes first."""
     for act, operation in ACTS:
         refs = webhook.about.get(operation) or ()
         event = _first(webhook, rehearsal, refs, act)
         if event is not None:
-            yield _asked(webhook, rehearsal, event, act)
+            yield _asked(webhook, rehearsal, event, act, _version(resources[event.object]))
         elif refs and act == "made":
-            yield Asked(rehearsal.engine, act, "-", "-", "-", "-", NEVER_SENT)
+            kind = _served(state_after(rehearsal, 0), refs[0], _version(resources[refs[0]]))
+            yield Asked(rehearsal.engine, act, "never sent", definition=kind)
 
 
-def _first(webhook: _Webhook, rehearsal: Rehearsal, refs: Sequence[Ref], act: str) -> Event | None:
+def _first(webhook: _Webhook, rehearsal: Rehearsal, refs: Sequence[Ref], act: Act) -> Event | None:
     actors, wanted = actors_of(rehearsal), set(refs)
     effects = WRITTEN if act == "made" else GONE
     sent = [
@@ -212,39 +217,58 @@ def _is_refused(webhook: _Webhook, event: Event) -> bool:
     return event.effect == "refused" and words in event.message
 
 
-def _asked(webhook: _Webhook, rehearsal: Rehearsal, event: Event, act: str) -> Asked:
+def _asked(webhook: _Webhook, rehearsal: Rehearsal, event: Event, act: Act, version: str) -> Asked:
     world = state(rehearsal, event)
     service = webhook.service
     owner = world.get(webhook.owner)
-    answers = service is None or (_has_endpoint(world, service) and holds_certificate(_bundle(webhook, owner or {})))
+    certified = owner is not None and holds_certificate(_bundle(webhook, owner))
+    answers = service is None or (_has_endpoint(world, service) and certified)
     return Asked(
-        rehearsal.engine,
-        act,
-        _definition(world, event.object),
-        "-" if service is None else "there" if service in world else "missing",
-        "-" if service is None else "ready" if _has_endpoint(world, service) else "none",
-        "-" if service is None or owner is None else "there" if holds_certificate(_bundle(webhook, owner)) else "none",
-        _then(webhook, event, asked=owner is not None, answers=answers),
+        engine=rehearsal.engine,
+        act=act,
+        then=_then(webhook, event, asked=owner is not None, answers=answers),
+        step=event.step,
+        object=str(event.object),
+        definition=_served(world, event.object, version),
+        service=None if service is None else _presence(service in world),
+        endpoint=None if service is None else "ready" if _has_endpoint(world, service) else "none",
+        ca_bundle=None if service is None or owner is None else _presence(certified),
     )
 
 
-def _then(webhook: _Webhook, event: Event, *, asked: bool, answers: bool) -> str:
+def _presence(there: bool) -> Presence:
+    return "there" if there else "missing"
+
+
+def _then(webhook: _Webhook, event: Event, *, asked: bool, answers: bool) -> Then:
     if _is_refused(webhook, event):
         return "refused"
     if not asked:
-        return "not asked: it is not registered"
+        return "not registered"
     if event.effect == "refused":
-        return "refused, but not by it"
-    return ASKED if answers or webhook.policy != "Ignore" else "let through unasked"
+        return "refused otherwise"
+    return "asked" if answers or webhook.policy != "Ignore" else "let through"
 
 
-def _definition(world: World, ref: Ref) -> str:
-    for other, body in world.items():
-        named = dig(body, "spec", "group"), dig(body, "spec", "names", "kind")
-        if other.kind == DEFINITION and named == (ref.group, ref.kind):
-            conditions = {c.get("type"): c.get("status") for c in listed(body, "status", "conditions")}
-            return "served" if conditions.get("Established") == "True" else "not yet"
-    return "-"
+def _served(world: World, ref: Ref, version: str) -> Served | None:
+    """Whether the kind of an object is there, in the version that it is written in; None where it is built in."""
+    definition = _defined(world, ref)
+    if definition is None:
+        return None
+    body = world[definition]
+    conditions = {c.get("type"): c.get("status") for c in listed(body, "status", "conditions")}
+    versions = {str(v.get("name")) for v in listed(body, "spec", "versions") if v.get("served")}
+    return "served" if conditions.get("Established") == "True" and version in versions else "not served"
+
+
+def _defined(world: World, ref: Ref) -> Ref | None:
+    named = ((other, dig(body, "spec")) for other, body in world.items() if other.kind == DEFINITION)
+    key = ref.group, ref.kind
+    return next((other for other, spec in named if (dig(spec, "group"), dig(spec, "names", "kind")) == key), None)
+
+
+def _version(resource: Resource) -> str:
+    return version_of(str(resource.body.get("apiVersion")))
 
 
 def _has_endpoint(world: World, service: Ref) -> bool:

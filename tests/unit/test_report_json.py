@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 from rehearsed import CLEAN, CONFIG, FINDING, FIXED, LAZY, RESULT, STEPS
 
-from seatrial.report.json import render, render_run, schema
+from seatrial.report.contract import schema
+from seatrial.report.json import render, render_run
 from seatrial.report.page import Page
 from seatrial.resource import Place, Ref
 from seatrial.result import Played, Result
@@ -170,7 +171,7 @@ def test_text_that_no_encoding_has_is_escaped() -> None:
 
 
 def test_the_published_schema_is_that_of_the_shapes() -> None:
-    """To publish a change: python -c 'from seatrial.report.json import schema; print(schema(), end="")'."""
+    """To publish a change: python -c 'from seatrial.report.contract import schema; print(schema(), end="")'."""
     assert SCHEMA.read_text() == schema()
 
 

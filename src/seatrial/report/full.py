@@ -12,7 +12,7 @@ from seatrial.report.excerpt import excerpts, gutter_of
 from seatrial.report.gates import gates_section
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.steps import OUTCOMES, steps_table
-from seatrial.report.wording import closing, counted, dependence, difference, listed
+from seatrial.report.wording import closing, counted, dependence, difference, ending, listed, stop
 from seatrial.result import Consumer, Dependence, Difference, Prerequisite, Result, Standing
 from seatrial.timeline import Event, Rehearsal
 
@@ -63,9 +63,12 @@ def _standings(found: Sequence[Standing], page: Page) -> Iterator[Line]:
     """The engines side by side, a column for each step of the tables above."""
     if not found:
         return
-    count = max(len(one.words) for one in found)
+    count = max(len(one.endings) for one in found)
     rows = [("Side by side", *(f"step {n}" for n in range(1, count + 1)), "first stopped by")]
-    rows += [(one.engine, *one.words, *("-" for _ in range(len(one.words), count)), one.stopped_by) for one in found]
+    rows += [
+        (one.engine, *map(ending, one.endings), *("-" for _ in range(len(one.endings), count)), stop(one.stopped_by))
+        for one in found
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(count + 1)]
     for number, row in enumerate(rows):
         cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from seatrial.report.page import Line, Page, Piece, line, quoted, sentences
-from seatrial.result import Asked, Gate
+from seatrial.result import About, Asked, Gate, Requirement
 
 GATES_MAX = 8
-COLUMNS = ("", "is", "definition", "Service", "endpoint", "caBundle", "and is then")
+NAMES_MAX = 3
+COLUMNS = ("", "step", "is", "definition", "Service", "endpoint", "caBundle", "and is then")
 HEADING = "Webhooks that are asked, and what was there when an engine first came to one (lazy schedule):"
+THEN = {
+    "refused otherwise": "refused, but not by it",
+    "not registered": "not asked: it is not registered",
+    "let through": "let through unasked",
+}
+AUTHORITIES = {
+    "release": ", which is in the release",
+    "cert-manager": ", which cert-manager injects",
+    "before": "",
+    "": ", which nobody was seen to write",
+}
 
 
 def gates_section(found: Sequence[Gate], page: Page) -> Iterator[Line]:
@@ -26,19 +38,52 @@ def gates_section(found: Sequence[Gate], page: Page) -> Iterator[Line]:
 
 def _gate(gate: Gate, page: Page) -> Iterator[Line]:
     where = f", {gate.place}" if gate.place else ""
-    head = f"{gate.webhook} of {gate.owner} ({gate.policy}{where})"
-    said = (*(f"about {words}" for words in gate.about), f"needs {'; '.join(gate.needs)}")
+    policy = f"failurePolicy {', then '.join(gate.policies)}" if gate.policies else "no failurePolicy"
+    head = f"{gate.webhook} of {gate.owner} ({policy}{where})"
+    needs = "; ".join(_need(one, page) for one in gate.needs)
     yield from (line(text) for text in quoted(head, page, first="  ", rest="    "))
-    for words in said:
+    for words in (*(_about(one, page) for one in gate.about), f"needs {needs}"):
         yield from (line(text) for text in sentences(words, page, first="    ", rest="      "))
     yield from _moments(gate.moments)
+
+
+def _about(found: About, page: Page) -> str:
+    """`about CREATE, UPDATE of Gate/default/north`"""
+    pods = "the pods of " if found.pods else ""
+    return f"about {', '.join(found.operations) or 'any use'} of {pods}{_named(found.objects, page)}"
+
+
+def _need(found: Requirement, page: Page) -> str:
+    outside = "" if found.by else " (of no release)"
+    match found.what:
+        case "definition":
+            return f"{found.objects[0]}{outside}, serving {' and '.join(found.versions)}"
+        case "service":
+            return f"{found.objects[0]}{outside}"
+        case "endpoint":
+            return f"a ready pod of {_named(found.objects, page)}" if found.objects else "a ready pod behind it"
+        case "ca-bundle":
+            return f"a caBundle{AUTHORITIES.get(found.by, f', which {found.by} writes')}"
+        case "url":
+            return f"whoever answers at {found.objects[0] or 'its URL'}"
+
+
+def _named(names: Sequence[str], page: Page) -> str:
+    more = 0 if page.verbose else len(names) - NAMES_MAX
+    return f"{', '.join(names[:NAMES_MAX])} and {more} more" if more > 0 else ", ".join(names)
 
 
 def _moments(moments: Sequence[Asked]) -> Iterator[Line]:
     if not moments:
         return
-    rows = [COLUMNS, *((m.engine, m.act, m.definition, m.service, m.endpoint, m.ca_bundle, m.then) for m in moments)]
+    rows = [COLUMNS, *map(_row, moments)]
     kept = [n for n in range(len(COLUMNS)) if any(row[n] != "-" for row in rows[1:])]
     widths = {n: max(len(row[n]) for row in rows) for n in kept}
     for row in rows:
         yield line("    ", "  ".join(row[n].ljust(widths[n]) for n in kept).rstrip())
+
+
+def _row(found: Asked) -> tuple[str, ...]:
+    step = "-" if found.step is None else str(found.step + 1)
+    there = (found.definition, found.service, found.endpoint, found.ca_bundle)
+    return found.engine, step, found.act, *(word or "-" for word in there), THEN.get(found.then, found.then)

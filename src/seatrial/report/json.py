@@ -1,219 +1,52 @@
-"""The stable, versioned report for programs. Its shapes are the contract; docs/output.schema.json is made from them.
-
-Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
-`schedules`, `warnings`, `again`, `operations`, `missing_dependencies`, `differences`, `contrasts`, `consumers`,
-`notes`, `dependencies`) are left out where they would be empty, and always stand last. Within one version keys are
-added, never removed or given another meaning.
-"""
+"""The stable, versioned report for programs: a result, poured into the shapes of the contract."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 
-from seatrial.findings import Certainty, Damage, Finding
+from seatrial.findings import Finding
 from seatrial.findings import Fix as FoundFix
+from seatrial.report.contract import (
+    VERSION,
+    About,
+    Consumer,
+    Dependence,
+    Difference,
+    Ending,
+    Event,
+    Fix,
+    Gate,
+    Hazard,
+    Location,
+    Moment,
+    Operation,
+    Played,
+    Prerequisite,
+    Report,
+    Requirement,
+    Run,
+    Standing,
+    State,
+    Step,
+    Stop,
+    Summary,
+    SyncTask,
+)
 from seatrial.report.page import Page
-from seatrial.resource import Place, Ref, Sure
+from seatrial.resource import Place, Ref
+from seatrial.result import Asked, Result
 from seatrial.result import Dependence as FoundDependence
 from seatrial.result import Difference as FoundDifference
-from seatrial.result import Result
-from seatrial.timeline import Effect, OperationPhase, Outcome, Rehearsal, Schedule
+from seatrial.result import Gate as FoundGate
+from seatrial.result import Standing as FoundStanding
 from seatrial.timeline import Event as RecordedEvent
 from seatrial.timeline import Operation as PlayedOperation
+from seatrial.timeline import Rehearsal
 from seatrial.timeline import StepResult as PlayedStep
-
-VERSION = 1
-
-Object = Annotated[str, Meta(description="`Kind/namespace/name`, or `Kind/name` when cluster-scoped.")]
-
-
-class SyncTask(Struct, frozen=True):
-    """One object in one phase of an Argo CD sync."""
-
-    object: Object
-    phase: str
-    wave: Annotated[
-        int, Meta(description="The one it ran in, or would have: not always the one that is written on it.")
-    ]
-    hook: bool
-    prune: bool
-    status: Annotated[str, Meta(description="Synced, SyncFailed, Pruned, PruneSkipped; empty where never reached.")]
-    state: Annotated[str, Meta(description="Running, Succeeded, Failed, Error; empty while pending.")]
-    message: str
-    health: str
-
-
-class Operation(Struct, frozen=True):
-    """One sync operation of Argo CD, as its Application would show it."""
-
-    app: str
-    phase: Annotated[OperationPhase, Meta(description="`Running` is one that never ends.")]
-    message: Annotated[str, Meta(description="Argo CD's own words.")]
-    attempts: int
-    waits_for: list[Object]
-    conditions: list[str]
-    tasks: list[SyncTask]
-
-
-class Step(Struct, frozen=True, omit_defaults=True):
-    """How one step ended, and what it did to the objects that people wrote."""
-
-    action: str
-    release: str
-    source: str
-    outcome: Outcome
-    error: Annotated[str, Meta(description="The engine's own words; empty where the step is ok.")]
-    created: list[Object]
-    deleted: list[Object]
-    recreated: list[Object]
-    missing: list[Object]
-    orphans: list[Object]
-    warnings: list[str] = []
-    again: Annotated[Outcome | None, Meta(description="How it ended when it was tried again as it is.")] = None
-    operations: Annotated[list[Operation], Meta(description="Of Argo CD: one for each Application.")] = []
-
-
-class Event(Struct, frozen=True):
-    """One request that a client made, or one move that a controller made."""
-
-    index: int
-    step: Annotated[int, Meta(description="From 0; -1 for what was there before the first step.")]
-    actor: str
-    verb: str
-    object: Object
-    effect: Effect
-    message: str
-    cause: int | None
-
-
-class Played(Struct, frozen=True, omit_defaults=True):
-    """One trial played by one engine under one schedule."""
-
-    engine: str
-    schedule: Schedule
-    steps: list[Step]
-    timeline: Annotated[list[Event] | None, Meta(description="Only from `seatrial run`.")] = None
-    case: Annotated[str, Meta(description="What sets the case apart (`ci/ha-values.yaml`, `--wait`).")] = ""
-
-
-class Location(Struct, frozen=True):
-    """A place in a file of the user's, and how sure it is."""
-
-    file: str
-    line: int
-    sure: Sure
-
-
-class Fix(Struct, frozen=True):
-    """What would remove the finding."""
-
-    title: str
-    safe: bool
-    proven: bool
-
-
-class Hazard(Struct, frozen=True, omit_defaults=True):
-    """One hazard: which objects, at which step, why, and where it was written."""
-
-    rule: str
-    code: str
-    certainty: Certainty
-    damage: Damage
-    engines: list[str]
-    action: str
-    objects: list[Object]
-    message: str
-    locations: list[Location]
-    evidence: Annotated[
-        list[int], Meta(description="Events in the timeline of the first rehearsal of the first engine that shows it.")
-    ]
-    fix: Fix | None
-    details: list[str] = []
-    confirm: Annotated[str, Meta(description="The one command that would show it on a cluster.")] = ""
-    schedules: list[str] = []
-    case: str = ""
-
-
-class Prerequisite(Struct, frozen=True):
-    """Something outside the release that it needs, and that was assumed to be there."""
-
-    object: Object
-    why: str
-
-
-class State(Struct, frozen=True):
-    """What an object is under some values, or in one act."""
-
-    where: Annotated[str, Meta(description="`on install`, `on upgrade`, `under argocd@3.5`, or values: `tls=true`.")]
-    what: Annotated[str, Meta(description="`plain`, `a hook` or `absent`.")]
-
-
-class Difference(Struct, frozen=True, omit_defaults=True):
-    """An object that is not the same however the chart is rendered."""
-
-    object: Object
-    states: list[State]
-    location: Location
-    asks: Annotated[str, Meta(description="What its template asks that makes it so: `.Release.IsInstall`.")] = ""
-    asked: Location | None = None
-    case: str = ""
-
-
-class Consumer(Struct, frozen=True):
-    """A chart that uses the library which was checked."""
-
-    chart: str
-    helpers: Annotated[list[str], Meta(description="Named templates that changed and that it calls.")]
-    flipped: Annotated[list[Difference], Meta(description="Objects that appear, vanish, or flip to or from a hook.")]
-    changed: Annotated[list[Object], Meta(description="Objects that only read otherwise.")]
-
-
-class Dependence(Struct, frozen=True, omit_defaults=True):
-    """A resource of a Pulumi program, and what it depends on as the engine gets it."""
-
-    resource: str
-    asked: Annotated[list[str], Meta(description="What it names in `dependsOn`.")]
-    depends_on: list[str]
-    location: Location
-    before: Annotated[list[str] | None, Meta(description="In the program of --from.")] = None
-
-
-class Summary(Struct, frozen=True):
-    """What was seen."""
-
-    objects: int
-    rehearsals: int
-    findings: int
-
-
-class Report(Struct, frozen=True, omit_defaults=True):
-    """What `seatrial check -o json` writes."""
-
-    version: int
-    rehearsals: list[Played]
-    findings: list[Hazard]
-    prerequisites: list[Prerequisite]
-    not_modelled: list[str]
-    summary: Summary
-    missing_dependencies: list[str] = []
-    differences: list[Difference] = []
-    contrasts: list[Difference] = []
-    consumers: list[Consumer] = []
-    notes: Annotated[list[str], Meta(description="What was left out.")] = []
-    dependencies: list[Dependence] = []
-
-
-class Run(Struct, frozen=True):
-    """What `seatrial run -o json` writes."""
-
-    version: int
-    rehearsals: list[Played]
-    not_modelled: list[str]
 
 
 def render(result: Result, page: Page) -> str:
@@ -233,6 +66,8 @@ def render(result: Result, page: Page) -> str:
         ],
         notes=list(result.notes),
         dependencies=[_dependence(found) for found in result.dependences],
+        standings=[_standing(found) for found in result.standings],
+        gates=[_gate(found) for found in result.gates],
     )
     return _written(report)
 
@@ -240,18 +75,6 @@ def render(result: Result, page: Page) -> str:
 def render_run(rehearsal: Rehearsal) -> str:
     played = msgspec.structs.replace(_played(rehearsal), timeline=[_event(event) for event in rehearsal.timeline])
     return _written(Run(VERSION, [played], list(rehearsal.not_modelled)))
-
-
-def schema() -> str:
-    """The JSON Schema of both reports, as published in docs/output.schema.json."""
-    (report, run), shapes = msgspec.json.schema_components((Report, Run), ref_template="#/$defs/{name}")
-    document = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What seatrial check -o json and seatrial run -o json write",
-        "anyOf": [report, run],
-        "$defs": shapes,
-    }
-    return json.dumps(document, indent=2) + "\n"
 
 
 def _written(report: Report | Run) -> str:
@@ -344,6 +167,42 @@ def _difference(found: FoundDifference) -> Difference:
 def _dependence(found: FoundDependence) -> Dependence:
     before = None if found.before is None else list(found.before)
     return Dependence(found.resource, list(found.asked), list(found.now), _location(found.place), before)
+
+
+def _standing(found: FoundStanding) -> Standing:
+    stopped = found.stopped_by
+    return Standing(
+        engine=found.engine,
+        steps=[Ending(one.verdict, one.leaves) for one in found.endings],
+        stopped_by=Stop(stopped.why, stopped.object) if stopped else None,
+    )
+
+
+def _gate(found: FoundGate) -> Gate:
+    return Gate(
+        webhook=found.webhook,
+        owner=found.owner,
+        failure_policies=list(found.policies),
+        rules=list(found.rules),
+        about=[About(list(one.operations), list(one.objects), one.pods) for one in found.about],
+        needs=[Requirement(one.what, list(one.objects), one.by, list(one.versions)) for one in found.needs],
+        moments=[_moment(one) for one in found.moments],
+        location=_location(found.place) if found.place else None,
+    )
+
+
+def _moment(found: Asked) -> Moment:
+    return Moment(
+        engine=found.engine,
+        act=found.act,
+        step=found.step,
+        object=found.object,
+        definition=found.definition,
+        service=found.service,
+        endpoint=found.endpoint,
+        ca_bundle=found.ca_bundle,
+        then=found.then,
+    )
 
 
 def _location(place: Place) -> Location:
