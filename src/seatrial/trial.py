@@ -98,7 +98,7 @@ class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
 class _Written(Struct, frozen=True, forbid_unknown_fields=True):
     """A trial file as it is written."""
 
-    steps: list[Body]
+    steps: list[Any]
     engine: str | list[str] = "helm"
     namespace: str = "default"
     release: str = ""
@@ -148,8 +148,10 @@ def parse(data: Any, *, place: str) -> Trial:
     )
 
 
-def _step(entry: Body, engines: tuple[str, ...], place: str) -> Step:
+def _step(written: Any, engines: tuple[str, ...], place: str) -> Step:
+    """From `upgrade: chart` with what stands beside it, or the act alone: `uninstall`."""
     known = dict.fromkeys([*(a for name in engines for a in ACTIONS[name.partition("@")[0]]), *ANYONES])
+    entry: Body = written if isinstance(written, dict) else {written: None} if isinstance(written, str) else {}
     acts = [key for key in entry if key in known]
     if len(acts) != 1:
         raise CannotContinue(f"{place}: a step names one act; known are {', '.join(known)}")

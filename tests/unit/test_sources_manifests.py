@@ -128,6 +128,13 @@ def test_what_is_none_of_these_is_one_sentence(path: str, sentence: str, tmp_pat
     assert str(complaint.value) == sentence
 
 
+@pytest.mark.parametrize("step", ["instal", "[install, c]", "7", "{rebuild: [7]}"])
+def test_a_step_that_names_no_act_is_told_which_there_are(step: str, tmp_path: Path) -> None:
+    write(tmp_path, {"t.yaml": f"steps: [{step}]\n"})
+    with pytest.raises(CannotContinue, match=r"a step names one act; known are install, upgrade, .*, rebuild$"):
+        read_trial("t.yaml")
+
+
 @needs_kustomize
 def test_a_kustomization_is_built_in_the_order_of_kinds(tmp_path: Path) -> None:
     account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: x}\n"

@@ -115,6 +115,7 @@ def _finding(rehearsal: Rehearsal, other: Rehearsal, case: Case, step: int, obje
     bad, good = _major(fails), _major(works)
     about = f" at {objects[0]}" if objects else ""
     act = " ".join((ended.action, *ended.flags))
+    well = "works" if works.steps[step].outcome == "ok" else "works at the second try"
     return found(
         RULE,
         rehearsal,
@@ -122,7 +123,7 @@ def _finding(rehearsal: Rehearsal, other: Rehearsal, case: Case, step: int, obje
         objects=objects,
         damage="failed-deploy",
         certainty="may",
-        message=f"helm {act} works with Helm {good} and fails with Helm {bad}{about}",
+        message=f"helm {act} {well} with Helm {good} and fails with Helm {bad}{about}",
         details=(
             f"Helm {bad} {'waits in vain' if ended.outcome == 'hung' else 'says'}: {_shortened(ended.error)}",
             _refusal(fails, step),

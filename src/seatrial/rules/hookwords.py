@@ -95,11 +95,14 @@ def hook_needs(lack: Lack) -> str:
     return f"the {lack.event} hook {lack.hook.ref} {how(lack.need)} {key}{lack.need.object}"
 
 
-def absent(lack: Lack) -> str:
+def absent(rehearsal: Rehearsal, lack: Lack) -> str:
     """Why an uninstall has not what its hook needs, as the end of a sentence."""
     match lack.why:
         case "plain":
-            return "which is gone with the release" if lack.event == "post-delete" else "which was never made"
+            if lack.event == "post-delete":
+                return "which is gone with the release"
+            made = any(event.effect in ("created", "deleted") for event in rehearsal.of_object(lack.need.object))
+            return "which is no longer there" if made else "which was never made"
         case "later":
             return "which is a hook that Helm runs later"
         case _:

@@ -96,7 +96,7 @@ def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
         lack.step,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, {absent(lack)}",
+        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
         details=(
             "Post-delete hooks run when Helm has deleted every plain object of the release." if gone else "",
             ends_sentence(rehearsal, lack),
