@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from seatrial import hooks
 from seatrial.case import Release, Resource
 from seatrial.engines import flux
+from seatrial.engines.flux.dependencies import invalid, unknown_status
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, SOURCE_GROUP
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.kinds.operators import is_cluster_scoped
+from seatrial.readiness import fluxhealth
 from seatrial.resource import Body, Place, Ref, dig, group_of, listed, metadata, name_of
 from seatrial.sources import flux as source
 from seatrial.sources.argocd import NotAtHand, Repos
@@ -145,7 +147,7 @@ class _Gathering:
             return ()
         except CannotContinue as why:
             error = str(why)
-        self.notes += (*built.notes, *_expressions(body))
+        self.notes += (*built.notes, *_not_evaluated(body))
         self.see(built.resources)
         self.resources += built.resources
         self.kustomizations[resource.ref] = replace(_declared(body, built.resources), error=error)
@@ -159,16 +161,20 @@ class _Gathering:
             rendered = source.render_release(body, chart, values, self.known)
         except NotAtHand as why:
             self._not_at_hand(resource.ref, str(why))
-            self.releases[resource.ref] = flux.HelmRelease(resource.ref.name, resource.ref.namespace, assumed=True)
+            name, home = resource.ref.name, resource.ref.namespace
+            self.releases[resource.ref] = flux.HelmRelease(name, home, assumed=True, invalid=_invalid(body))
             return
         except CannotContinue as why:
             broken = flux.HelmRelease(resource.ref.name, resource.ref.namespace, error=str(why))
             self.releases[resource.ref] = broken
             return
-        self.notes += (*notes, *_expressions(body))
+        self.notes += (*notes, *_not_evaluated(body))
         self.resources += rendered.resources
         self.crds += rendered.crds
-        self.releases[resource.ref] = _declared_release(body, chart, values, rendered)
+        own = _declared_release(body, chart, values, rendered)
+        if own.health and own.runs_post_hooks:
+            self.notes.append(f"flux: {resource.ref}: Helm waits for it before its hooks, without healthCheckExprs")
+        self.releases[resource.ref] = own
 
     def _not_at_hand(self, ref: Ref, why: str) -> None:
         self.absent.setdefault(why, []).append(ref)
@@ -196,13 +202,41 @@ class _Gathering:
                 yield f"flux: {ref} depends on {other}, which is not here and is taken to be Ready"
 
 
-def _expressions(body: Body) -> Iterator[str]:
-    """What is said in CEL, which nobody here reads."""
+def _not_evaluated(body: Body) -> Iterator[str]:
+    """What is said in CEL and not decided here."""
     who = f"flux: {body.get('kind')}/{metadata(body).get('namespace')}/{name_of(body)}"
-    if dig(body, "spec", "healthCheckExprs"):
-        yield f"{who}: healthCheckExprs are not read; its objects are ready when kstatus says so"
-    if any(isinstance(one, dict) and one.get("readyExpr") for one in listed(body, "spec", "dependsOn")):
-        yield f"{who}: readyExpr is not read; what it depends on counts when it is Ready"
+    read = fluxhealth.read(_entries(body, "healthCheckExprs"))
+    for named in read.beyond:
+        yield f"{who}: the expressions about {named} are beyond what is evaluated here; kstatus judges it"
+    for check in read.checks:
+        named = f"{check.kind}.{check.group}" if check.kind else f"all kinds of {check.group}"
+        if check.group in (KUSTOMIZE_GROUP, HELM_GROUP):
+            yield f"{who}: the expressions about {named} are not evaluated; it counts when it is Ready"
+        elif not fluxhealth.is_told(check.group, check.kind):
+            yield f"{who}: nobody here writes the status of {named}; it is taken to become what is checked in CEL"
+    for entry in _entries(body, "dependsOn"):
+        fields = unknown_status(str(entry.get("readyExpr") or ""))
+        if fields:
+            said = f"{who}: its readyExpr about {entry.get('name')} reads status.{fields[0]}, which is not known here"
+            yield f"{said}; what it depends on counts when it is Ready"
+
+
+def _entries(body: Body, field: str) -> list[Body]:
+    return [entry for entry in listed(body, "spec", field) if isinstance(entry, dict)]
+
+
+def _ready_exprs(body: Body, kind: str, group: str) -> dict[Ref, str]:
+    """Those that can be decided here."""
+    exprs = (str(entry.get("readyExpr") or "") for entry in _entries(body, "dependsOn"))
+    pairs = zip(_depends_on(body, kind, group), exprs, strict=True)
+    return {ref: expr for ref, expr in pairs if expr and not unknown_status(expr)}
+
+
+def _invalid(body: Body) -> str:
+    """Why Flux stalls on an expression of an object of its own; health checks are read first."""
+    read = fluxhealth.read(_entries(body, "healthCheckExprs"))
+    named = ((str(entry.get("name")), str(entry.get("readyExpr") or "")) for entry in _entries(body, "dependsOn"))
+    return read.invalid or next(filter(None, (invalid(name, expr) for name, expr in named if expr)), "")
 
 
 def _declared(body: Body, resources: Iterable[Resource], *, assumed: bool = False) -> flux.Kustomization:
@@ -214,14 +248,18 @@ def _declared(body: Body, resources: Iterable[Resource], *, assumed: bool = Fals
         namespace=namespace,
         targets=tuple(flux.Target(resource.ref, _at_home(resource)) for resource in resources),
         depends_on=_depends_on(body, "Kustomization", KUSTOMIZE_GROUP),
+        ready_exprs=_ready_exprs(body, "Kustomization", KUSTOMIZE_GROUP),
         wait=bool(spec.get("wait")),
         health_checks=tuple(checks),
+        health=fluxhealth.read(_entries(body, "healthCheckExprs")).checks,
         prune=bool(spec.get("prune")),
         force=bool(spec.get("force")),
         suspended=bool(spec.get("suspend")),
         deletion_policy=str(spec.get("deletionPolicy") or "MirrorPrune"),
         timeout=str(spec.get("timeout") or "its timeout"),
         assumed=assumed,
+        invalid=_invalid(body),
+        declared=body,
     )
 
 
@@ -239,6 +277,10 @@ def _declared_release(body: Body, chart: ChartSource, values: Body, rendered: Re
         crds=tuple(flux.Target(resource.ref, resource.body) for resource in rendered.crds),
         runs_post_hooks=any(event in POST for r in rendered.resources for event in hooks.events_of(r.body)),
         depends_on=_depends_on(body, "HelmRelease", HELM_GROUP),
+        ready_exprs=_ready_exprs(body, "HelmRelease", HELM_GROUP),
+        health=fluxhealth.read(_entries(body, "healthCheckExprs")).checks,
+        invalid=_invalid(body),
+        declared=body,
         install=_policy(body, "install"),
         upgrade=_policy(body, "upgrade"),
         suspended=bool(dig(body, "spec", "suspend")),
@@ -273,7 +315,7 @@ def _policy(body: Body, act: str) -> flux.Policy:
 
 def _depends_on(body: Body, kind: str, group: str) -> tuple[Ref, ...]:
     home = str(metadata(body).get("namespace") or "default")
-    entries = (entry for entry in listed(body, "spec", "dependsOn") if isinstance(entry, dict))
+    entries = _entries(body, "dependsOn")
     return tuple(Ref(kind, str(entry.get("namespace") or home), str(entry.get("name")), group) for entry in entries)
 
 

@@ -121,6 +121,28 @@ def test_one_that_is_suspended_later_stays_ready_and_is_left_alone() -> None:
     assert [world.has("ConfigMap", "default", name) for name in ("a", "b")] == [True, True]
 
 
+def test_an_expression_about_a_dependency_stands_in_place_of_its_being_ready() -> None:
+    world = _World()
+    labelled: Body = {"metadata": {"name": "first", "labels": {"app/version": "2"}}}
+    first = msgspec.structs.replace(_kustomization("first", _config("lost", namespace="nowhere")), declared=labelled)
+    expression = "dep.metadata.labels['app/version'] == '%s'"
+    after = _kustomization("after", _config("a"), depends_on=(first.ref,))
+    hopes = msgspec.structs.replace(after, ready_exprs={first.ref: expression % 3})
+    words = "dependency 'default/first' is not ready according to readyExpr eval"
+    assert f"Kustomization/default/after: {words}" in world.sync(first, hopes).error
+    world.sync(first, msgspec.structs.replace(after, ready_exprs={first.ref: expression % 2}))
+    assert world.has("ConfigMap", "default", "a")
+
+
+def test_an_expression_that_asks_for_what_is_not_there_says_so() -> None:
+    first = _kustomization("first", _config("b"))
+    after = _kustomization("after", _config("a"), depends_on=(first.ref,))
+    expression = "dep.metadata.labels['app/version'] == '2'"
+    ended = _World().sync(first, msgspec.structs.replace(after, ready_exprs={first.ref: expression}))
+    words = f"failed to evaluate the CEL expression '{expression}': no such key: labels"
+    assert ended.error == f"Kustomization/default/after: {words}"
+
+
 class _World:
     """A cluster with the definition of Kustomizations, and a Flux that remembers."""
 

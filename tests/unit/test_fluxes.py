@@ -50,14 +50,17 @@ def test_what_a_chart_may_bring_that_is_not_at_hand_is_not_waited_for(at: Path) 
     )
 
 
-def test_what_is_depended_on_elsewhere_and_what_is_said_in_cel_is_named(at: Path) -> None:
+def test_what_is_depended_on_elsewhere_and_what_of_cel_is_not_decided_is_named(at: Path) -> None:
     _write(at / "apps/issuer.yaml", ISSUER)
-    more = "dependsOn: [{name: network, readyExpr: 'dep.status.x'}]\n  healthCheckExprs: [{kind: X, current: 'true'}]"
+    checks = "[{apiVersion: a.example/v1, kind: X, current: 'true'}, {apiVersion: cert-manager.io/v1, current: 'true'}]"
+    revision = "dep.status.lastAppliedRevision == self.status.lastAppliedRevision"
+    more = f'dependsOn: [{{name: network, readyExpr: "{revision}"}}]\n  healthCheckExprs: {checks}'
     gathered = _gathered(at, _kustomization("apps", more))
     who = "flux: Kustomization/flux-system/apps"
     assert gathered.notes == (
-        f"{who}: healthCheckExprs are not read; its objects are ready when kstatus says so",
-        f"{who}: readyExpr is not read; what it depends on counts when it is Ready",
+        f"{who}: nobody here writes the status of X.a.example; it is taken to become what is checked in CEL",
+        f"{who}: its readyExpr about network reads status.lastAppliedRevision, which is not known here; what it "
+        "depends on counts when it is Ready",
         f"{who} depends on Kustomization/flux-system/network, which is not here and is taken to be Ready",
     )
 

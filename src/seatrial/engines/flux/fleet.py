@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from seatrial.engines import Ended, Stuck
 from seatrial.engines.flux import helmrelease, kustomization
 from seatrial.engines.flux.applying import about
+from seatrial.engines.flux.dependencies import Dependencies
 from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Fleet, HelmRelease, Kustomization, Memory
 from seatrial.engines.script import Answer, Command, Helm, Line, Part, Pause, Say, Script, Survey, Wait
@@ -53,6 +54,7 @@ class _Controllers:
         """The objects of Flux's own that exist, and how far behind others they were made."""
         self.runs: list[_Run] = []
         self.tried: dict[Ref, _Tried] = {}
+        self.depend = Dependencies(fleet, memory, self.tried)
         self.deeds = 0
         self.looked_twice = False
         self._farewell = _Farewell(memory.known, memory, quick=True)
@@ -80,20 +82,20 @@ class _Controllers:
             self.find(_about(line), depth)
 
     def find(self, ref: Ref, depth: int = 0) -> None:
-        if ref in self.fleet.kustomizations or ref in self.fleet.releases:
+        if self.depend.is_known(ref):
             self.there.setdefault(ref, depth)
 
     def not_begun(self) -> Iterator[tuple[Ref, str]]:
         """What never came to its turn, and the words of its condition."""
         for ref in self.there:
-            missing = [] if ref in self.tried else self._missing(ref)
-            if missing:
-                yield ref, _not_ready(ref, missing[0], known=self._is_known(missing[0]))
+            words = "" if ref in self.tried else self.depend.unmet(ref)
+            if words:
+                yield ref, words
 
     def _begin(self) -> None:
         busy = {run.ref for run in self.runs}
         for ref, depth in self.there.items():
-            if ref in busy or ref in self.tried or self._missing(ref):
+            if ref in busy or ref in self.tried or self.depend.unmet(ref):
                 continue
             script = self._script(ref)
             if script is None:
@@ -101,29 +103,18 @@ class _Controllers:
                 if self._own(ref).assumed:  # One that is suspended stays as it is: not Ready where it never was.
                     self.memory.ready[ref] = True
             else:
-                behind = [self.there.get(other, 0) + 1 for other in self._depends_on(ref)]
+                behind = [self.there.get(other, 0) + 1 for other in self.depend.of(ref)]
                 self.runs.append(_Run(ref, script, max([depth, *behind])))
 
     def _script(self, ref: Ref) -> Part[Attempt] | None:
         if ref in self.fleet.kustomizations:
             own = self.fleet.kustomizations[ref]
-            return None if own.assumed or own.suspended else kustomization.reconcile(own, self.memory)
+            return None if _is_left_alone(own) else kustomization.reconcile(own, self.memory)
         release = self.fleet.releases[ref]
-        return None if release.assumed or release.suspended else helmrelease.reconcile(release, self.memory)
-
-    def _depends_on(self, ref: Ref) -> tuple[Ref, ...]:
-        """What is not among all that is known is elsewhere, unless it is there as another kind: then it never comes."""
-        return tuple(r for r in self._own(ref).depends_on if self._is_known(r) or self.fleet.as_another_kind(r))
+        return None if _is_left_alone(release) else helmrelease.reconcile(release, self.memory)
 
     def _own(self, ref: Ref) -> Kustomization | HelmRelease:
         return self.fleet.kustomizations.get(ref) or self.fleet.releases[ref]
-
-    def _is_known(self, ref: Ref) -> bool:
-        return ref in self.fleet.kustomizations or ref in self.fleet.releases
-
-    def _missing(self, ref: Ref) -> list[Ref]:
-        """What it depends on and what is not Ready in its newest revision."""
-        return [r for r in self._depends_on(ref) if r not in self.tried or not self.memory.ready.get(r)]
 
     def _turn(self, run: _Run) -> tuple[int, int, int]:
         """Who goes first of those that could; the newest first where the cluster is slow."""
@@ -176,7 +167,7 @@ class _Controllers:
             return
         own = self.fleet.kustomizations[ref]
         for target in own.targets if own.wait else ():
-            yield from self._waited_for(target.ref) if self._is_known(target.ref) else (target.ref,)
+            yield from self._waited_for(target.ref) if self.depend.is_known(target.ref) else (target.ref,)
 
     def _wait(self) -> Part[None]:
         """All wait. When nothing moves any more and all have looked once more, the last one is told so."""
@@ -241,7 +232,8 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
         yield Say(ref, words)
         errors.append(f"{ref}: {words}")
     heals = []
-    for ref in [ref for ref, tried in controllers.tried.items() if tried.attempt.is_final]:
+    given_up = [ref for ref, tried in controllers.tried.items() if tried.attempt.is_final]
+    for ref in [ref for ref in given_up if ref in fleet.releases and not fleet.releases[ref].invalid]:
         yield from controllers.rest()
         if (yield from helmrelease.would_succeed(fleet.releases[ref])):
             heals.append(ref)
@@ -298,20 +290,12 @@ class _Farewell:
                 yield from self.gone(_about(line))
 
 
+def _is_left_alone(own: Kustomization | HelmRelease) -> bool:
+    return own.suspended or (own.assumed and not own.invalid)
+
+
 def _did(line: Command | Helm, answer: Answer) -> bool:
     return isinstance(line, Helm) or (line.verb in WRITES and not line.dry_run and not answer.message)
-
-
-def _not_ready(ref: Ref, missing: Ref, *, known: bool) -> str:
-    """The words of a condition: kustomize-controller's, or helm-controller's."""
-    named = f"'{missing.namespace}/{missing.name}'"
-    if known:
-        return f"dependency {named} is not ready"
-    plural = "kustomizations" if missing.kind == "Kustomization" else "helmreleases"
-    why = f'{plural}.{missing.group} "{missing.name}" not found'
-    if ref.kind == "Kustomization":
-        return f"dependency {named} not found: {why}"
-    return f"unable to get {named} dependency: {why}"
 
 
 def _end(controllers: _Controllers, errors: list[str]) -> Ended:

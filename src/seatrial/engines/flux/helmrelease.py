@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from seatrial.engines.flux.applying import about
+from seatrial.engines.flux.dependencies import TERMINAL
 from seatrial.engines.flux.drift import correct
 from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import Deployed, HelmRelease, Memory, Policy
@@ -25,6 +26,8 @@ ALWAYS = ("--take-ownership", "--force-conflicts", "--skip-crds")
 
 def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     """Install or upgrade a release, as often as its policy says."""
+    if release.invalid:
+        return Attempt(f"{TERMINAL}: {release.invalid}", is_final=True)
     if release.error:
         return Attempt(release.error)
     config = msgspec.json.encode(
@@ -100,7 +103,7 @@ def _tried(release: HelmRelease, action: str, policy: Policy, memory: Memory) ->
         return _failed(release, action, answer.message, Waited(answer.message, answer.stuck))
     if policy.waits and not own:
         refs = release.refs if policy.waits_for_jobs else [ref for ref in release.refs if ref.kind != "Job"]
-        waited = yield from wait_for(refs, memory, release.timeout)
+        waited = yield from wait_for(refs, memory, release.timeout, release.health)
         if waited.words:
             return _failed(release, action, waited.words, waited)
     if release.tests:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from seatrial.engines import Stuck
 from seatrial.engines.flux.applying import about, apply_stage, is_set, owner_labels
+from seatrial.engines.flux.dependencies import TERMINAL
 from seatrial.engines.flux.objects import Kustomization, Memory, Target
 from seatrial.engines.flux.order import in_order, stages
 from seatrial.engines.flux.waiting import wait_for
@@ -35,6 +36,8 @@ class Attempt(Struct, frozen=True):
 
 def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
     """Bring the cluster to what a Kustomization says."""
+    if kustomization.invalid:
+        return Attempt(f"{TERMINAL}: {kustomization.invalid}", is_final=True)
     if kustomization.error:
         return Attempt(kustomization.error)
     applied = [t for t in kustomization.targets if not is_set(t.body, "reconcile", "disabled")]
@@ -53,11 +56,11 @@ def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
         kept = {target.ref for target in kustomization.targets}
         yield from delete_objects((t for t in before if t.ref not in kept), kustomization)
     checked = [target.ref for target in applied] if kustomization.wait else list(kustomization.health_checks)
-    waited = yield from wait_for((ref for ref in checked if ref != kustomization.ref), memory, kustomization.timeout)
-    if waited.words:
-        # Flux tells how long it took, too, which is nothing that could be known here.
+    others = (ref for ref in checked if ref != kustomization.ref)
+    waited = yield from wait_for(others, memory, kustomization.timeout, kustomization.health)
+    if waited.stuck:
         return Attempt(f"health check failed after {kustomization.timeout}: {waited.words}", waited.stuck)
-    return Attempt()
+    return Attempt(waited.words)  # How long it took to fail early, which Flux tells, too, nobody here knows.
 
 
 def finalize(kustomization: Kustomization, memory: Memory) -> Part[None]:

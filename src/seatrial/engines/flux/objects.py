@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from seatrial.readiness.fluxhealth import HealthCheck
 from seatrial.resource import Body, Ref
 
 KUSTOMIZE_GROUP = "kustomize.toolkit.fluxcd.io"
@@ -40,6 +41,12 @@ class Kustomization(Struct, frozen=True):
     """Whether its source is not at hand: it is taken to become Ready."""
     error: str = ""
     """Why its path could not be built."""
+    invalid: str = ""
+    """Why it is stalled before anything else: an expression that Flux cannot read."""
+    ready_exprs: Mapping[Ref, str] = {}
+    """What must be true of dependencies, in CEL, in place of their being Ready."""
+    health: tuple[HealthCheck, ...] = ()
+    declared: Body = {}
 
     @property
     def ref(self) -> Ref:
@@ -92,6 +99,8 @@ class HelmRelease(Struct, frozen=True):
     crds: tuple[Target, ...] = ()
     runs_post_hooks: bool = False
     depends_on: tuple[Ref, ...] = ()
+    ready_exprs: Mapping[Ref, str] = {}
+    health: tuple[HealthCheck, ...] = ()
     install: Policy = Policy()
     upgrade: Policy = Policy()
     suspended: bool = False
@@ -102,6 +111,8 @@ class HelmRelease(Struct, frozen=True):
     timeout: str = "5m0s"
     assumed: bool = False
     error: str = ""
+    invalid: str = ""
+    declared: Body = {}
 
     @property
     def ref(self) -> Ref:

@@ -1,4 +1,4 @@
-"""When Flux is content with objects: kstatus, with its own word on Jobs and on its own kinds.
+"""When Flux is content with objects: kstatus, with its own word on Jobs and on its own kinds, and the user's in CEL.
 
 Upstream: `ssa/manager_wait.go` of fluxcd/pkg; `internal/statusreaders/job.go` of kustomize-controller.
 """
@@ -13,14 +13,15 @@ from seatrial.engines import Stuck
 from seatrial.engines.durations import seconds_in
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Memory
 from seatrial.engines.script import Outwait, Part, Survey, Wait
-from seatrial.readiness import kstatus
+from seatrial.readiness import fluxhealth, kstatus
+from seatrial.readiness.fluxhealth import HealthCheck, Verdict
 from seatrial.resource import Body, Ref, dig, listed, metadata, ref_of
 
 OWN_GROUPS = (KUSTOMIZE_GROUP, HELM_GROUP)
 TIMEOUT_SECONDS = 300.0
 """Where nothing is said of it."""
 ROUNDS_MAX = 10_000
-NOT_FOUND = "NotFound"
+NOT_FOUND = Verdict("NotFound")
 
 
 class Waited(Struct, frozen=True):
@@ -30,19 +31,19 @@ class Waited(Struct, frozen=True):
     stuck: Stuck | None = None
 
 
-def wait_for(refs: Iterable[Ref], memory: Memory, timeout: str, *, fails_fast: bool = True) -> Part[Waited]:
+def wait_for(refs: Iterable[Ref], memory: Memory, timeout: str, health: tuple[HealthCheck, ...] = ()) -> Part[Waited]:
     """Wait until all are current, one has failed, or nothing changes any more before the timeout."""
     patience_seconds = seconds_in(timeout) or TIMEOUT_SECONDS
     waited = tuple(dict.fromkeys(refs))
     for _ in range(ROUNDS_MAX):
         found = yield Survey()
         live = {_ref(body): body for body in found.body["items"]}
-        statuses = {ref: _status(live.get(ref), ref, memory) for ref in waited}
-        open_ones = tuple(ref for ref, status in statuses.items() if status != "Current")
-        failed = [ref for ref in open_ones if statuses[ref] == "Failed"]
+        statuses = {ref: _status(live.get(ref), ref, memory, health) for ref in waited}
+        open_ones = tuple(ref for ref, verdict in statuses.items() if verdict.status != "Current")
+        failed = [ref for ref in open_ones if statuses[ref].status == "Failed"]
         if not open_ones:
             return Waited()
-        if failed and (fails_fast or len(failed) == len(open_ones)):
+        if failed:
             return Waited(f"failed early due to stalled resources: [{_listed(failed, statuses)}]")
         answer = yield Wait(open_ones)
         if answer.stuck is None:
@@ -54,15 +55,15 @@ def wait_for(refs: Iterable[Ref], memory: Memory, timeout: str, *, fails_fast: b
     return Waited(f"more than {ROUNDS_MAX} looks at {len(waited)} objects")
 
 
-def _status(body: Body | None, ref: Ref, memory: Memory) -> str:
+def _status(body: Body | None, ref: Ref, memory: Memory, health: tuple[HealthCheck, ...]) -> Verdict:
     if body is None:
         return NOT_FOUND
     if ref.group in OWN_GROUPS:
         # Their definitions begin with `status.observedGeneration: -1`: what nobody has looked at is in progress.
-        return "Current" if memory.ready.get(ref) else "InProgress"
+        return Verdict("Current" if memory.ready.get(ref) else "InProgress")
     if (ref.group, ref.kind) == ("batch", "Job"):
-        return _job(body)
-    return kstatus.status(body)
+        return Verdict(_job(body))
+    return fluxhealth.verdict(health, ref, body) or Verdict(kstatus.status(body))
 
 
 def _job(body: Body) -> str:
@@ -75,8 +76,9 @@ def _job(body: Body) -> str:
     return "Current" if done else "InProgress"
 
 
-def _listed(refs: Iterable[Ref], statuses: dict[Ref, str]) -> str:
-    return ", ".join(f"{ref} status: '{statuses[ref]}'" for ref in refs)
+def _listed(refs: Iterable[Ref], statuses: dict[Ref, Verdict]) -> str:
+    found = ((ref, statuses[ref]) for ref in refs)
+    return ", ".join(f"{ref} status: '{one.status}'{one.error and f': {one.error}'}" for ref, one in found)
 
 
 def _ref(body: Body) -> Ref:

@@ -1,0 +1,140 @@
+"""Expressions in CEL: read, and held against data, within limits. Knows nothing of Kubernetes.
+
+The only module that knows the library. Its words for what goes wrong are told as cel-go tells them, which is what
+controllers written in Go show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from cel_expr_python.cel import Env, FunctionDecl, Value
+    from cel_expr_python.cel import Expression as Program
+
+LENGTH_MAX = 4_000
+CALLS_MAX = {"optMap": 4, "optFlatMap": 4, "replace": 4, "join": 4, "format": 4, "map": 16}
+"""Of what makes values grow, each by what the one before gave. The library itself ends loops and depth."""
+STRUCT = "google.protobuf.Struct"
+BEYOND = "more than is evaluated here"
+_OWN_LIMITS = ("Iteration budget exceeded", "recursion limit exceeded", "Exceeded max recursion depth")
+_SETS: dict[str, Callable[[list[Any], list[Any]], bool]] = {
+    "sets.contains": lambda whole, part: all(one in whole for one in part),
+    "sets.equivalent": lambda a, b: all(one in b for one in a) and all(one in a for one in b),
+    "sets.intersects": lambda a, b: any(one in b for one in a),
+}
+_STATUS_CODE = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_IN_GO: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r'Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
+    (re.compile(r"Index error: index=(\d+) size=\d+"), r"index out of bounds: \1"),
+    (re.compile(r"No matching overloads found : .*"), "no such overload"),
+    (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
+    (re.compile(r"divide by zero"), "division by zero"),
+)
+_UNKNOWN_NAME = re.compile(r'No value with name "(\w+)" found in Activation')
+
+
+class Fault(Struct, frozen=True):
+    """Why there is no answer, in the words of cel-go."""
+
+    words: str
+    is_ours: bool = False
+    """Whether only this program has none: others might."""
+
+
+def fault_of(text: str) -> Fault | None:
+    """Why a text is no expression, or none that is evaluated here."""
+    program = _program(text, ())
+    return program if isinstance(program, Fault) else None
+
+
+def fault_of_typed(text: str, variables: tuple[str, ...]) -> Fault | None:
+    """The same for one that must be about these variables, each an object, and be true or false."""
+    from cel_expr_python.cel import Type
+
+    program = _program(text, variables)
+    if isinstance(program, Fault):
+        return program
+    given = program.return_type()
+    if given == Type.BOOL:
+        return None
+    return Fault(f"CEL expression output type mismatch: expected bool, got {str(given).lower()}")
+
+
+def is_true(text: str, data: Mapping[str, Any], variables: tuple[str, ...] = ()) -> bool | Fault:
+    """What an expression says of data; anything but true and false is a fault."""
+    program = _program(text, variables)
+    if isinstance(program, Fault):
+        return program
+    try:
+        value = program.eval(data=data)
+    except RuntimeError as why:
+        return _failed(str(why), text)
+    return _answer(value, text)
+
+
+def _answer(value: Value, text: str) -> bool | Fault:
+    from cel_expr_python.cel import Type
+
+    if value.type() == Type.ERROR:
+        return _failed(str(value.value()), text)
+    if value.type() != Type.BOOL:
+        return Fault(f"failed to evaluate CEL expression as boolean: '{text}'")
+    return bool(value.value())
+
+
+def _failed(words: str, text: str) -> Fault:
+    said = _STATUS_CODE.sub("", words)
+    if any(limit in said for limit in _OWN_LIMITS):
+        return Fault(BEYOND, is_ours=True)
+    for pattern, instead in _IN_GO:
+        said = pattern.sub(instead, said)
+    said = _UNKNOWN_NAME.sub(lambda match: f"no such attribute(s): {_path(match.group(1), text)}", said)
+    return Fault(f"failed to evaluate the CEL expression '{text}': {said}")
+
+
+def _path(name: str, text: str) -> str:
+    """All that is read of an unknown name where it stands first: cel-go takes it for one long name before others."""
+    found = re.search(rf"\b{name}(?:\.\w+\b(?!\())*", text)
+    return found.group() if found else name
+
+
+@lru_cache(maxsize=1_000)
+def _program(text: str, variables: tuple[str, ...]) -> Program | Fault:
+    if len(text) > LENGTH_MAX or any(text.count(f".{name}(") > most for name, most in CALLS_MAX.items()):
+        return Fault(BEYOND, is_ours=True)
+    try:
+        return _environment(variables).compile(text, disable_check=not variables)
+    except RuntimeError as why:
+        said = _STATUS_CODE.sub("", str(why))
+    if any(limit in said for limit in _OWN_LIMITS):
+        return Fault(BEYOND, is_ours=True)
+    return Fault(f"failed to parse the CEL expression '{text}': {said}")
+
+
+@cache
+def _environment(variables: tuple[str, ...]) -> Env:
+    """As `NewExpression` of fluxcd/pkg/runtime/cel makes it: optional types, strings, sets and encoders."""
+    # Loaded when the first expression comes: few releases have one.
+    from cel_expr_python.cel import NewEnv, Type
+    from cel_expr_python.ext.ext_encoders import ExtEncoders
+    from cel_expr_python.ext.ext_optional import ExtOptional
+    from cel_expr_python.ext.ext_strings import ExtStrings
+
+    return NewEnv(
+        variables={name: Type(STRUCT) for name in variables},
+        extensions=[ExtOptional(), ExtStrings(), ExtEncoders()],
+        functions=[_set_function(name, does) for name, does in _SETS.items()],
+    )
+
+
+def _set_function(name: str, does: Callable[[list[Any], list[Any]], bool]) -> FunctionDecl:
+    from cel_expr_python.cel import FunctionDecl, Overload, Type
+
+    lists = [Type.List(Type.DYN), Type.List(Type.DYN)]
+    return FunctionDecl(name, [Overload(name.replace(".", "_"), Type.BOOL, lists, impl=does)])
