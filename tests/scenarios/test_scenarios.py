@@ -108,7 +108,7 @@ def _seen(block: Block, out: str, err: str, result: Result | None) -> str:
     """What really came of the command, in the words of one block."""
     match block.kind:
         case "report":
-            return out
+            return _part(out, block.attributes.get("from", ""))
         case "error":
             return err
         case "findings" if result is not None:
@@ -116,6 +116,13 @@ def _seen(block: Block, out: str, err: str, result: Result | None) -> str:
         case "timeline":
             return _steps(timeline.render(_rehearsal(block, result), Page()) if result is not None else out, block)
     raise ValueError(f"no command before a block {block.kind!r} that could answer for it")
+
+
+def _part(text: str, begins: str) -> str:
+    """All of a text, or from the line that begins so to the end of its paragraph."""
+    if not begins:
+        return text
+    return re.split(rf"^(?= *{re.escape(begins)}\b)", text, maxsplit=1, flags=re.M)[1].split("\n\n")[0]
 
 
 def _rehearsal(block: Block, result: Result) -> Rehearsal:

@@ -18,6 +18,7 @@ from seatrial.engines.pulumi.replacing import deletes_first, replaces, without_i
 from seatrial.engines.pulumi.steps import Move
 from seatrial.engines.pulumi.together import Ending, Job, together
 from seatrial.engines.script import Part, Pause, Script
+from seatrial.kinds import webhook_rules
 from seatrial.readiness.pulumi import timeout_seconds
 from seatrial.registration import HELM_RELEASE, Program, Registration, inside_of
 from seatrial.resource import Ref, dig, ref_of
@@ -104,7 +105,7 @@ class _Graph:
                 if move is None:
                     ended.add(urn)
                 else:
-                    found.append(Job(urn, move))
+                    found.append(Job(urn, move, judges=one.ref is not None and one.ref.group == webhook_rules.GROUP))
         return found
 
     def holds_up(self, urn: str) -> bool:

@@ -2,7 +2,8 @@
 
 Pulumi runs steps in parallel, in no order that anyone could rely on. On a fast cluster they come in the order in
 which they were registered; on a slow one in the reverse, so that of any two steps that nothing orders both orders are
-seen. And on a slow cluster what is waited for comes true one by one, first that on which other steps wait: these then
+seen. But what judges others comes first on a slow one: whether it can answer matters only to those that come after
+it. And on a slow cluster what is waited for comes true one by one, first that on which other steps wait: these then
 begin while all the rest is not ready yet.
 """
 
@@ -25,6 +26,8 @@ class Job(Struct, frozen=True):
 
     urn: str
     move: Move[str]
+    judges: bool = False
+    """Whether objects may be refused as soon as this one is there."""
 
 
 class Ending(Struct, frozen=True):
@@ -59,7 +62,10 @@ class Running:
 
     def order(self) -> list[str]:
         urns = [urn for urn in self.jobs if urn not in self.blocked]
-        return urns[::-1] if self.slow else urns
+        if not self.slow:
+            return urns
+        urns.reverse()
+        return sorted(urns, key=lambda urn: not self.jobs[urn].judges)
 
     def resume(self, urns: Iterable[str], answer: Answer) -> None:
         for urn in urns:
