@@ -1,6 +1,7 @@
 """Which fields Pulumi never changes in place: another value means another object.
 
-Upstream: `provider/pkg/provider/diff.go` (`forceNew`) of pulumi-kubernetes 4.32. Knows neither programs nor the engine.
+Upstream: `provider/pkg/provider/diff.go` (`forceNew`) of pulumi-kubernetes 4.32, and `Diff` of `helm_release.go`. Knows
+neither programs nor the engine.
 """
 
 from __future__ import annotations
@@ -10,6 +11,27 @@ from typing import Any
 from seatrial.resource import Body, Ref, dig
 
 ALWAYS = ("metadata.name", "metadata.namespace")
+OF_RELEASE = ("name", "namespace")
+"""What makes another `helm.v3.Release` of one, among its inputs."""
+EACH = "[*]"
+_OF_CONTAINER = (
+    *("args", "command", "env", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "ports", "readinessProbe"),
+    *("resources", "securityContext", "stdin", "stdinOnce", "terminationMessagePath", "terminationMessagePolicy"),
+    *("tty", "volumeDevices", "volumeMounts", "workingDir"),
+)
+_OF_POD = (
+    *("affinity", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks", "hostAliases"),
+    *("hostIPC", "hostNetwork", "hostPID", "hostname", "imagePullSecrets", "nodeName", "nodeSelector", "overhead"),
+    *("preemptionPolicy", "priority", "priorityClassName", "readinessGates", "restartPolicy", "runtimeClassName"),
+    *("schedulerName", "securityContext", "serviceAccount", "serviceAccountName", "shareProcessNamespace"),
+    *("subdomain", "terminationGracePeriodSeconds", "volumes"),
+    *(f"{which}{EACH}.{field}" for which in ("containers", "initContainers") for field in _OF_CONTAINER),
+)
+_OF_VOLUME = (
+    *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume", "flocker"),
+    *("gcePersistentDisk", "glusterfs", "hostPath", "iscsi", "local", "nfs", "photonPersistentDisk"),
+    *("portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume"),
+)
 _BY_KIND: dict[tuple[str, str], tuple[str, ...]] = {
     ("", "ConfigMap"): ("data", "binaryData"),
     ("", "Secret"): ("type", "data", "stringData"),
@@ -18,7 +40,8 @@ _BY_KIND: dict[tuple[str, str], tuple[str, ...]] = {
         *("spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"),
     ),
     ("", "ResourceQuota"): ("spec.scopes",),
-    ("", "Pod"): ("spec",),
+    ("", "PersistentVolume"): tuple(f"spec.{source}" for source in _OF_VOLUME),
+    ("", "Pod"): tuple(f"spec.{field}" for field in _OF_POD),
     ("apps", "Deployment"): ("spec.selector",),
     ("apps", "DaemonSet"): ("spec.selector",),
     ("apps", "StatefulSet"): (
@@ -33,11 +56,15 @@ _BY_KIND: dict[tuple[str, str], tuple[str, ...]] = {
 """ConfigMaps and Secrets unless the provider is told that they are mutable, which it is not by default."""
 
 
-def forced(ref: Ref, also: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The fields of an object whose change makes another one of it; `also` is what its resource option names."""
-    return (*ALWAYS, *_BY_KIND.get((ref.group, ref.kind), ()), *also)
+def forced(ref: Ref) -> tuple[str, ...]:
+    """The fields of an object whose change makes another one of it."""
+    return (*ALWAYS, *_BY_KIND.get((ref.group, ref.kind), ()))
 
 
 def at(body: Body, path: str) -> Any:
-    """What an object says at `spec.selector`, or None."""
-    return dig(body, *path.split("."))
+    """What an object says at `spec.selector`, or at `spec.containers[*].image` of each; None where it says nothing."""
+    before, each, after = path.partition(EACH + ".")
+    found = dig(body, *before.split("."))
+    if not each:
+        return found
+    return [dig(one, *after.split(".")) for one in found] if isinstance(found, list) else None

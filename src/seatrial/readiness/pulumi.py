@@ -36,9 +36,10 @@ def is_awaited(body: Body) -> bool:
     return not skips(body) and (WAIT_FOR in annotations_of(body) or _key(body) in _BY_KIND)
 
 
-def timeout_seconds(body: Body) -> int:
+def timeout_seconds(body: Body, *, deleted: bool = False) -> int:
     said = str(annotations_of(body).get(TIMEOUT) or "")
-    return int(said) if said.isdigit() else INNER_SECONDS.get(str(body.get("kind")), TIMEOUT_SECONDS)
+    inner = {} if deleted else INNER_SECONDS
+    return int(said) if said.isdigit() else inner.get(str(body.get("kind")), TIMEOUT_SECONDS)
 
 
 def beside(body: Body) -> Ref | None:

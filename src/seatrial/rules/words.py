@@ -16,7 +16,7 @@ from seatrial.timeline import Rehearsal, StepResult
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
 NAMES_MAX = 5
 ARGOCD_ACTS = {"sync": "the sync", "delete": "deleting the Application"}
-ENGINES = {"helm": "Helm", "argocd": "Argo CD"}
+ENGINES = {"helm": "Helm", "argocd": "Argo CD", "pulumi": "Pulumi"}
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
 LOCKED_OUT = (

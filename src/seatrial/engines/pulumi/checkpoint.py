@@ -16,10 +16,12 @@ class State(Struct, frozen=True):
     registration: Registration
     unready: bool = False
     """It was made, and awaiting it failed: the next run comes back to it."""
+    pending: bool = False
+    """It was deleted so that another could take its place, which has not been made so far."""
 
 
 class Checkpoint:
-    """The state of one stack, while trials change it."""
+    """The state of one stack, while trials change it: each resource after those that it depends on."""
 
     def __init__(self) -> None:
         self._states: dict[str, State] = {}
@@ -29,10 +31,15 @@ class Checkpoint:
         return self._states.get(urn)
 
     def put(self, registration: Registration, *, unready: bool = False) -> None:
+        self._states.pop(registration.urn, None)  # It may depend on others than before: its place is the last one.
         self._states[registration.urn] = State(registration, unready)
 
     def ready(self, urn: str) -> None:
         self._states[urn] = replace(self._states[urn], unready=False)
+
+    def pend(self, urn: str) -> None:
+        """It is deleted, and another one is to be made in its place."""
+        self._states[urn] = replace(self._states[urn], pending=True)
 
     def drop(self, registration: Registration) -> None:
         if registration in self._replaced:
@@ -45,8 +52,10 @@ class Checkpoint:
         self._replaced.append(registration)
 
     def not_in(self, urns: Iterable[str]) -> list[Registration]:
-        """What is to be deleted when a program that registers these has ended."""
+        """What is to be deleted when a program that registers these has ended; what is gone already is forgotten."""
         wanted = set(urns)
+        for urn in [urn for urn, state in self._states.items() if state.pending and urn not in wanted]:
+            del self._states[urn]
         gone = [state.registration for urn, state in self._states.items() if urn not in wanted]
         return [*gone, *self._replaced]
 

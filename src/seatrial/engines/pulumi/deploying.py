@@ -7,14 +7,14 @@ stops new steps. Deletions come after the program, in the reverse order of depen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Set
 
 from seatrial.engines import Ended
 from seatrial.engines.durations import seconds_in
 from seatrial.engines.pulumi import messages, steps
 from seatrial.engines.pulumi.checkpoint import Checkpoint
+from seatrial.engines.pulumi.deciding import Decision, decide
 from seatrial.engines.pulumi.helmrelease import install, uninstall, upgrade
-from seatrial.engines.pulumi.replacing import deletes_first, replaces, without_ignored
 from seatrial.engines.pulumi.steps import Move
 from seatrial.engines.pulumi.together import Ending, Job, together
 from seatrial.engines.script import Part, Pause, Script
@@ -24,38 +24,51 @@ from seatrial.registration import HELM_RELEASE, Program, Registration, inside_of
 from seatrial.resource import Ref, dig, ref_of
 
 HELM_SECONDS = 300
+ALONG = "along"
 
 
 def up(program: Program, checkpoint: Checkpoint) -> Script:
     """Bring the cluster to what a program registers."""
     slow = (yield Pause()).code == 204
-    unplanned = yield from _planned(program)
+    unplanned = [*(yield from _unrendered(program)), *_unpermitted(program, checkpoint)]
     if unplanned:
         return Ended("failed", "\n".join(unplanned), program.warnings)
     graph = _Graph(program, checkpoint)
     services = tuple(_services(program))
-    known = {state.registration.urn for state in checkpoint}
+    before = {state.registration.urn: state.registration for state in checkpoint}
     ending = yield from together(graph.startable, slow=slow, along=services, holds_up=graph.holds_up)
     if ending.failed or ending.stuck:
-        patience = {
-            one.urn: _patience(one, "update" if one.urn in known else "create") for one in program.registrations
-        }
-        return _ended(ending, program.registrations, program.warnings, patience)
+        known = {one.urn: (one, "update" if one.urn in before else "create") for one in program.registrations}
+        return _ended(ending, known | {_key(one): (one, "delete") for one in before.values()}, program.warnings)
     gone = checkpoint.not_in(one.urn for one in program.registrations)
-    ending = yield from _delete(gone, checkpoint, slow=slow)
-    return _ended(ending, gone, program.warnings, {one.urn: _patience(one, "delete") for one in gone})
+    return (yield from _delete(gone, checkpoint, program.warnings, slow=slow))
 
 
 def destroy(checkpoint: Checkpoint) -> Script:
     """Delete everything that a stack has."""
     slow = (yield Pause()).code == 204
-    gone = checkpoint.not_in(())
-    ending = yield from _delete(gone, checkpoint, slow=slow)
-    return _ended(ending, gone, (), {one.urn: _patience(one, "delete") for one in gone})
+    if unplanned := list(_protected(checkpoint, ())):
+        return Ended("failed", "\n".join(unplanned))
+    return (yield from _delete(checkpoint.not_in(()), checkpoint, (), slow=slow))
 
 
-def _planned(program: Program) -> Part[list[str]]:
-    """What a preview fails with, which comes before every `up`: charts that ask the cluster for what is not there yet.
+def _unpermitted(program: Program, checkpoint: Checkpoint) -> Iterator[str]:
+    """What a preview fails with, which comes before every `up`: the end of what is protected."""
+    for one in program.registrations:
+        decision = decide(one, checkpoint, (), ())
+        if decision.act == "refuse":
+            yield messages.of_resource(one, decision.words)
+    yield from _protected(checkpoint, [one.urn for one in program.registrations])
+
+
+def _protected(checkpoint: Checkpoint, wanted: Collection[str]) -> Iterator[str]:
+    for one in (state.registration for state in checkpoint if not state.pending):
+        if one.options.protect and one.urn not in wanted:
+            yield messages.of_resource(one, messages.protected(one))
+
+
+def _unrendered(program: Program) -> Part[list[str]]:
+    """Charts that ask the cluster for what is not there yet, which a preview fails with, too.
 
     A `v4.Chart` is rendered in the preview, and a `v3.Chart` whenever the program runs, whatever they depend on. A
     Release is not: Helm renders it when it is its turn.
@@ -83,6 +96,9 @@ class _Graph:
         self._all = dict(self._pending)
         self._inside = inside_of(program.registrations)
         self._begun: set[str] = set()
+        self._decided: dict[str, Decision] = {}
+        self._condemned: set[str] = set()
+        """Who goes with others that are replaced, to be made anew when they are registered."""
         self._defined = {
             (str(dig(one.object, "spec", "group")), str(dig(one.object, "spec", "names", "kind"))): one.ref
             for one in program.registrations
@@ -98,10 +114,15 @@ class _Graph:
             for urn, one in list(self._pending.items()):
                 if not self._may_begin(one, ended):
                     continue
+                decision = self._decide(one)
+                going = [other for other in reversed(decision.along) if _key(other) not in ended]
+                if going:
+                    found += self._deletion_of(going[0])
+                    continue
                 del self._pending[urn]
                 self._begun.add(urn)
                 moved = True
-                move = self._move(one)
+                move = self._move(decision)
                 if move is None:
                     ended.add(urn)
                 else:
@@ -122,82 +143,131 @@ class _Graph:
         """A remote component is done when all that is in it is."""
         return urn in ended and self._inside.get(urn, set()) <= ended
 
-    def _move(self, one: Registration) -> Move[str] | None:
-        state = self._checkpoint.get(one.urn)
+    def _decide(self, one: Registration) -> Decision:
+        if one.urn not in self._decided:
+            decision = decide(one, self._checkpoint, self._begun | self._condemned, self._condemned)
+            self._decided[one.urn] = decision
+            self._condemned.update(other.urn for other in decision.along)
+        return self._decided[one.urn]
+
+    def _deletion_of(self, one: Registration) -> list[Job]:
+        """The deletion of a resource that is to be made anew, unless it has begun."""
+        if _key(one) in self._begun:
+            return []
+        self._begun.add(_key(one))
+        going = self._condemned | {urn for urn, decision in self._decided.items() if decision.along}
+        return [Job(_key(one), _pended(one, self._checkpoint, going))]
+
+    def _move(self, decision: Decision) -> Move[str] | None:
+        one = decision.new
+        match decision.act:
+            case "leave":
+                self._checkpoint.put(one)
+                return None
+            case "refuse":
+                return _refused(decision.words)
+            case "read":
+                return steps.read(one)
+            case "make":
+                return self._creation(one)
+            case "change":
+                return self._change(decision)
+            case "replace":
+                return self._replacement(decision)
+
+    def _creation(self, one: Registration) -> Move[str]:
         if one.type == HELM_RELEASE:
-            return _of_release(one, self._checkpoint)
-        ref = one.ref
-        if one.object is None or ref is None:
-            self._checkpoint.put(one)
-            return None
-        if one.reads:
-            return steps.read(one)
-        if state is None or state.registration.object is None:
-            return steps.create(one, self._checkpoint, self._defined_by(ref))
-        one = without_ignored(state.registration, one)
-        if state.registration.object == one.object and not state.unready:
-            self._checkpoint.put(one)
-            return None
-        if replaces(state.registration, one):
-            return _replace(state.registration, one, self._checkpoint, self._defined_by(ref))
+            return install(one, self._checkpoint)
+        return steps.create(
+            one, self._checkpoint, self._defined.get((one.ref.group, one.ref.kind)) if one.ref else None
+        )
+
+    def _change(self, decision: Decision) -> Move[str]:
+        one, old = decision.new, decision.old
+        if one.type == HELM_RELEASE and old is not None:
+            return upgrade(old, one, self._checkpoint)
         return steps.update(one, self._checkpoint)
 
-    def _defined_by(self, ref: Ref) -> Ref | None:
-        return self._defined.get((ref.group, ref.kind))
+    def _replacement(self, decision: Decision) -> Move[str]:
+        """A new object in the place of the old one, which goes at once where the two have one name, else at the end."""
+        new, old = decision.new, decision.old
+        assert old is not None
+        if decision.first and not decision.gone:
+            words = yield from _pended(old, self._checkpoint, {old.urn})
+            if words:
+                return words
+        words = yield from self._creation(new)
+        state = self._checkpoint.get(new.urn)
+        if not decision.first and state is not None and state.registration is new:
+            self._checkpoint.replaced(old)
+        return words
 
 
-def _of_release(one: Registration, checkpoint: Checkpoint) -> Move[str] | None:
-    state = checkpoint.get(one.urn)
-    if state is None:
-        return install(one, checkpoint)
-    if state.registration.contents == one.contents and not state.unready:
-        checkpoint.put(one)
-        return None
-    return upgrade(state.registration, one, checkpoint)
-
-
-def _replace(old: Registration, new: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Move[str]:
-    """A new object in the place of the old one, which goes at once where both have one name, and else at the end."""
-    if old.options.protect and new.options.protect:
-        return messages.not_replaced(new)
-    if deletes_first(old, new):
-        words = yield from steps.delete(old, checkpoint)
-        if words:
-            return words
-        return (yield from steps.create(new, checkpoint, defined_by))
-    words = yield from steps.create(new, checkpoint, defined_by)
-    checkpoint.replaced(old)
+def _refused(words: str) -> Move[str]:
+    yield from ()
     return words
 
 
-def _delete(gone: Iterable[Registration], checkpoint: Checkpoint, *, slow: bool) -> Part[Ending]:
-    """Delete resources in the reverse order of dependencies: first those that nobody depends on."""
-    left = list(gone)
-    going = {one.urn for one in left}
-    while left:
-        needed = {urn for one in left for urn in _needs(one)}
-        free = [one for one in left if one.urn not in needed] or left
-        jobs = [Job(f"{one.urn} {index}", _deletion(one, checkpoint, going)) for index, one in enumerate(free)]
+def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Move[str]:
+    """Delete a resource that is to be made anew."""
+    words = yield from _gone(one, going - {one.urn})
+    if not words:
+        checkpoint.pend(one.urn)
+    return words
+
+
+def _gone(one: Registration, going: Set[str]) -> Move[str]:
+    """Delete a resource, unless it is to be kept, or taken to go with another; nobody looks whether it does."""
+    if one.reads or one.options.retain_on_delete or one.options.deleted_with in going:
+        return ""
+    return (yield from uninstall(one) if one.type == HELM_RELEASE else steps.delete(one))
+
+
+def _delete(gone: list[Registration], checkpoint: Checkpoint, warnings: tuple[str, ...], *, slow: bool) -> Script:
+    """Delete resources in the reverse order of dependencies, all of one depth at once."""
+    going = {one.urn for one in gone}
+    for depth in reversed(_by_depth(gone)):
+        known = {f"{one.urn} {index}": one for index, one in enumerate(depth)}
+        jobs = [Job(key, _deletion(one, checkpoint, going)) for key, one in known.items()]
         once = iter((jobs,))
         ending = yield from together(lambda ended, failed, once=once: next(once, []), slow=slow)  # type: ignore[misc]
         if ending.failed or ending.stuck:
-            return ending
+            return _ended(ending, {key: (one, "delete") for key, one in known.items()}, warnings)
+    return Ended("ok", "", warnings)
+
+
+def _by_depth(gone: list[Registration]) -> list[list[Registration]]:
+    """Those that depend on no other of them, then those that depend on these alone, and so on: `ScheduleDeletes`.
+
+    What nobody depends on is not the first to go for that: it goes with all else that is as deep as it is.
+    """
+    inside = inside_of(gone)
+    left, found = list(gone), []
+    while left:
+        urns = {one.urn for one in left}
+        free = [one for one in left if urns.isdisjoint(_needs(one, inside))] or left
         left = [one for one in left if one not in free]
-    return Ending()
+        found.append(free)
+    return found
 
 
-def _needs(one: Registration) -> Iterator[str]:
-    yield from one.dependencies
-    yield from filter(None, (one.parent, one.options.deleted_with))
+def _needs(one: Registration, inside: dict[str, set[str]]) -> set[str]:
+    """Whom a resource comes after; a component on which it depends stands for all that is in it."""
+    named = {*one.dependencies, *(urn for urns in one.property_dependencies.values() for urn in urns)}
+    within = {urn for other in named for urn in inside.get(other, ())}
+    return {*named, *within, one.parent, one.options.deleted_with} - {"", one.urn}
 
 
 def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Move[str]:
-    if one.options.protect:
-        return messages.protected(one)
-    if one.options.deleted_with in going:  # It is taken to go with the other, and nobody looks whether it does.
+    words = yield from _gone(one, going)
+    if not words:
         checkpoint.drop(one)
-        return ""
-    return (yield from (uninstall if one.type == HELM_RELEASE else steps.delete)(one, checkpoint))
+    return words
+
+
+def _key(one: Registration) -> str:
+    """The deletion of a resource that the same run makes anew, among the steps of a run."""
+    return f"{one.urn} {ALONG}"
 
 
 def _patience(one: Registration, act: str) -> int:
@@ -208,21 +278,18 @@ def _patience(one: Registration, act: str) -> int:
         return int(seconds_in(said) or 0)
     if one.type == HELM_RELEASE:
         return int(one.inputs.get("timeout") or HELM_SECONDS)
-    return timeout_seconds(one.object or {})
+    return timeout_seconds(one.object or {}, deleted=act == "delete")
 
 
-def _ended(ending: Ending, known: Iterable[Registration], warnings: tuple[str, ...], patience: dict[str, int]) -> Ended:
-    by_urn = {one.urn: one for one in known}
+def _ended(ending: Ending, known: dict[str, tuple[Registration, str]], warnings: tuple[str, ...]) -> Ended:
+    """How it ended, given whose each step is and what it does."""
     if ending.failed:
-        words = [
-            messages.of_resource(by_urn[key], said) if (key := urn.partition(" ")[0]) in by_urn else said
-            for urn, said in ending.failed
-        ]
+        words = [messages.of_resource(known[key][0], said) if key in known else said for key, said in ending.failed]
         return Ended("failed", "\n".join(words), warnings)
     if ending.stuck is not None:
-        waiting = [by_urn[key] for urn in ending.waiting if (key := urn.partition(" ")[0]) in by_urn]
-        seconds = max((patience[one.urn] for one in waiting), default=0)
-        names = ", ".join(f"{one.type} ({one.name})" for one in waiting)
+        waiting = [known[key] for key in ending.waiting if key in known]
+        seconds = max((_patience(one, act) for one, act in waiting), default=0)
+        names = ", ".join(f"{one.type} ({one.name})" for one, _ in waiting)
         after = f"Pulumi would give up on {names} after {seconds} seconds"
         return Ended("hung", f"{ending.stuck.sentence}. {after}", warnings, ending.stuck)
     return Ended("ok", "", warnings)

@@ -59,7 +59,7 @@ def upgrade(old: Registration, one: Registration, checkpoint: Checkpoint) -> Mov
     return (yield from _deploy(one, gone, checkpoint, "upgrade"))
 
 
-def uninstall(one: Registration, checkpoint: Checkpoint) -> Move[str]:
+def uninstall(one: Registration) -> Move[str]:
     before, after = hooks.EVENTS_OF["uninstall"]
     words = yield from _run_hooks(one, before)
     if words:
@@ -73,10 +73,7 @@ def uninstall(one: Registration, checkpoint: Checkpoint) -> Move[str]:
         for body in gone:
             yield from until_gone(body, _ref(body))
     words = yield from _run_hooks(one, after)
-    if words:
-        return _failed(one, words)
-    checkpoint.drop(one)
-    return ""
+    return _failed(one, words) if words else ""
 
 
 def _deploy(one: Registration, gone: Iterable[Body], checkpoint: Checkpoint, action: str) -> Move[str]:

@@ -62,6 +62,14 @@ def not_replaced(one: Registration) -> str:
     )
 
 
+def not_replaced_along(one: Registration, root: Registration) -> str:
+    return (
+        f'unable to replace resource "{one.urn}" as part of replacing "{root.urn}" as it is currently marked for '
+        "protection. To unprotect the resource, remove the `protect` flag from the resource in your Pulumi program and "
+        f"run `pulumi up`, or use the command:\n`pulumi state unprotect '{one.urn}'`"
+    )
+
+
 def unrendered(one: Registration) -> str:
     """The chart of a v3.Chart is rendered by a call of the program, that of a v4.Chart by the provider."""
     if one.type == CHART_V3:

@@ -5,26 +5,34 @@ Upstream: `Diff` in `provider/pkg/provider/provider.go` of pulumi-kubernetes 4.3
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
-from seatrial.forcenew import at, forced
-from seatrial.registration import Registration
-from seatrial.resource import Body, dig
+from seatrial.engines.pulumi.diffing import Change, Path, changes, covers, path_of, touches
+from seatrial.forcenew import OF_RELEASE, forced
+from seatrial.registration import HELM_RELEASE, Registration
+from seatrial.resource import dig
 
-STEP = re.compile(r'\.?([^.\[\]"]+)|\[(\d+)\]|\["([^"]+)"\]')
-"""A part of a property path: `spec`, `[0]`, `["app.kubernetes.io/name"]`."""
+INIT_ERROR = Change(("#initerror",))
+"""What the engine takes for a change of a resource that never got ready."""
 
 
-def replaces(old: Registration, new: Registration) -> tuple[str, ...]:
-    """The fields whose change makes a new object of this one; empty where it is changed in place."""
-    assert old.ref is not None and old.object is not None and new.object is not None
-    if (old.ref.kind, old.ref.group) != (new.ref.kind if new.ref else "", new.ref.group if new.ref else ""):
-        return ("kind",)
-    return tuple(_changed(old.object, new.object, forced(old.ref, new.options.replace_on_changes)))
+def replaces(old: Registration, new: Registration, *, unready: bool = False) -> bool:
+    """Whether a new object comes of a change; else it is made in place."""
+    if old.type == HELM_RELEASE:
+        return any(makes_another(new, change) for change in changes(old.inputs, new.inputs))
+    asked = [path_of(path) for path in new.options.replace_on_changes]
+    if unready and any(covers(path, INIT_ERROR.path) for path in asked):
+        return True
+    return any(makes_another(new, change) for change in changes(old.object, new.object))
+
+
+def makes_another(one: Registration, change: Change) -> bool:
+    """Whether a change is of a field that is never changed in place, by its kind or by the option of the resource."""
+    if any(covers(path_of(path), change.path) for path in one.options.replace_on_changes):
+        return True
+    return any(touches(path, change) for path in _forced(one))
 
 
 def without_ignored(old: Registration, new: Registration) -> Registration:
@@ -32,22 +40,20 @@ def without_ignored(old: Registration, new: Registration) -> Registration:
     if old.object is None or new.object is None:
         return new
     body = new.object
-    for path in map(_steps, new.options.ignore_changes):
-        body = _put(body, path, dig(old.object, *path))
+    for path in map(path_of, new.options.ignore_changes):
+        body = _put(body, list(path), dig(old.object, *path))
     return replace(new, object=body)
 
 
 def deletes_first(old: Registration, new: Registration) -> bool:
-    """Whether the old object goes before the new one is made: two cannot have one name."""
-    if new.options.delete_before_replace is not None:
-        return new.options.delete_before_replace
-    return not new.auto_named and old.ref == new.ref
+    """Whether the provider has the old object go before the new one is made: two cannot have one name."""
+    return new.type != HELM_RELEASE and not new.auto_named and old.ref == new.ref
 
 
-def _changed(old: Body, new: Body, paths: Iterable[str]) -> Iterator[str]:
-    for path in paths:
-        if path == "*" or at(old, path) != at(new, path):
-            yield path
+def _forced(one: Registration) -> list[Path]:
+    if one.type == HELM_RELEASE:
+        return [(field,) for field in OF_RELEASE]
+    return [path_of(path) for path in forced(one.ref)] if one.ref else []
 
 
 def _put(body: Any, path: list[str | int], value: Any) -> Any:
@@ -61,7 +67,3 @@ def _put(body: Any, path: list[str | int], value: Any) -> Any:
         return body
     inner = _put(body.get(first, {} if rest else None), rest, value)
     return {**body, first: inner} if inner is not None else {key: one for key, one in body.items() if key != first}
-
-
-def _steps(path: str) -> list[str | int]:
-    return [int(index) if index else name or quoted for name, index, quoted in STEP.findall(path)]

@@ -83,11 +83,10 @@ def read(one: Registration) -> Move[str]:
     return "" if answer.code == 200 else f"resource '{one.reads}' does not exist"
 
 
-def delete(one: Registration, checkpoint: Checkpoint) -> Move[str]:
+def delete(one: Registration) -> Move[str]:
     """Delete an object and wait until it is gone; one that is not there, or whose kind is not, is deleted."""
     body = one.object
-    if body is None or one.ref is None or one.options.retain_on_delete or one.reads:
-        checkpoint.drop(one)
+    if body is None or one.ref is None:
         return ""
     policy = str(annotations_of(body).get(readiness.PROPAGATION) or "foreground")
     answer = yield about(body, "delete", propagation=PROPAGATIONS.get(policy, "Foreground"))
@@ -95,7 +94,6 @@ def delete(one: Registration, checkpoint: Checkpoint) -> Move[str]:
         return answer.message
     if not readiness.skips(body) or body.get("kind") not in readiness.UNAWAITED_WHEN_DELETED:
         yield from until_gone(body, one.ref)
-    checkpoint.drop(one)
     return ""
 
 
