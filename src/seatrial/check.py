@@ -9,15 +9,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.case import Case
+from seatrial.comparison import Side, comparison
 from seatrial.contrast import Seen, contrasts, not_contrasted
 from seatrial.dependence import dependences
+from seatrial.errors import CannotContinue
 from seatrial.findings import Finding, Rule, agreed
 from seatrial.otherversion import other_version
 from seatrial.planning import CheckOptions, Planned, plans
 from seatrial.rehearsal import Heard, rehearse, rehearse_again
 from seatrial.result import Difference, Played, Result
 from seatrial.rules import all_rules
-from seatrial.sources import line_at
+from seatrial.sources import kind_of, line_at
 from seatrial.standings import standings
 from seatrial.timeline import Rehearsal, Schedule
 from seatrial.webhookgates import gates
@@ -33,6 +35,31 @@ def check(
     options: CheckOptions, progress: Callable[[str], None] = lambda said: None, rules: tuple[Rule, ...] | None = None
 ) -> Result:
     """Play every case with every engine under both schedules, and hold all rules against what happened."""
+    before = _of_old(options) if options.compare else None
+    new = _checked(options, progress, rules)
+    if before is None:
+        return new.result
+    old = _checked(before, progress, rules)
+    was = Side(options.compare, old.seen, old.result.findings)
+    now = Side(options.inputs[0], new.seen, new.result.findings)
+    return replace(new.result, comparison=comparison(was, now))
+
+
+class _Checked(Struct, frozen=True):
+    seen: list[Seen]
+    result: Result
+
+
+def _of_old(options: CheckOptions) -> CheckOptions:
+    """The same trial with what is compared with; a trial file has its own."""
+    if len(options.inputs) > 1 or options.old:
+        raise CannotContinue("--compare takes one input and what it is compared with: neither more inputs nor --from")
+    if kind_of(options.inputs[0]) == "trial":
+        return replace(options, inputs=(options.compare,))
+    return replace(options, instead=options.compare)
+
+
+def _checked(options: CheckOptions, progress: Callable[[str], None], rules: tuple[Rule, ...] | None) -> _Checked:
     planned = list(plans(options))
     played = list(_played(planned, progress))
     chosen = all_rules() if rules is None else rules
@@ -43,7 +70,8 @@ def check(
         for finding in _findings(rule, rehearsal, piece.plan.case)
     ]
     schedules = {rehearsal.engine: len(BOUNDS) for _, rehearsal in played}
-    return _result(planned, played, tuple(_one_for_all_cases(agreed(findings, schedules))))
+    seen = [Seen(rehearsal, piece.plan.case) for piece, rehearsal in played]
+    return _Checked(seen, _result(planned, played, seen, tuple(_one_for_all_cases(agreed(findings, schedules)))))
 
 
 def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Planned, Rehearsal]]:
@@ -87,9 +115,10 @@ def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:
             yield finding
 
 
-def _result(planned: list[Planned], played: list[tuple[Planned, Rehearsal]], findings: tuple[Finding, ...]) -> Result:
+def _result(
+    planned: list[Planned], played: list[tuple[Planned, Rehearsal]], seen: list[Seen], findings: tuple[Finding, ...]
+) -> Result:
     resources = {r.ref: r for piece in planned for r in piece.plan.case.all_resources()}
-    seen = [Seen(rehearsal, piece.plan.case) for piece, rehearsal in played]
     places = {place for finding in findings for place in finding.places}
     return Result(
         played=tuple(Played(piece.plan.case.name, rehearsal) for piece, rehearsal in played),

@@ -74,6 +74,10 @@ class CheckOptions(Struct, frozen=True):
     """The helm that plays in the place of the SDK."""
     charts: tuple[str, ...] = ()
     """`NAME=PATH`: where a chart is that a Pulumi program fetches."""
+    compare: str = ""
+    """What the input is compared with."""
+    instead: str = ""
+    """What is deployed in the place of the input, under its name."""
 
 
 class Planned(Struct, frozen=True):
@@ -125,11 +129,11 @@ def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
             raise CannotContinue(f"{path} is played with {USUAL_ENGINE[kind]}, not with {name}")
         opened = Opened("", path)
         history = _history(path, opened, options) if name == "helm" else None
-        steps = default_steps(path, options.old, engine=name)
+        steps = default_steps(options.instead or path, options.old, engine=name)
         if history is not None:
             steps = steps_after(path, history.current.number)
         # Manifests bear no name: those of the old revision belong to the app that the new ones are of.
-        one = PurePath(path).stem if kind == "manifests" and options.old else ""
+        one = PurePath(path).stem if kind == "manifests" and (options.old or options.instead) else ""
         trial = Trial(engines=(engine,), steps=steps, release=one)
         yield from _of_trial(trial, opened, replace(options, engines=()), history)
         if options.matrix:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from seatrial.findings import Finding
+from seatrial.findings import Certainty, Damage, Finding
 from seatrial.resource import Body, Place
 from seatrial.timeline import Rehearsal
 
@@ -139,6 +139,42 @@ class Dependence(Struct, frozen=True, order=True):
     place: Place
 
 
+class Judged(Struct, frozen=True):
+    """What a rule says of an object."""
+
+    certainty: Certainty
+    damage: Damage
+
+
+class Change(Struct, frozen=True):
+    """What became of the findings of one rule about some objects; one that stayed has both."""
+
+    rule: str
+    code: str
+    objects: tuple[str, ...]
+    before: Judged | None
+    now: Judged | None
+
+
+class Edge(Struct, frozen=True, order=True):
+    """One thing depends on another."""
+
+    user: str
+    object: str
+
+
+class Comparison(Struct, frozen=True):
+    """Two inputs, rehearsed by the same trial, each on a cluster of its own."""
+
+    old: str
+    new: str
+    before: tuple[Standing, ...]
+    now: tuple[Standing, ...]
+    changes: tuple[Change, ...]
+    gained: tuple[Edge, ...]
+    lost: tuple[Edge, ...]
+
+
 class Played(Struct, frozen=True):
     """One rehearsal, and the values case it was played with (empty for the plain one)."""
 
@@ -167,5 +203,6 @@ class Result(Struct, frozen=True):
     gates: tuple[Gate, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     dependences: tuple[Dependence, ...] = ()
+    comparison: Comparison | None = None
     notes: tuple[str, ...] = ()
     """What was left out, and other sentences about the check itself."""

@@ -19,11 +19,18 @@ INSIDE = {"flux": ("flux", "helm")}
 
 def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
     """One for each engine, where several play the plain case of one input."""
+    found = list(standings_of(seen))
+    if len(found) > 1:
+        yield from found
+
+
+def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
+    """One for each engine that plays the plain case, where that is one trial."""
     by_engine: dict[str, list[Seen]] = {}
     for one in seen:
         if not one.case.name:
             by_engine.setdefault(one.rehearsal.engine, []).append(one)
-    if len(by_engine) < 2 or any(len({r.rehearsal.schedule for r in of}) < len(of) for of in by_engine.values()):
+    if any(len({r.rehearsal.schedule for r in of}) < len(of) for of in by_engine.values()):
         return
     for engine, of in by_engine.items():
         slow, quick = (next(r.rehearsal for r in of if r.rehearsal.schedule == s) for s in ("lazy", "eager"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from seatrial.cli.flags import NO_FLAGS, OUTPUT, USUAL_VOICE, Inputs, Release, Voice, flag, options
+from seatrial.cli.flags import NO_FLAGS, OUTPUT, REHEARSAL, USUAL_VOICE, Inputs, Release, Voice, flag, options
 from seatrial.report import Output
 
 
@@ -14,6 +14,7 @@ def check(
     output: Annotated[Output, flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     fail_on: Annotated[str, flag("--fail-on", group=OUTPUT, value="WHAT")] = "",
     exit_zero: Annotated[bool, flag("--exit-zero", group=OUTPUT)] = False,
+    compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
     voice: Voice = USUAL_VOICE,
 ) -> int:
     """Rehearse a release, and say what breaks or destroys something.
@@ -33,11 +34,16 @@ def check(
         both as may:outage (default: will:failed-deploy).
     exit_zero
         Exit with 0 whatever is found.
+    compare
+        Rehearse OLD (of the input's kind, or git:REF) by the same trial on a cluster of its own, and say which findings
+        and which dependencies go, come and stay.
     """
+    from msgspec.structs import replace
+
     from seatrial.cli import terminal, threshold
 
     limit = threshold.parse(fail_on)
-    asked = options("check", inputs, release)
+    asked = replace(options("check", inputs, release), compare=compare)
     with terminal.at_work(voice) as said:
         from seatrial.check import check as rehearse_all
 

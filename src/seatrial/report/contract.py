@@ -2,8 +2,8 @@
 
 Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
 `schedules`, `warnings`, `again`, `operations`, `missing_dependencies`, `differences`, `contrasts`, `consumers`,
-`notes`, `dependencies`, `standings`, `gates`) are left out where they would be empty, and always stand last. Within
-one version keys are added, never removed or given another meaning.
+`notes`, `dependencies`, `standings`, `gates`, `comparison`) are left out where they would be empty, and always stand
+last. Within one version keys are added, never removed or given another meaning.
 """
 
 from __future__ import annotations
@@ -271,6 +271,42 @@ class Gate(Struct, frozen=True, omit_defaults=True):
     location: Location | None = None
 
 
+class Judged(Struct, frozen=True):
+    """What a rule says of some objects."""
+
+    certainty: Certainty
+    damage: Damage
+
+
+class Change(Struct, frozen=True):
+    """What became of the findings of one rule about some objects."""
+
+    rule: str
+    code: str
+    objects: list[Object]
+    before: Annotated[Judged | None, Meta(description="Of what is compared with; null where it is new.")]
+    now: Annotated[Judged | None, Meta(description="Null where it is gone.")]
+
+
+class Edge(Struct, frozen=True):
+    """One thing depends on another: objects, or resources of a Pulumi program as its engine gets them."""
+
+    user: str
+    object: str
+
+
+class Comparison(Struct, frozen=True):
+    """The input and what --compare names, rehearsed by the same trial, each on a cluster of its own."""
+
+    old: str
+    new: str
+    before: Annotated[list[Standing], Meta(description="How what is compared with gets through it.")]
+    now: list[Standing]
+    findings: list[Change]
+    gained: list[Edge]
+    lost: list[Edge]
+
+
 class Summary(Struct, frozen=True):
     """What was seen."""
 
@@ -296,6 +332,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     dependencies: list[Dependence] = []
     standings: Annotated[list[Standing], Meta(description="The engines side by side, where there are several.")] = []
     gates: list[Gate] = []
+    comparison: Comparison | None = None
 
 
 class Run(Struct, frozen=True):

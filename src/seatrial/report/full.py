@@ -7,13 +7,15 @@ from itertools import groupby
 
 from seatrial.findings import Finding, Fix
 from seatrial.report import concise
+from seatrial.report.compared import compared_section
 from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of
 from seatrial.report.gates import gates_section
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
+from seatrial.report.standings import standings_table
 from seatrial.report.steps import OUTCOMES, steps_table
-from seatrial.report.wording import closing, counted, dependence, difference, ending, listed, stop
-from seatrial.result import Consumer, Dependence, Difference, Prerequisite, Result, Standing
+from seatrial.report.wording import closing, counted, dependence, difference, listed
+from seatrial.result import Consumer, Dependence, Difference, Prerequisite, Result
 from seatrial.timeline import Event, Rehearsal
 
 FULL_MAX = 30
@@ -38,7 +40,7 @@ def render(result: Result, page: Page) -> str:
 def _report(result: Result, page: Page) -> Iterator[Line]:
     if not page.quiet:
         yield from steps_table(result.played, page)
-        yield from _standings(result.standings, page)
+        yield from standings_table("Side by side", result.standings, page)
         yield ()
     told = result.findings if page.verbose else result.findings[:FULL_MAX]
     for finding in told:
@@ -50,6 +52,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield ()
     if not page.quiet:
         yield from _nothing_found(result)
+        yield from compared_section(result.comparison, page)
         yield from _consumers(result.consumers, page)
         yield from _differences("Not the same however the chart is rendered:", result.differences, page)
         yield from _differences("Not the same under all engines:", result.contrasts, page)
@@ -57,24 +60,6 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from gates_section(result.gates, page)
         yield from _outside(result, page)
         yield from _last_line(result, page)
-
-
-def _standings(found: Sequence[Standing], page: Page) -> Iterator[Line]:
-    """The engines side by side, a column for each step of the tables above."""
-    if not found:
-        return
-    count = max(len(one.endings) for one in found)
-    rows = [("Side by side", *(f"step {n}" for n in range(1, count + 1)), "first stopped by")]
-    rows += [
-        (one.engine, *map(ending, one.endings), *("-" for _ in range(len(one.endings), count)), stop(one.stopped_by))
-        for one in found
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(count + 1)]
-    for number, row in enumerate(rows):
-        cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
-        first, *more = quoted(f"  {cells}  {row[-1]}".rstrip(), page, first="", rest="    ")
-        yield line(Piece(first, "strong") if number == 0 else first)
-        yield from (line(text) for text in more)
 
 
 def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:

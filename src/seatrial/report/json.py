@@ -13,14 +13,18 @@ from seatrial.findings import Fix as FoundFix
 from seatrial.report.contract import (
     VERSION,
     About,
+    Change,
+    Comparison,
     Consumer,
     Dependence,
     Difference,
+    Edge,
     Ending,
     Event,
     Fix,
     Gate,
     Hazard,
+    Judged,
     Location,
     Moment,
     Operation,
@@ -39,9 +43,12 @@ from seatrial.report.contract import (
 from seatrial.report.page import Page
 from seatrial.resource import Place, Ref
 from seatrial.result import Asked, Result
+from seatrial.result import Change as FoundChange
+from seatrial.result import Comparison as FoundComparison
 from seatrial.result import Dependence as FoundDependence
 from seatrial.result import Difference as FoundDifference
 from seatrial.result import Gate as FoundGate
+from seatrial.result import Judged as FoundJudged
 from seatrial.result import Standing as FoundStanding
 from seatrial.timeline import Event as RecordedEvent
 from seatrial.timeline import Operation as PlayedOperation
@@ -68,6 +75,7 @@ def render(result: Result, page: Page) -> str:
         dependencies=[_dependence(found) for found in result.dependences],
         standings=[_standing(found) for found in result.standings],
         gates=[_gate(found) for found in result.gates],
+        comparison=_comparison(result.comparison) if result.comparison else None,
     )
     return _written(report)
 
@@ -203,6 +211,26 @@ def _moment(found: Asked) -> Moment:
         ca_bundle=found.ca_bundle,
         then=found.then,
     )
+
+
+def _comparison(found: FoundComparison) -> Comparison:
+    return Comparison(
+        old=found.old,
+        new=found.new,
+        before=[_standing(one) for one in found.before],
+        now=[_standing(one) for one in found.now],
+        findings=[_change(one) for one in found.changes],
+        gained=[Edge(one.user, one.object) for one in found.gained],
+        lost=[Edge(one.user, one.object) for one in found.lost],
+    )
+
+
+def _change(found: FoundChange) -> Change:
+    return Change(found.rule, found.code, list(found.objects), _judged(found.before), _judged(found.now))
+
+
+def _judged(found: FoundJudged | None) -> Judged | None:
+    return None if found is None else Judged(found.certainty, found.damage)
 
 
 def _location(place: Place) -> Location:

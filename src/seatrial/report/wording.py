@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from seatrial.findings import Finding
-from seatrial.result import Dependence, Difference, Ending, Result, Stop
+from seatrial.result import Dependence, Difference, Result
 
 PLAIN_WORDS = ("on ", "under ", "before", "now")
 DEPENDENCIES_MAX = 4
@@ -49,18 +49,6 @@ def _depended_on(names: Sequence[str]) -> str:
         return "".join(names) or "nothing"
     more = [f"{len(names) - DEPENDENCIES_MAX} more"] if len(names) > DEPENDENCIES_MAX else []
     return f"{len(names)}: {listed([*names[:DEPENDENCIES_MAX], *more])}"
-
-
-def ending(found: Ending) -> str:
-    """`ok`, `ok, leaves 2`, `may fail`."""
-    return f"{found.verdict}, leaves {found.leaves}" if found.leaves else found.verdict
-
-
-def stop(found: Stop | None) -> str:
-    """`Gate/default/north: no matches for kind "Gate"`, or nothing."""
-    if found is None:
-        return ""
-    return f"{found.object}: {found.why}" if found.object else found.why
 
 
 def _where(places: Sequence[str]) -> str:

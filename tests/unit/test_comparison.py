@@ -1,0 +1,91 @@
+"""Two inputs compared, as programs read it."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from seatrial.check import check
+from seatrial.errors import CannotContinue
+from seatrial.planning import CheckOptions
+from seatrial.report.contract import schema
+from seatrial.report.json import render
+from seatrial.report.page import Page
+
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: canal}\n"
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: locks, namespace: canal}\n"
+KEEPER = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: keeper, namespace: canal}
+spec:
+  selector: {matchLabels: {app: keeper}}
+  template:
+    metadata: {labels: {app: keeper}}
+    spec:
+      containers: [{name: keeper, image: registry.example/keeper:1, envFrom: [{configMapRef: {name: locks}}]}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, texts in {"old": (CONFIG, NAMESPACE), "new": (NAMESPACE, CONFIG, KEEPER)}.items():
+        Path(folder).mkdir()
+        for number, text in enumerate(texts):
+            (Path(folder) / f"{number}.yaml").write_text(text)
+
+
+def compared(old: str, new: str = "new", engine: str = "kubectl") -> Any:
+    result = check(CheckOptions(inputs=(new,), engines=(engine,), compare=old))
+    report = json.loads(render(result, Page()))
+    jsonschema.validate(report, json.loads(schema()))
+    return report["comparison"]
+
+
+def test_a_comparison_has_both_ways_through_the_trial_and_what_changed_between_them() -> None:
+    assert compared("old") == {
+        "old": "old",
+        "new": "new",
+        "before": [
+            {
+                "engine": "kubectl@1.34",
+                "steps": [{"verdict": "fails"}, {"verdict": "ok"}],
+                "stopped_by": {"why": 'namespaces "canal" not found', "object": "ConfigMap/canal/locks"},
+            }
+        ],
+        "now": [{"engine": "kubectl@1.34", "steps": [{"verdict": "ok"}, {"verdict": "ok"}], "stopped_by": None}],
+        "findings": [],
+        "gained": [
+            {"user": "Deployment/canal/keeper", "object": "ConfigMap/canal/locks"},
+            {"user": "Deployment/canal/keeper", "object": "Namespace/canal"},
+        ],
+        "lost": [],
+    }
+
+
+def test_what_is_lost_in_one_direction_is_gained_in_the_other() -> None:
+    there, back = compared("old", "new"), compared("new", "old")
+    assert (back["gained"], back["lost"]) == (there["lost"], there["gained"])
+
+
+def test_an_input_is_compared_with_itself_at_a_commit() -> None:
+    chart = Path("chart")
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: canal\nversion: 1.0.0\n")
+    (chart / "templates" / "locks.yaml").write_text(CONFIG.replace(", namespace: canal", ""))
+    for command in (["init", "--quiet"], ["add", "chart"], ["commit", "--quiet", "--message", "Begin"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@canal.example", *command], check=True)
+    (chart / "templates" / "keeper.yaml").write_text(KEEPER.replace(", namespace: canal", ""))
+    found = compared("git:HEAD", "chart", engine="helm")
+    assert found["gained"] == [{"user": "Deployment/default/keeper", "object": "ConfigMap/default/locks"}]
+    assert found["lost"] == []
+
+
+@pytest.mark.parametrize("options", [{"inputs": ("new", "old")}, {"inputs": ("new",), "old": "old"}])
+def test_one_input_is_compared_and_not_a_way_between_two(options: dict[str, Any]) -> None:
+    with pytest.raises(CannotContinue, match=r"^--compare takes one input and what it is compared with: neither more"):
+        check(CheckOptions(**options, compare="old"))
