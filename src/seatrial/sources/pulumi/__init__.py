@@ -57,7 +57,7 @@ def _read(path: str, charts: Mapping[str, str] | None, checkout: Checkout | None
         register = _runs(project)
     if checkout is not None:
         project = replace(project, today=checkout.today, packages=checkout.packages)
-    found = Charts(project.folder, dict(charts or {}), **served)
+    found = Charts(project.working_folder, dict(charts or {}), **served)
     monitor = _registered(project, register, found)
     program = monitor.program()
     if not program.registrations:

@@ -20,8 +20,8 @@ from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.registration import Program, Registration
 from seatrial.resource import Place
 from seatrial.sources import git
+from seatrial.sources.pulumi.packages import PACKAGES, home_of, packages_in
 
-PACKAGES = "node_modules"
 WANTED = (
     *("package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock"),
     *("requirements.txt", "pyproject.toml", "poetry.lock", "uv.lock", "Pipfile.lock"),
@@ -97,25 +97,16 @@ def _borrowed(today: Path, root: Path) -> Iterator[Path]:
             inside.remove(PACKAGES)
             continue
         installed = today / Path(folder).relative_to(root) / PACKAGES
-        for package in _packages(installed):
-            real = package.resolve()
-            if PACKAGES in real.parts:
-                yield Path(*real.parts[: real.parts.index(PACKAGES) + 1])
-            elif real.is_relative_to(today):
+        for package in packages_in(installed):
+            real, home = package.resolve(), home_of(package)
+            if home == real and real.is_relative_to(today):
                 real = root / real.relative_to(today)
+            else:
+                yield home
             if real.exists():
                 link = Path(folder, PACKAGES, package.relative_to(installed))
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(real)
-
-
-def _packages(installed: Path) -> Iterator[Path]:
-    """Every package, also those of a scope such as `@pulumi`."""
-    for entry in sorted(installed.iterdir()) if installed.is_dir() else ():
-        if entry.name.startswith("@") and entry.is_dir():
-            yield from sorted(entry.iterdir())
-        elif not entry.name.startswith("."):
-            yield entry
 
 
 def _other_packages(checkout: Checkout) -> Iterator[str]:

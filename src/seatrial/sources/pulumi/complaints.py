@@ -37,12 +37,12 @@ def _raised(project: Project, last: Body) -> Iterator[str]:
     place = project.path
     if frames:
         file, line, *_ = frames[-1]
-        place = f"{Path(project.path, Path(file).resolve().relative_to(project.folder))}:{line}"
+        place = f"{project.typed(Path(file).resolve())}:{line}"
     yield f"{place}: run the program: {words}"
     for file, line, name, text in frames[-FRAMES_MAX:]:
-        yield f"  {Path(project.path, Path(file).resolve().relative_to(project.folder))}:{line} in {name}: {text}"
+        yield f"  {project.typed(Path(file).resolve())}:{line} in {name}: {text}"
 
 
 def _is_own(project: Project, file: str) -> bool:
     path = Path(file).resolve()
-    return path.is_relative_to(project.folder) and not OTHERS & set(path.parts)
+    return path.is_relative_to(project.root) and not OTHERS & set(path.parts)

@@ -194,7 +194,9 @@ class Monitor:
             found = [] if rendered is None else list(as_v4_chart(rendered, crds=not inputs.get("skipCrds")))
         elif one.type.startswith("kubernetes:yaml/v2:"):
             files = [inputs["file"]] if "file" in inputs else inputs.get("files") or []
-            found = [*read_files(files if isinstance(files, list) else [files], self._project.folder, namespace)]
+            found = [
+                *read_files(files if isinstance(files, list) else [files], self._project.working_folder, namespace)
+            ]
             texts = inputs.get("yaml") or ()
             for text in [texts] if isinstance(texts, str) else texts:
                 found += decoded(str(text), namespace, self._project.file)
@@ -280,11 +282,10 @@ class Monitor:
         path = unquote(urlparse(str(message.get("file") or "")).path)
         if not path or not message.get("line"):
             return None
-        try:
-            inside = Path(path).resolve().relative_to(self._project.folder)
-        except ValueError:
+        file = Path(path).resolve()
+        if not file.is_relative_to(self._project.root):
             return None
-        return Place(str(Path(self._project.path, inside)), int(message["line"]))
+        return Place(self._project.typed(file), int(message["line"]))
 
     def _resource(self, ref: Ref, body: Body, one: Registration) -> Resource:
         rendered = self._rendered.get(ref)

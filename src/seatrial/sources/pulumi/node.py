@@ -6,7 +6,6 @@ start nothing. So a node that has none is not used.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -15,13 +14,15 @@ from pathlib import Path
 
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body
-from seatrial.sources.files import project_of, shown
+from seatrial.sources.files import shown
 from seatrial.sources.pulumi import process
 from seatrial.sources.pulumi.complaints import complain
 from seatrial.sources.pulumi.monitor import Monitor
+from seatrial.sources.pulumi.packages import described, home_of, looked_through, packages_in
 from seatrial.sources.pulumi.project import Project
 
 RECORDER = Path(__file__).with_name("recorder.cjs")
+GUARD = Path(__file__).with_name("guard.cjs")
 SECONDS_MAX = 120.0
 """Types are checked as the program is loaded, and those of the Kubernetes SDK are many."""
 OLDEST = (20, 0)
@@ -35,28 +36,23 @@ SDK = "node_modules/@pulumi/pulumi/package.json"
 def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> None:
     """Have a program register all that it wants; what it throws is told with its own lines."""
     node, version = _node(project)
-    program = project.folder / project.main if project.main else project.folder
-    if not program.exists():
-        raise CannotContinue(f"{project.file}: main: there is no {project.main} in {project.path}")
-    folders = list(_packages(program))
+    folders = list(looked_through(project.working_folder))
     if not any((folder.parent / SDK).is_file() for folder in folders):
         raise CannotContinue(_lacking(project, "there is no node_modules/@pulumi/pulumi beside it or above"))
+    if project.runtime_options.get("nodeargs"):
+        monitor.warnings.append(f"{project.file}: nodeargs are left out: {project.runtime_options['nodeargs']}")
 
     def command(reads: int, writes: int, home: str) -> list[str]:
         flag = max(known for known in PERMISSION.items() if known[0] <= version)[1]
-        readable = {
-            project_of(project.folder),
-            RECORDER,
-            Path(home),
-            *_looked_at(program),
-            *project.packages,
-            *(f.resolve() for f in folders),
-        }
+        packages = (home_of(package) for folder in folders for package in packages_in(folder))
+        readable = {Path(home), *_readable(project), *(folder.resolve() for folder in folders), *packages}
         allowed = [f"--allow-fs-read={path}" for path in sorted(readable)]
-        limits = [f"--max-old-space-size={MEGABYTES_MAX}", "--no-warnings", f"--allow-fs-write={home}"]
+        thread = ["--allow-worker", "--enable-source-maps"] if _is_compiled_in_a_thread(project) else []
+        limits = [f"--max-old-space-size={MEGABYTES_MAX}", "--no-warnings", f"--allow-fs-write={home}", *thread]
         return [node, flag, *allowed, *limits, str(RECORDER), str(reads), str(writes)]
 
-    farewell = process.run(command, _setting(project, program), monitor.answer, folder=project.folder, seconds=seconds)
+    folder = project.working_folder
+    farewell = process.run(command, _setting(project), monitor.answer, folder=folder, seconds=seconds)
     if farewell.message["do"] == "lacking":
         raise CannotContinue(_lacking(project, str(farewell.message["message"])))
     complain(farewell, project, seconds)
@@ -78,36 +74,39 @@ def _node(project: Project) -> tuple[str, tuple[int, int]]:
     return node, version
 
 
-def _packages(program: Path) -> Iterator[Path]:
-    """Where node looks for packages, from the program upwards."""
-    folder = program if program.is_dir() else program.parent
-    return (path for one in (folder, *folder.parents) if (path := one / "node_modules").is_dir())
+def _readable(project: Project) -> Iterator[Path]:
+    """The project, what runs it, and what node and the SDK ask for on the way up, whether it is there or not."""
+    yield from (project.root, RECORDER, GUARD, *project.packages)
+    for folder in project.working_folder.parents:
+        yield from (folder / name for name in UPWARDS)
 
 
-def _looked_at(program: Path) -> Iterator[Path]:
-    """What node and the SDK ask for on the way up, whether it is there or not."""
-    return (folder / name for folder in program.parents for name in UPWARDS)
-
-
-def _setting(project: Project, program: Path) -> Body:
-    folder = program if program.is_dir() else program.parent
+def _setting(project: Project) -> Body:
+    options = project.runtime_options
+    environment = {"PULUMI_NODEJS_TYPESCRIPT": "true" if _is_compiled(project) else "false"}
+    if options.get("tsconfig"):
+        environment["PULUMI_NODEJS_TSCONFIG_PATH"] = str(options["tsconfig"])
     return {
         "project": project.name,
         "stack": project.stack,
         "config": project.config,
         "secrets": list(project.secrets),
-        "program": str(program) if project.main else ".",
-        "within": str(folder / "index.js"),
-        "typescript": _is_compiled(project, folder),
+        "program": "." if project.program == project.working_folder else project.program.name,
+        "within": str(project.working_folder / "index.js"),
+        "environment": environment,
     }
 
 
-def _is_compiled(project: Project, folder: Path) -> bool:
-    """Whether the SDK compiles what it loads: unless it is told not to, or it is an ES module that is compiled."""
-    package = folder / "package.json"
-    about = json.loads(package.read_text()) if package.is_file() else {}
-    compiled = about.get("type") == "module" and str(about.get("main") or project.main).endswith((".js", ".mjs"))
-    return project.runtime_options.get("typescript") is not False and not compiled
+def _is_compiled(project: Project) -> bool:
+    """Whether the SDK compiles what it loads: unless it is told not to."""
+    return project.runtime_options.get("typescript") is not False
+
+
+def _is_compiled_in_a_thread(project: Project) -> bool:
+    """As ES modules are: those of a package that says so (`cmd/run/run.ts`)."""
+    folder = project.working_folder
+    package = next((one for one in (folder, *folder.parents) if (one / "package.json").is_file()), folder)
+    return _is_compiled(project) and described(package).get("type") == "module"
 
 
 def _lacking(project: Project, why: str) -> str:

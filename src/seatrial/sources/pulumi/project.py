@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from seatrial.errors import CannotContinue
-from seatrial.sources.files import read_text, shown
+from seatrial.sources.files import project_of, read_text, shown
+from seatrial.sources.pulumi.packages import workspace_of
 from seatrial.yamlfile import Document, documents
 
 NAMES = ("Pulumi.yaml", "Pulumi.yml")
@@ -43,6 +45,25 @@ class Project(Struct, frozen=True):
     packages: tuple[Path, ...] = ()
     """Folders outside of the project that hold packages of it."""
 
+    @property
+    def root(self) -> Path:
+        """What the program is a part of: the repository or the workspace that holds it."""
+        return min(project_of(self.folder), workspace_of(self.folder), key=lambda path: len(path.parts))
+
+    @property
+    def program(self) -> Path:
+        """What is run: a file, or a folder whose language says which file of it."""
+        return Path(os.path.normpath(self.folder / self.main))
+
+    @property
+    def working_folder(self) -> Path:
+        """Where the engine runs program and providers: beside what `main` names (`getPwdMain`)."""
+        return self.program if self.program.is_dir() else self.program.parent
+
+    def typed(self, file: Path) -> str:
+        """A file of the program or near it, as the user would type it."""
+        return shown(str(Path(self.path, os.path.relpath(file, self.folder))))
+
 
 def is_program(path: str) -> bool:
     return project_file(Path(path)) is not None
@@ -67,6 +88,9 @@ def read_project(path: str) -> Project:
     config = dict(_configured(body.get("config") or {}, str(body["name"])))
     settings = _stack_settings(folder, stack)
     config.update(_configured(settings.get("config") or {}, str(body["name"])))
+    main = str(body.get("main") or "")
+    if not (folder / main).exists():
+        raise CannotContinue(f"{shown(str(found))}: main: there is no {main} in {shown(path)}")
     return Project(
         folder=folder.resolve(),
         path=shown(path),
@@ -74,7 +98,7 @@ def read_project(path: str) -> Project:
         name=str(body["name"]),
         runtime=str(runtime.get("name")) if isinstance(runtime, dict) else str(runtime),
         document=document,
-        main=str(body.get("main") or ""),
+        main=main,
         runtime_options=options if isinstance(options, dict) else {},
         stack=stack,
         config=config,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body
-from seatrial.sources.files import project_of
 from seatrial.sources.pulumi import process
 from seatrial.sources.pulumi.complaints import complain
 from seatrial.sources.pulumi.monitor import Monitor
@@ -21,16 +20,12 @@ SECONDS_MAX = 60.0
 def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> None:
     """Have a program register all that it wants; what it raises is told with its own lines."""
     interpreter = _interpreter(project)
-    program = project.folder / project.main if project.main else project.folder
-    if not program.exists():
-        raise CannotContinue(f"{project.file}: main: there is no {project.main} in {project.path}")
 
     def command(reads: int, writes: int, home: str) -> list[str]:
         return [str(interpreter), "-s", "-B", str(RECORDER), str(reads), str(writes)]
 
-    farewell = process.run(
-        command, _setting(project, program, interpreter), monitor.answer, folder=project.folder, seconds=seconds
-    )
+    setting, folder = _setting(project, interpreter), project.working_folder
+    farewell = process.run(command, setting, monitor.answer, folder=folder, seconds=seconds)
     if farewell.message["do"] == "lacking":
         raise CannotContinue(_lacking(project, interpreter, str(farewell.message["message"])))
     complain(farewell, project, seconds)
@@ -47,15 +42,15 @@ def _interpreter(project: Project) -> Path:
     return Path(sys.executable)
 
 
-def _setting(project: Project, program: Path, interpreter: Path) -> Body:
+def _setting(project: Project, interpreter: Path) -> Body:
     """Closed are the user's home, but for the project and for what Python itself is made of, and other processes."""
-    opened = {project_of(project.folder), interpreter.parent.parent, interpreter.resolve().parent.parent}
+    opened = {project.root, interpreter.parent.parent, interpreter.resolve().parent.parent}
     return {
         "project": project.name,
         "stack": project.stack,
         "config": project.config,
         "secrets": list(project.secrets),
-        "program": str(program),
+        "program": str(project.program),
         "closed": [str(Path.home().resolve()), "/proc"],
         "open": sorted({str(path) for path in opened} | {sys.prefix, sys.base_prefix}),
     }

@@ -6,7 +6,10 @@
 "use strict";
 
 const fs = require("fs");
-const { createRequire } = require("module");
+const Module = require("module");
+const { pathToFileURL } = require("url");
+const { inspect } = require("util");
+const guard = require("./guard.cjs");
 
 const ROOT = "pulumi:pulumi:Stack";
 const TOLD_THE_USER = 32; // The exit code of the SDK's own runner when it has said all there is to say.
@@ -66,7 +69,7 @@ function turn() {
     setImmediate(() => setImmediate(turn));
 }
 
-function listen(pulumi, asked) {
+function listen(pulumi, heard) {
     const { Struct } = pulumi.require("google-protobuf/google/protobuf/struct_pb");
     const { Empty } = pulumi.require("google-protobuf/google/protobuf/empty_pb");
     const resources = pulumi.require("@pulumi/pulumi/proto/resource_pb");
@@ -80,7 +83,7 @@ function listen(pulumi, asked) {
                 response.setUrn(`urn:pulumi:${pulumi.stack}::${pulumi.project}::${ROOT}::${req.getName()}`);
                 return response;
             }
-            const answer = ask({ do: "register", ...described(req, asked), inputs: inputs(req.getObject()) });
+            const answer = ask({ do: "register", ...described(req, heard), inputs: inputs(req.getObject()) });
             response.setUrn(answer.urn);
             response.setId(answer.id);
             response.setObject(Struct.fromJavaScript(answer.state));
@@ -88,7 +91,7 @@ function listen(pulumi, asked) {
         }, callback);
     monitor.readResource = (req, callback) =>
         inTurn(registrations, () => {
-            const read = { ...named(req), dependencies: [...req.getDependenciesList()].sort(), id: req.getId() };
+            const read = { ...named(req, heard), dependencies: [...req.getDependenciesList()].sort(), id: req.getId() };
             const answer = ask({ do: "read", ...read, inputs: inputs(req.getProperties()) });
             const response = new resources.ReadResourceResponse();
             response.setUrn(answer.urn);
@@ -109,36 +112,29 @@ function inputs(struct) {
     return struct ? struct.toJavaScript() : {};
 }
 
-// The place in the program itself, which need not be the one that made the resource.
-function position(req) {
-    const frames = req.getStacktrace ? req.getStacktrace()?.getFramesList() ?? [] : [];
-    const places = [req.getSourceposition(), ...frames.map((frame) => frame.getPc())].filter(Boolean);
-    return places.find((place) => !place.getUri().includes("/node_modules/"));
-}
-
-function named(req) {
-    const place = position(req);
+function named(req, heard) {
+    const place = heard.get(`${req.getType()} ${req.getName()}`)?.place;
     return {
         type: req.getType(),
         name: req.getName(),
         parent: req.getParent().includes(`::${ROOT}::`) ? "" : req.getParent(),
-        file: place ? place.getUri() : "",
-        line: place ? place.getLine() : 0,
+        file: place ? pathToFileURL(place[0]).href : "",
+        line: place ? place[1] : 0,
     };
 }
 
-function described(req, asked) {
+function described(req, heard) {
     const properties = {};
     req.getPropertydependenciesMap().forEach((found, key) => {
         if (found.getUrnsList().length) properties[key] = [...found.getUrnsList()].sort();
     });
     return {
-        ...named(req),
+        ...named(req, heard),
         custom: req.getCustom(),
         remote: req.getRemote(),
         dependencies: [...req.getDependenciesList()].sort(),
         propertyDependencies: properties,
-        asked: asked.get(`${req.getType()} ${req.getName()}`) ?? [],
+        asked: heard.get(`${req.getType()} ${req.getName()}`)?.asked ?? [],
         options: options(req),
     };
 }
@@ -158,17 +154,35 @@ function options(req) {
     };
 }
 
-// What each resource names in `dependsOn`, before the SDK expands it; outputs name nothing yet.
+// What each resource names in `dependsOn`, before the SDK expands it (outputs name nothing yet), and the place in the
+// program itself: it need not be the one that made the resource, and the SDK does not find it in ES modules.
 function overhear(pulumi) {
     const heard = new Map();
     const runtime = pulumi.require("@pulumi/pulumi/runtime/resource");
-    const register = runtime.registerResource;
-    runtime.registerResource = (res, parent, type, name, custom, remote, dependency, props, opts, ...more) => {
+    const { registerResource, readResource } = runtime;
+    const hear = (type, name, opts) => {
         const others = [opts?.dependsOn ?? []].flat().filter((other) => other?.__pulumiResource);
-        heard.set(`${type} ${name}`, others.map((other) => [other.__pulumiType, other.__name]));
-        return register(res, parent, type, name, custom, remote, dependency, props, opts, ...more);
+        const asked = others.map((other) => [other.__pulumiType, other.__name]);
+        heard.set(`${type} ${name}`, { asked, place: place() });
+    };
+    runtime.registerResource = (res, parent, type, name, custom, remote, dependency, props, opts, ...more) => {
+        hear(type, name, opts);
+        return registerResource(res, parent, type, name, custom, remote, dependency, props, opts, ...more);
+    };
+    runtime.readResource = (res, parent, type, name, props, opts, ...more) => {
+        hear(type, name, opts);
+        return readResource(res, parent, type, name, props, opts, ...more);
     };
     return heard;
+}
+
+// Innermost are we, the two classes of the SDK, and then that of the resource: where it is made is wanted.
+function place() {
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = Infinity;
+    const all = frames(new Error().stack).reverse().filter(([file]) => file !== __filename);
+    Error.stackTraceLimit = limit;
+    return all.slice(3).find(([file]) => !file.includes("/node_modules/"));
 }
 
 // The SDK's own way to load a program, whatever it is written in, without the command line around it.
@@ -180,18 +194,14 @@ function runner(from) {
     return from("@pulumi/pulumi/cmd/run/run").run;
 }
 
-// Where the kernel leaves us a network, this is what there is between the program and it.
-function guard() {
-    const refuse = () => {
-        throw new Error("seatrial runs this program without a network and without processes");
+// ES modules in TypeScript are compiled in a thread of node's own. No other may be started, and nothing else loaded there.
+function guardModules() {
+    const register = Module.register;
+    Module.register = (specifier, parent, options) => {
+        Module.register = guard.refuse;
+        register(pathToFileURL(require.resolve("./guard.cjs")));
+        register(specifier, parent, options);
     };
-    const [net, dgram, dns] = ["net", "dgram", "dns"].map(require);
-    for (const name of ["connect", "bind", "send"]) dgram.Socket.prototype[name] = refuse;
-    for (const one of [net.Socket.prototype, net.Server.prototype]) one.connect = one.listen = refuse;
-    for (const one of [dns, dns.promises]) {
-        for (const name of Object.keys(one)) if (/^(lookup|resolve|reverse)/.test(name)) one[name] = refuse;
-    }
-    process.kill = process._kill = refuse;
 }
 
 function raised(wrong) {
@@ -200,26 +210,29 @@ function raised(wrong) {
     return {
         do: "raised",
         type: known ? wrong.name : "",
-        message: (denied ? refusal(wrong) : known ? wrong.message : String(wrong)).trimEnd(),
-        frames: known ? frames(wrong) : [],
+        message: (denied ? refusal(wrong) : known ? wrong.message : words(wrong)).trimEnd(),
+        frames: known ? frames(wrong.stack).map((frame) => [...frame, lineOf(frame)]) : [],
     };
 }
 
 function refusal(wrong) {
     const what = { FileSystemRead: "read nothing outside of its project", FileSystemWrite: "write no file" };
     if (wrong.permission in what) return `seatrial lets this program ${what[wrong.permission]}: ${wrong.resource}`;
-    if (wrong.permission === "WorkerThreads") {
-        return "seatrial starts no threads for this program, and ES modules in TypeScript need one: compile it first";
-    }
-    return `seatrial runs this program without a network and without processes: ${wrong.permission}`;
+    return `${guard.WORDS}: ${wrong.permission}`;
 }
 
-function frames(wrong) {
-    const found = [...String(wrong.stack).matchAll(/^ +at (?:(.*) \()?(?:file:\/\/)?(\/.*?):(\d+):\d+\)?$/gm)];
-    return found.reverse().map(([, name, file, line]) => [file, Number(line), name ?? "<module>", lineOf(file, line)]);
+// Of what is thrown in another thread only the words come over.
+function words(thrown) {
+    return typeof thrown === "object" ? inspect(thrown) : String(thrown);
 }
 
-function lineOf(file, line) {
+// File, line and function of each frame of a stack, the outermost first.
+function frames(stack) {
+    const found = [...String(stack).matchAll(/^ +at (?:(.*) \()?(?:file:\/\/)?(\/.*?):(\d+):\d+\)?$/gm)];
+    return found.reverse().map(([, name, file, line]) => [file, Number(line), name ?? "<module>"]);
+}
+
+function lineOf([file, line]) {
     try {
         return fs.readFileSync(file, "utf8").split("\n")[line - 1].trim();
     } catch {
@@ -229,7 +242,7 @@ function lineOf(file, line) {
 
 function main() {
     const setting = told();
-    const from = createRequire(setting.within);
+    const from = Module.createRequire(setting.within);
     const pulumi = { require: from, project: setting.project, stack: setting.stack };
     let over = false;
     const end = (message, code) => {
@@ -254,8 +267,9 @@ function main() {
     } catch (missing) {
         return end({ do: "lacking", message: missing.message.split("\n")[0] });
     }
-    guard();
-    process.env.PULUMI_NODEJS_TYPESCRIPT = String(setting.typescript);
+    guard.close();
+    guardModules();
+    Object.assign(process.env, setting.environment);
     const wrong = (error) => end(raised(error), 1);
     run({ _: [setting.program] }, () => {}, wrong, () => false).catch(wrong);
 }
