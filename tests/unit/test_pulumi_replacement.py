@@ -131,6 +131,45 @@ def test_what_is_gone_already_when_a_deletion_is_refused_is_made_again_by_the_ne
     assert world.get("Deployment", "web", "apps")
 
 
+@pytest.mark.parametrize(
+    ("value", "options", "writes"),
+    [
+        ("2", Options(), ["create ConfigMap/default/a"]),  # Still another one than was deleted.
+        ("1", Options(), ["create ConfigMap/default/a", "delete ConfigMap/default/a"]),
+        ("1", Options(delete_before_replace=True), ["create ConfigMap/default/a"]),
+    ],
+)
+def test_what_was_deleted_and_not_made_is_made_and_deleted_again_where_nothing_says_that_it_is_gone(
+    value: str, options: Options, writes: list[str]
+) -> None:
+    world = World()
+    world.up(resource(config("a", v="1")))
+    assert "is invalid" in world.up(resource({**config("a"), "data": {"not a key": "x"}})).error
+    assert not world.get("ConfigMap", "a")
+    assert world.up(resource(config("a", v=value), options=options)).outcome == "ok"
+    assert world.writes(2) == writes
+    world.up(resource(config("a", v=value), options=options))
+    assert world.writes(3) == []
+
+
+def test_what_was_deleted_and_not_made_is_forgotten_where_the_program_has_it_no_longer() -> None:
+    world = World()
+    world.up(resource(config("a", v="1")))
+    world.up(resource({**config("a"), "data": {"not a key": "x"}}))
+    assert world.up(resource(config("b"))).outcome == "ok"
+    assert world.destroy().outcome == "ok"
+    assert world.writes(2) == ["create ConfigMap/default/b", "delete ConfigMap/default/b"]
+
+
+def test_what_never_got_ready_is_replaced_where_any_change_is_to_replace_it() -> None:
+    world = World()
+    options = Options(replace_on_changes=("*",))
+    stuck = pod(envFrom=[{"configMapRef": {"name": "late"}}])
+    assert world.up(resource(stuck, options=options)).outcome == "hung"
+    assert world.up(resource(stuck, options=options), resource(config("late"))).outcome == "ok"
+    assert world.writes(1)[0] == "delete Pod/default/p"
+
+
 def test_a_change_is_told_member_by_member() -> None:
     old = {"spec": {"replicas": 1, "containers": [{"name": "a", "image": "x"}, {"name": "b"}], "kept": 1}}
     new = {"spec": {"replicas": 2, "containers": [{"name": "a", "image": "y"}], "added": {"b": 1}, "kept": 1}}

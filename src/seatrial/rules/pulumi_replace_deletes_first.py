@@ -128,7 +128,7 @@ def _finding(rehearsal: Rehearsal, step: int, one: Replaced, deletions: dict[Ref
         step,
         objects=[*refs[1:], root.ref] if one.along else refs,
         damage=min((_damage(rehearsal, step, ref, lost[ref]) for ref in refs), key=DAMAGES.index),
-        message=_message(one, lost[root.ref], again=root.ref in rehearsal.steps[step].recreated),
+        message=_message(one, lost[root.ref], again=set(refs) <= {*rehearsal.steps[step].recreated}),
         details=(
             _why(one),
             _why_along(one),
@@ -161,7 +161,7 @@ def _message(one: Replaced, lost: list[Event], *, again: bool) -> str:
         anew = "and makes it anew" if again else "and does not come to make it anew"
         return f"pulumi up deletes {one.old.ref}{with_it(lost)} {anew}: {_fields(one)} cannot change in place"
     many = len(one.along) > 1
-    anew = "and makes all anew" if again else "and does not come to make them anew"
+    anew = "and makes all anew" if again else "and does not come to make all anew"
     return (
         f"pulumi up deletes {_names([other.ref for other in one.along])} along with {one.old.ref}{with_it(lost)}, "
         f"since {'they are' if many else 'it is'} built from its outputs, {anew}"
