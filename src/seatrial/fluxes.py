@@ -46,8 +46,9 @@ FLAGS = {
     "cleanupOnFail": "--cleanup-on-fail",
     "preserveValues": "--reuse-values",
     "disableOpenAPIValidation": "--disable-openapi-validation",
+    "keepHistory": "--keep-history",
 }
-"""Fields of spec.install and spec.upgrade that are flags of Helm's."""
+"""Fields of spec.install, spec.upgrade and spec.uninstall that are flags of Helm's."""
 
 
 class Gathered(Struct, frozen=True):
@@ -275,6 +276,7 @@ def _declared_release(body: Body, chart: ChartSource, values: Body, rendered: Re
         values=values,
         targets=tuple(flux.Target(resource.ref, _at_home(resource)) for resource in plain),
         crds=tuple(flux.Target(resource.ref, resource.body) for resource in rendered.crds),
+        hooks=tuple(flux.Target(r.ref, _at_home(r)) for r in rendered.resources if hooks.is_hook(r.body)),
         runs_post_hooks=any(event in POST for r in rendered.resources for event in hooks.events_of(r.body)),
         depends_on=_depends_on(body, "HelmRelease", HELM_GROUP),
         ready_exprs=_ready_exprs(body, "HelmRelease", HELM_GROUP),
@@ -283,6 +285,7 @@ def _declared_release(body: Body, chart: ChartSource, values: Body, rendered: Re
         declared=body,
         install=_policy(body, "install"),
         upgrade=_policy(body, "upgrade"),
+        uninstall=_policy(body, "uninstall"),
         suspended=bool(dig(body, "spec", "suspend")),
         tests=bool(dig(body, "spec", "test", "enable")) and not dig(body, "spec", "test", "ignoreFailures"),
         corrects_drift=dig(body, "spec", "driftDetection", "mode") == "enabled",
@@ -310,6 +313,8 @@ def _policy(body: Body, act: str) -> flux.Policy:
         flags=tuple(flag for field, flag in FLAGS.items() if said.get(field)),
         waits=not said.get("disableWait"),
         waits_for_jobs=not said.get("disableWaitForJobs"),
+        server_side=said.get("serverSideApply") not in (False, "disabled"),
+        takes_ownership=not said.get("disableTakeOwnership"),
     )
 
 

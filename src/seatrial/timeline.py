@@ -101,6 +101,10 @@ class Reconciled(Struct, frozen=True):
     """What it brings."""
     heals: bool = False
     """Whether it failed for good, and would end well if it were only tried again."""
+    acts: tuple[str, ...] = ()
+    """What Helm did for it, in order: `install`, `upgrade`, `rollback`, `uninstall`."""
+    waits: bool = False
+    """Whether Flux waits for its objects."""
 
 
 class StepResult(Struct, frozen=True):

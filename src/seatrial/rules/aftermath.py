@@ -8,6 +8,7 @@ from itertools import takewhile
 from seatrial import hooks
 from seatrial.case import Case, deployed_before
 from seatrial.resource import Ref
+from seatrial.rules.reconciliations import failed_release, flux_says, goes_on
 from seatrial.rules.records import NAME as RECORD
 from seatrial.rules.records import last_record, records_of
 from seatrial.timeline import Event, Rehearsal, StepResult
@@ -17,13 +18,18 @@ NAMES_MAX = 5
 REPLACES = ("upgrade", "rollback")
 
 
-def helm_says(ended: StepResult) -> str:
-    """Helm's own words."""
+def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
+    """Helm's own words, or Flux's where it has a Helm in it: of whom brings an object, where one is named."""
+    one = failed_release(ended, ref) or failed_release(ended)
+    if one is not None:
+        return flux_says(one)
     return f'Helm says: "{ended.error.strip()}"'
 
 
-def aftermath(rehearsal: Rehearsal, case: Case, step: int) -> str:
+def aftermath(rehearsal: Rehearsal, case: Case, step: int, ref: Ref | None = None) -> str:
     """What had been done when the step failed and what had not, which revisions there are, and what comes next."""
+    if one := failed_release(rehearsal.steps[step], ref):
+        return goes_on(one)
     done, records = _done(rehearsal, step), _records(rehearsal, step)
     if not done and not records:
         return "Nothing was changed and no revision was recorded: every further try fails alike."

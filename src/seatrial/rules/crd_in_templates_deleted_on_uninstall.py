@@ -10,6 +10,9 @@ nobody serves the kind.
 Helm reads `helm.sh/resource-policy: keep` at two places. For an upgrade it counts on the object in the cluster, for an
 uninstall in the manifest that Helm has stored: `kubectl annotate` protects from the one and not from the other.
 
+Flux deletes the definitions of a Kustomization that prunes (`prune: true`) when the Kustomization is deleted, or no
+longer holds them; what the chart of a HelmRelease has among its templates goes as with Helm.
+
 That anything is lost by an uninstall depends on what users have made meanwhile, which no chart tells. It is a `will`
 where the trial holds such objects.
 
@@ -28,7 +31,8 @@ metadata:
   annotations:
     helm.sh/resource-policy: keep
 ```
-in the template; or the definition in `crds/`, which Helm never deletes. To move one out of the templates of a release
+in the template; or the definition in `crds/`, which Helm never deletes. In a Kustomization of Flux it is
+`kustomize.toolkit.fluxcd.io/prune: disabled`. To move one out of the templates of a release
 that is installed, give it `keep` one revision before.
 
 ## Fix safety
@@ -46,31 +50,38 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, annotations_of
 from seatrial.rules.aftermath import helm_says, named
 from seatrial.rules.deeds import GOING, cascade, pruned
+from seatrial.rules.reconciliations import is_flux
 from seatrial.rules.serving import DEFINITION
-from seatrial.timeline import Event, Rehearsal
+from seatrial.rules.words import act_in_words, engine_in_words
+from seatrial.timeline import Event, Rehearsal, StepResult
 
+ENDS = ("uninstall", "delete")
+ENGINES = ("helm", "flux")
+PRUNE = "kustomize.toolkit.fluxcd.io/prune"
 Gone = tuple[Event, Resource]
 """A deletion of a definition, and what had been written of it."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
-        if ended.action == "uninstall":
+        if ended.action in ENDS:
             gone = list(_uninstalled(rehearsal, case, step))
         else:
             gone = [pair for pair in pruned(rehearsal, case, step) if pair[1].ref.kind == DEFINITION]
-        if gone:
-            yield _finding(rehearsal, case, step, gone)
+        finding = _finding(rehearsal, case, step, gone) if gone else None
+        if finding is not None and (finding.certainty == "will" or _by_helm(gone) or ended.action not in ENDS):
+            yield finding
             return
 
 
 def _uninstalled(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Gone]:
-    """Definitions that Helm deletes with the release, and that the newest revision does not keep."""
+    """Definitions that are deleted with the release, and that the newest revision does not keep."""
     for event in rehearsal.of_step(step):
-        if event.actor != "helm" or event.effect not in GOING or event.object.kind != DEFINITION:
+        if event.actor not in ENGINES or event.effect not in GOING or event.object.kind != DEFINITION:
             continue
         written = case.written(len(case.releases) - 1, event.object)
-        if written is not None and hooks.RESOURCE_POLICY not in annotations_of(written.body):
+        kept = hooks.RESOURCE_POLICY if event.actor == "helm" else PRUNE
+        if written is not None and kept not in annotations_of(written.body):
             yield event, written
 
 
@@ -88,18 +99,15 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> F
         objects=refs,
         damage="data-loss",
         certainty="will" if lost or moved else "may",
-        message=f"helm {ended.action} deletes {named(refs)}{_why(ended.action, moved=moved)}, and with it "
+        message=f"{act_in_words(rehearsal, step)} deletes {named(refs)}{_why(gone, ended, moved=moved)}, and with it "
         + (named(lost) if lost else "every object of its kind that anybody has made"),
         details=(
             "The API server deletes all objects of a kind with its definition, in all namespaces; they cannot be left "
             "behind.",
-            "Helm does not read crds/ in an upgrade, so nothing brings the definition back." if moved else "",
+            _not_brought_back(rehearsal) if moved else "",
             _what_comes(rehearsal, step),
             "" if lost or moved else "Whether there are such objects decides whether anything is lost.",
-            "helm.sh/resource-policy: keep saves it only if the template has it: put there by kubectl annotate, it "
-            "saves from upgrades and not from an uninstall."
-            if ended.action == "uninstall"
-            else "",
+            _what_keeps(gone, ended),
         ),
         places=[
             *(crd.place("metadata", "name") for crd in (new.crds if new else ()) if crd.ref in refs),
@@ -113,22 +121,48 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> F
 def _lost(rehearsal: Rehearsal, case: Case, step: int, deleted: list[Event]) -> list[Ref]:
     """What goes with the definitions and was not to go: in an uninstall, what is not of the release."""
     release: Release | None = deployed_before(rehearsal, case, step)
-    uninstalled = rehearsal.steps[step].action == "uninstall"
+    uninstalled = rehearsal.steps[step].action in ENDS
     return sorted(
         {event.object for event in deleted if not (uninstalled and release is not None and release.find(event.object))}
     )
 
 
-def _why(action: str, *, moved: bool) -> str:
+def _why(gone: list[Gone], ended: StepResult, *, moved: bool) -> str:
     if moved:
         return ", which moved from the templates to crds/"
-    return " because it is a template without keep" if action == "uninstall" else ", which the new revision drops"
+    if ended.action not in ENDS:
+        return ", which the new revision drops"
+    return " because it is a template without keep" if _by_helm(gone) else " because its Kustomization prunes"
+
+
+def _by_helm(gone: list[Gone]) -> bool:
+    return gone[0][0].actor == "helm"
+
+
+def _not_brought_back(rehearsal: Rehearsal) -> str:
+    if is_flux(rehearsal):
+        return (
+            "Flux looks into crds/ before Helm deletes it, and leaves it alone, since it is there: it comes back only "
+            "with the next upgrade."
+        )
+    return "Helm does not read crds/ in an upgrade, so nothing brings the definition back."
+
+
+def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
+    if not _by_helm(gone):
+        return f"{PRUNE}: disabled on the definition keeps it, whatever becomes of the Kustomization."
+    if ended.action not in ENDS:
+        return ""
+    return (
+        "helm.sh/resource-policy: keep saves it only if the template has it: put there by kubectl annotate, it saves "
+        "from upgrades and not from an uninstall."
+    )
 
 
 def _what_comes(rehearsal: Rehearsal, step: int) -> str:
     """Whether Helm was content, and what becomes of the next step."""
     ended = rehearsal.steps[step]
-    content = "Helm reported success." if ended.outcome == "ok" else helm_says(ended)
+    content = f"{engine_in_words(rehearsal)} reported success." if ended.outcome == "ok" else helm_says(ended)
     following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
     if following is None or following.action != "upgrade" or following.outcome == "ok":
         return content

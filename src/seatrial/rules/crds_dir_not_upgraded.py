@@ -11,6 +11,10 @@ upgrade is a success. What the controller writes (a new status field) is dropped
 A fresh install has the new definitions, which is why a test that only installs does not see it. On a cluster that
 already has them, `helm install` of Helm 4 updates them and that of Helm 3 does not.
 
+Flux sees to `crds/` itself, for installs and for upgrades, by `install.crds` and `upgrade.crds`. The default of both is
+`Create`, although the API reference says `Skip` of upgrades: definitions that are not there yet are made, and those
+that are stay as they are. (helm-controller 1.5.0 to 1.6.3 updated them by mistake where server-side apply was used.)
+
 Whether a controller can live with the old definition cannot be known here: where nothing of the release is refused, the
 finding is a `may`, unless a role of the release names a kind that is not there at all.
 
@@ -23,7 +27,8 @@ templates/lock.yaml         uses spec.width
 ## Instead
 Apply the definitions before the upgrade: `kubectl apply --server-side -f crds/`. Or give them a chart of their own, or
 put them into `templates/` with `helm.sh/resource-policy: keep` (existing releases must adopt them first: see
-crd-moves-crds-to-templates). With Flux, set `upgrade.crds: CreateReplace`; Argo CD applies `crds/` on every sync.
+crd-moves-crds-to-templates). With Flux, set `upgrade.crds: CreateReplace`, and `install.crds` likewise where older
+definitions may be left from before; Argo CD applies `crds/` on every sync.
 
 ## Fix safety
 A definition that gains fields or versions harms no object that is there. One that loses a version or a field does.
@@ -40,11 +45,12 @@ from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Certainty, Damage, Finding, Rule, found
 from seatrial.resource import Body, Place, Ref, dig, listed
 from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
-from seatrial.rules.deeds import GOING, live_after
+from seatrial.rules.deeds import GOING, live_after, live_before
 from seatrial.rules.definitions import gains, shape
+from seatrial.rules.reconciliations import is_flux
 from seatrial.rules.serving import defined_by, unserved
 from seatrial.rules.writers import is_written, writer_of
-from seatrial.timeline import Event, Rehearsal
+from seatrial.timeline import Event, Reconciled, Rehearsal, StepResult
 
 UNDECLARED = re.compile(r"(?P<path>(?:\.[A-Za-z0-9_-]+)+): field not declared in schema")
 GAINS_MAX = 6
@@ -60,14 +66,26 @@ class Stale(Struct, frozen=True):
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
         new = case.releases[step]
-        if ended.action != "upgrade" or new is None or deployed_before(rehearsal, case, step) is None:
+        upgrades = ended.action == "upgrade" and deployed_before(rehearsal, case, step) is not None
+        if new is None or not (upgrades or is_flux(rehearsal)):
             continue
         deleted = {e.object for e in rehearsal.timeline if e.step <= step and e.actor == "helm" and e.effect in GOING}
-        lives = [Stale(crd, live_after(rehearsal, step, crd.ref)) for crd in new.crds if crd.ref not in deleted]
+        own = [crd for crd in new.crds if crd.ref not in deleted and (upgrades or _is_left(rehearsal, step, crd.ref))]
+        lives = [Stale(crd, live_after(rehearsal, step, crd.ref)) for crd in own]
         stale = [found for found in lives if _is_stale(rehearsal, step, found)]
         if stale:
             yield _finding(rehearsal, case, step, new, stale)
             return
+
+
+def _is_left(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
+    """Whether Flux did nothing about a definition for a HelmRelease that it had Helm install or upgrade."""
+    made = live_before(rehearsal, step, ref) is None and live_after(rehearsal, step, ref) is not None
+    return bool(_acting(rehearsal.steps[step], ref)) and not made
+
+
+def _acting(ended: StepResult, ref: Ref) -> Reconciled | None:
+    return next((one for one in ended.reconciled if ref in one.objects and one.acts), None)
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, new: Release, stale: list[Stale]) -> Finding:
@@ -83,24 +101,47 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, new: Release, stale: l
         objects=[*definitions, *users],
         damage=damage,
         certainty=certainty,
-        message=f"helm upgrade does not read crds/, and {named_is(users)} refused under the definition of the revision "
-        f"before ({named(definitions)})"
+        message=f"{_leaves(ended, stale)}, and {named_is(users)} refused under the definition of the revision before "
+        f"({named(definitions)})"
         if users
-        else f"helm upgrade does not read crds/: {_what_is_there(stale)}",
+        else f"{_leaves(ended, stale)}: {_what_is_there(stale)}",
         details=(
             helm_says(ended) if users else "",
             f"New, and not in the cluster: {_gains(stale)}.",
             aftermath(rehearsal, case, step) if users else "",
             "Helm 3 would report success: the API server drops a field that it does not know, with a warning."
-            if UNDECLARED.search(ended.error)
+            if UNDECLARED.search(ended.error) and not is_flux(rehearsal)
             else "",
             _fresh(rehearsal, step),
-            f"Before the upgrade: kubectl apply --server-side -f {stale[0].written.file}",
+            _instead(ended, stale),
         ),
         places=[*_places(new, refused), *(one.written.place("metadata", "name") for one in stale)],
         evidence=refused,
         confirm=f"kubectl diff --server-side -f {stale[0].written.file}  # what the cluster lacks",
     )
+
+
+def _leaves(ended: StepResult, stale: list[Stale]) -> str:
+    one = _acting(ended, stale[0].written.ref)
+    if one is None:
+        return "helm upgrade does not read crds/"
+    left = "" if any(one.live is None for one in stale) else " that are there already"
+    return f"the {_last(one)} of {one.object} leaves definitions of crds/ alone{left}"
+
+
+def _instead(ended: StepResult, stale: list[Stale]) -> str:
+    file, one = stale[0].written.file, _acting(ended, stale[0].written.ref)
+    if one is None:
+        return f"Before the upgrade: kubectl apply --server-side -f {file}"
+    return (
+        f"{_last(one)}.crds: CreateReplace has Flux update them; the default, Create, makes new ones alone, whatever "
+        "the API reference says of Skip (helm-controller 1.5.0 to 1.6.3 updated them nevertheless)."
+    )
+
+
+def _last(one: Reconciled) -> str:
+    """The act for which definitions were looked at last."""
+    return next(act for act in reversed(one.acts) if act in ("install", "upgrade"))
 
 
 def _is_stale(rehearsal: Rehearsal, step: int, one: Stale) -> bool:

@@ -11,6 +11,7 @@ from seatrial.timeline import Event, Rehearsal
 
 REPLACES = ("upgrade", "rollback", "sync")
 ENGINES = ("helm", "argocd")
+ALL_ENGINES = (*ENGINES, "flux")
 DEPLOYS = ("install", "upgrade")
 GOING = ("deleted", "deleting")
 MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
@@ -65,7 +66,7 @@ def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event,
     if old is None or new is None or rehearsal.steps[step].action not in REPLACES:
         return
     for event in rehearsal.of_step(step):
-        if event.actor not in ENGINES or event.effect not in GOING:
+        if event.actor not in ALL_ENGINES or event.effect not in GOING:
             continue
         was = old.find(event.object)
         if was is not None and not hooks.is_hook(was.body) and as_hook(new, event.object) is None:

@@ -14,7 +14,8 @@ from seatrial.findings import Certainty, Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import aftermath, named
 from seatrial.rules.blocked import never_run
-from seatrial.rules.deeds import ENGINES, live_before
+from seatrial.rules.deeds import ALL_ENGINES, live_before
+from seatrial.rules.reconciliations import by_hand, failed_kustomization, failed_release, flux_says
 from seatrial.rules.syncs import ARGOCD, is_argocd
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
@@ -38,6 +39,16 @@ NO_FORCE = (
     "is refused alike; neither deletes anything."
 )
 
+NO_FORCE_OF_FLUX = (
+    "upgrade.force does not help: with server-side apply it is left out, and without it the whole object is sent "
+    "instead of a patch, which is refused alike; it deletes nothing."
+)
+
+FORCE_OF_FLUX = (
+    "kustomize.toolkit.fluxcd.io/force: enabled on the object (or force: true on the Kustomization, for all it holds) "
+    "has Flux delete it and make it anew when a change is refused, with all that this means for its pods or its data."
+)
+
 FORCE_OF_ARGOCD = (
     "argocd.argoproj.io/sync-options: Force=true on the object lets Argo CD delete it and make it anew when a change "
     "is refused, with all that this means for its pods or its data; Replace=true alone is refused alike."
@@ -48,6 +59,7 @@ MADE_UP = (
     "time or a random value."
 )
 
+FLUX = "flux"
 Path = tuple[str | int, ...]
 
 
@@ -76,10 +88,17 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
     """Each object of these kinds (of all where none is named) once, where its change was first refused."""
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
-        if event.actor not in ENGINES or event.effect != "refused" or event.verb == "delete" or event.object in seen:
+        if (
+            event.actor not in ALL_ENGINES
+            or event.effect != "refused"
+            or event.verb == "delete"
+            or event.object in seen
+        ):
             continue
         if kinds and event.object.kind not in kinds:
             continue
+        if event.actor == FLUX and not failed_kustomization(rehearsal.steps[event.step], event.object):
+            continue  # It was only asked, and then deleted for the change.
         if MAY_NOT_CHANGE.search(event.message) and live_before(rehearsal, event.step, event.object):
             seen.add(event.object)
             refusal = _refusal(rehearsal, case, event)
@@ -132,15 +151,27 @@ def refused(
 
 def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[str]:
     """What is left half-done, and what is often tried and does not help."""
+    ended = rehearsal.steps[refusal.step]
+    if one := failed_kustomization(ended, refusal.ref):
+        yield f"{shortened(flux_says(one))} None of the objects that come with it is applied."
+        yield FORCE_OF_FLUX
+        return
     if not is_argocd(rehearsal):
-        yield aftermath(rehearsal, case, refusal.step)
-        yield NO_FORCE
+        yield aftermath(rehearsal, case, refusal.step, refusal.ref)
+        yield NO_FORCE_OF_FLUX if failed_release(ended, refusal.ref) else NO_FORCE
         return
     done = {e.object for e in rehearsal.of_step(refusal.step) if e.actor == ARGOCD and e.effect == "changed"}
     yield f"Argo CD applies the rest of the wave all the same: {named(sorted(done))} changed." if done else ""
     operations = rehearsal.steps[refusal.step].operations
     yield " ".join(filter(None, map(never_run, operations)))
     yield FORCE_OF_ARGOCD
+
+
+def try_again(rehearsal: Rehearsal, refusal: Refusal) -> str:
+    """How the same is tried once more: `upgrade again`, or the command that has Flux do it."""
+    ended = rehearsal.steps[refusal.step]
+    one = failed_release(ended, refusal.ref) or failed_kustomization(ended, refusal.ref)
+    return by_hand(one) if one else f"{ended.action} again"
 
 
 def shortened(message: str) -> str:

@@ -45,6 +45,7 @@ from seatrial.resource import Ref, listed
 from seatrial.rules.deeds import GOING, live_after
 from seatrial.rules.hookruns import acted_on, done_by_helm, event_of
 from seatrial.rules.hookwords import ends
+from seatrial.rules.reconciliations import failed_release, flux_says, goes_on
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
@@ -104,10 +105,12 @@ def _finding(rehearsal: Rehearsal, step: int, job: Resource, lost: list[tuple[Re
         step,
         objects=[job.ref, *(resource.ref for resource, _ in lost)],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step)}, and Helm deletes {names} when it gives up, while {job.ref} goes on without",
+        message=f"{ends(rehearsal, step, job.ref)}, and Helm deletes {names} when it gives up, while {job.ref} goes on "
+        "without",
         details=(
             f"The policies differ: {_policies(lost[0][0])} against {_policies(job)} on the Job, which stays.",
             "Its running pod is refused as Unauthorized from then on, and a new one is not made.",
+            f"{flux_says(own)}. {goes_on(own)}" if (own := failed_release(rehearsal.steps[step], job.ref)) else "",
         ),
         places=[lost[0][0].place("metadata", "annotations", hooks.DELETE_POLICY), job.place("metadata", "annotations")],
         evidence=[event for _, event in lost],

@@ -149,7 +149,7 @@ def _for_a_hook(rehearsal: Rehearsal, lack: Lack) -> Finding:
         lack.step,
         objects=[lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, which is a hook of {events} only",
+        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, which is a hook of {events} only",
         details=("Nothing of that name was there before.", ends_sentence(rehearsal, lack)),
         places=[lack.brought.place("metadata", "annotations", hooks.HOOK), lack.hook.place(*lack.need.field)],
         evidence=evidence_of(rehearsal, lack),

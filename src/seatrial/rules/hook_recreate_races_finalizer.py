@@ -80,7 +80,8 @@ def _finding(rehearsal: Rehearsal, step: int, hook: Resource, deletion: Event) -
         step,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step)}{lost}: Helm deletes {ref} of the last run for the {event} hook and {outcome}",
+        message=f"{ends(rehearsal, step, ref)}{lost}: Helm deletes {ref} of the last run for the {event} hook and "
+        f"{outcome}",
         details=(
             _held_by(rehearsal, deletion),
             f"Helm {ended.error.strip()}." if ended.outcome == "hung" and not waits else "",

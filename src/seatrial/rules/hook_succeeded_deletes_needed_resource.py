@@ -145,11 +145,12 @@ def _for_a_hook(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
         lack.step,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, which Helm deleted when it had succeeded",
+        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, which Helm deleted when it had "
+        "succeeded",
         details=(
             f"{POLICY} It is a hook of {', '.join(hooks.events_of(lack.brought.body))} only.",
             ends_sentence(rehearsal, lack),
-            aftermath(rehearsal, case, lack.step),
+            aftermath(rehearsal, case, lack.step, lack.hook.ref),
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.DELETE_POLICY),

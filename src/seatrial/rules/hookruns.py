@@ -15,6 +15,8 @@ from seatrial.resource import Body, Ref, listed
 from seatrial.rules.deeds import live_after, live_before
 from seatrial.timeline import Event, Rehearsal
 
+IN_VAIN = "timeout waiting for"
+"""What Flux says of what has not become ready in time."""
 Why = Literal["dropped", "plain", "later", "same-weight", "deleted", "never", "earlier", "nobody"]
 
 
@@ -44,13 +46,25 @@ def lacks(rehearsal: Rehearsal, case: Case) -> Iterator[Lack]:
             continue
         refused = {e.object for e in done_by_helm(rehearsal, step) if e.effect == "refused" and e.verb != "delete"}
         for hook in release.resources:
-            if hook.ref in (*ended.waits_for, *refused) and hooks.runs_at(hook.body, ended.action):
+            if hook.ref in (*ended.waits_for, *refused) and runs_in(rehearsal, step, hook):
                 yield from _lacks_of(rehearsal, step, release, hook)
 
 
 def acted_on(case: Case, step: int) -> Release | None:
     """The release whose hooks a step runs: its own, or for an uninstall the newest before it."""
     return next((release for release in reversed(case.releases[: step + 1]) if release is not None), None)
+
+
+def acts_of(rehearsal: Rehearsal, step: int) -> tuple[str, ...]:
+    """What Helm did in a step: the step itself, or what Flux had it do for its HelmReleases."""
+    ended = rehearsal.steps[step]
+    inside = tuple(dict.fromkeys(act for one in ended.reconciled for act in one.acts))
+    return inside or (ended.action,)
+
+
+def runs_in(rehearsal: Rehearsal, step: int, hook: Resource) -> bool:
+    """Whether one of Helm's acts in a step runs this object as a hook."""
+    return any(hooks.runs_at(hook.body, act) for act in acts_of(rehearsal, step))
 
 
 def done_by_helm(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> Iterator[Event]:
@@ -61,15 +75,20 @@ def done_by_helm(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> Ite
 
 def event_of(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
     """The event at which Helm last ran a hook in a step: of several, as many as it was made."""
-    action = rehearsal.steps[step].action
-    own = [event for event in hooks.EVENTS_OF.get(action, ()) if event in hooks.events_of(hook.body)]
+    events = (event for act in acts_of(rehearsal, step) for event in hooks.EVENTS_OF.get(act, ()))
+    own = [event for event in events if event in hooks.events_of(hook.body)]
     made = sum(e.verb != "delete" for e in done_by_helm(rehearsal, step, hook.ref))
     return own[min(made, len(own)) - 1] if own else ""
 
 
+def act_at(event: str) -> str:
+    """The act of Helm's that has an event: `upgrade` has `pre-upgrade`."""
+    return next((act for act, events in hooks.EVENTS_OF.items() if event in events), "")
+
+
 def left_over(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
     """Helm's write of a hook, where that met the object of an earlier run."""
-    if not hooks.runs_at(hook.body, rehearsal.steps[step].action):
+    if not runs_in(rehearsal, step, hook):
         return None
     deed = next(done_by_helm(rehearsal, step, hook.ref), None)
     if deed is None or deed.verb == "delete" or deed.effect == "created":
@@ -104,7 +123,8 @@ def _lacks_of(rehearsal: Rehearsal, step: int, release: Release, hook: Resource)
             continue
         seen.add((need.object, key))
         why, brought = _why(rehearsal, step, release, hook, need.object, event)
-        yield Lack(step, ended.action, event, hook, need, key, why, brought, hung=ended.outcome == "hung")
+        hung = ended.outcome == "hung" or IN_VAIN in ended.error
+        yield Lack(step, act_at(event), event, hook, need, key, why, brought, hung=hung)
 
 
 def _missing_key(need: Need, found: Body | None) -> str:
@@ -130,7 +150,7 @@ def _why(
     if event in hooks.events_of(other.body):
         weights = hooks.weight_of(other.body), hooks.weight_of(hook.body)
         return ("later" if weights[0] > weights[1] else "same-weight" if weights[0] == weights[1] else "earlier"), other
-    after = hooks.EVENTS_OF[rehearsal.steps[step].action][1:]
+    after = hooks.EVENTS_OF.get(act_at(event), ())[1:]
     if event not in after and any(e in hooks.events_of(other.body) for e in after):
         return "later", other
     was_deleted = any(

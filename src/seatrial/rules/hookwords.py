@@ -7,11 +7,14 @@ import re
 from seatrial.case import Resource
 from seatrial.kinds import Need, absence
 from seatrial.resource import Ref, dig
+from seatrial.rules.aftermath import helm_says
 from seatrial.rules.hookruns import Lack, done_by_helm
+from seatrial.rules.reconciliations import failed_act, failed_release
 from seatrial.rules.words import HOW
 from seatrial.timeline import Event, Rehearsal, StepResult
 
 HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for", "image": "runs"}
+FLUX = "flux"
 TIMEOUT_SECONDS = 300
 """Helm's own --timeout, where the user says none."""
 HELM_SAYS = {
@@ -28,6 +31,7 @@ def said_of(rehearsal: Rehearsal, step: int, ref: Ref, key: str = "") -> Event |
     """The last that was said in a step of an object that is missing, or of a key of it."""
     named = re.compile(rf"(?<![-.\w]){re.escape(ref.name)}(?![-.\w])")
     said = [e for e in rehearsal.of_step(step) if e.effect == "said" and named.search(e.message) and key in e.message]
+    said = [event for event in said if event.actor != FLUX]
     return said[-1] if said else None
 
 
@@ -41,9 +45,11 @@ def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
     """What the user reads: the words of the cluster while Helm waits, and those of Helm when it gives up."""
     ended, ref = rehearsal.steps[lack.step], lack.hook.ref
     if not lack.hung:
-        return f'Helm says: "{ended.error.strip()}"'
+        return helm_says(ended, ref)
     said = said_of(rehearsal, lack.step, lack.need.object, lack.key)
     cluster = f'Meanwhile {said.object} says: "{said.message}". ' if said else _would_say(lack)
+    if failed_release(ended, ref):
+        return f"{cluster}{helm_says(ended, ref)}"
     deadline = dig(lack.hook.body, "spec", "activeDeadlineSeconds")
     before = HELM_SAYS.get(lack.event, "")
     if isinstance(deadline, int) and deadline < TIMEOUT_SECONDS:
@@ -51,11 +57,13 @@ def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
         return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm says: "{words}".'
     if ref.kind != "Job":
         return f"{cluster}Helm gives up when --timeout is over (5m0s unless said otherwise)."
-    return f"{cluster}{hook_in_vain(lack.hook, lack.event)}"
+    return f"{cluster}{hook_in_vain(lack.hook, lack.event, ended)}"
 
 
-def hook_in_vain(hook: Resource, event: str) -> str:
+def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
     """What Helm says of a Job that it ran as a hook and waited for."""
+    if failed_release(ended, hook.ref):
+        return helm_says(ended, hook.ref)
     before = HELM_SAYS.get(event, "")
     words = f"{before}resource {hook.ref} not ready. status: InProgress, message: Job in progress"
     return (
@@ -66,6 +74,8 @@ def hook_in_vain(hook: Resource, event: str) -> str:
 
 def waited_in_vain(workload: Resource, ended: StepResult) -> str:
     """What Helm says of a workload that it was to wait for; before its own time is up where a deadline has passed."""
+    if failed_release(ended, workload.ref):
+        return helm_says(ended, workload.ref)
     if ended.outcome == "failed":
         return f'Helm says: "{ended.error.strip()}"; Helm 3, when --timeout is over: "context deadline exceeded".'
     wanted = dig(workload.body, "spec", "replicas") or 1
@@ -116,9 +126,11 @@ def evidence_of(rehearsal: Rehearsal, lack: Lack) -> list[Event]:
     return [*made[-1:], *([said] if said else [])]
 
 
-def ends(rehearsal: Rehearsal, step: int) -> str:
-    """`helm upgrade hangs`, `helm install --wait fails`"""
+def ends(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> str:
+    """`helm upgrade hangs`, `helm install --wait fails`, `the install of HelmRelease/shop/shop fails`"""
     ended = rehearsal.steps[step]
+    if one := failed_release(ended, ref):
+        return f"the {failed_act(one)} of {one.object} fails"
     return f"{' '.join(('helm', ended.action, *ended.flags))} {_ENDS[ended.outcome]}"
 
 

@@ -38,7 +38,7 @@ from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig
 from seatrial.rules.deeds import newest_resources
-from seatrial.rules.frozen import Refusal, differences, in_cluster, refusals, refused, version_labels
+from seatrial.rules.frozen import Refusal, differences, in_cluster, refusals, refused, try_again, version_labels
 from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
@@ -53,7 +53,6 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if not changed and "spec.selector" not in refusal.event.message:
             continue
         told.add(refusal.ref)
-        action = rehearsal.steps[refusal.step].action
         yield refused(
             RULE,
             rehearsal,
@@ -61,9 +60,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"the selector of {refusal.ref} changed: {act_in_words(rehearsal, refusal.step)} is refused",
             changed=changed,
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {action} again, which stops its pods; with "
-            f"--cascade=orphan they go on{', and' if _selects_old_pods(refusal) else ', but'} the new one "
-            f"{'takes them over' if _selects_old_pods(refusal) else 'does not select them'}.",
+            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, which "
+            f"stops its pods; with --cascade=orphan they go on{', and' if _selects_old_pods(refusal) else ', but'} the "
+            f"new one {'takes them over' if _selects_old_pods(refusal) else 'does not select them'}.",
             confirm=in_cluster(refusal.ref, ".spec.selector"),
         )
     yield from _waiting(rehearsal, case, told)

@@ -23,7 +23,9 @@ spec:
 ## Instead
 Make it a hook (`helm.sh/hook: post-install,post-upgrade`, with `before-hook-creation`): Helm deletes the old one first.
 Mind that hooks come before or after the other objects, not among them. Or let the name change with the template:
-`seed-{{ .Release.Revision }}`, `seed-{{ .Values.image.tag }}`.
+`seed-{{ .Release.Revision }}`, `seed-{{ .Values.image.tag }}`. In a Kustomization of Flux, where nothing of it is
+applied before the API server would take all, `kustomize.toolkit.fluxcd.io/force: enabled` on the Job has it deleted and
+made anew.
 
 ## Fix safety
 A hook is not deleted when the release is uninstalled. A plain Job that becomes a hook is deleted by the upgrade that
@@ -39,7 +41,7 @@ from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig
 from seatrial.rules.deeds import newest_resources
-from seatrial.rules.frozen import VERSION, differences, in_cluster, refusals, refused, version_labels
+from seatrial.rules.frozen import VERSION, differences, in_cluster, refusals, refused, try_again, version_labels
 from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
@@ -50,7 +52,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
     for refusal in refusals(rehearsal, case, ("Job",)):
         told.add(refusal.ref)
-        ended, act = rehearsal.steps[refusal.step], act_in_words(rehearsal, refusal.step)
+        act = act_in_words(rehearsal, refusal.step)
         yield refused(
             RULE,
             rehearsal,
@@ -58,7 +60,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"{refusal.ref} is still there from the revision before and may not change: {act} is refused",
             changed=differences(refusal, ("spec",)),
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {ended.action} again.",
+            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}.",
             confirm=in_cluster(refusal.ref, ".spec.template.spec.containers[*].image"),
         )
     yield from _waiting(rehearsal, case, told)

@@ -38,5 +38,5 @@ def brings_down(rehearsal: Rehearsal, step: int, owner: Resource) -> str:
         return f"the sync of {operation.app} {'never ends' if operation.phase == 'Running' else 'fails'}: {ref}"
     event = event_of(rehearsal, step, owner)
     if event and rehearsal.steps[step].outcome != "ok":
-        return f"{ends(rehearsal, step)}: the {event} hook {ref}"
+        return f"{ends(rehearsal, step, ref)}: the {event} hook {ref}"
     return str(ref)

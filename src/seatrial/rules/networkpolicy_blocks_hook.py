@@ -202,7 +202,7 @@ def _finding(
             _comes_later(later),
             "Packets are dropped and not refused: its connection hangs until its client gives up.",
             KUBECTL_SAYS if target.ref is None else "",
-            hook_in_vain(hook, event) if hook.ref.kind == "Job" and target.retried else "",
+            hook_in_vain(hook, event, rehearsal.steps[step]) if hook.ref.kind == "Job" and target.retried else "",
             "Where the network does not heed policies it works, and that hides it.",
         ),
         places=[

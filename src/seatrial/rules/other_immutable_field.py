@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule
-from seatrial.rules.frozen import differences, dotted, in_cluster, refusals, refused
+from seatrial.rules.frozen import differences, dotted, in_cluster, refusals, refused, try_again
 from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
@@ -47,7 +47,6 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if refusal.ref.kind in TOLD_ELSEWHERE:
             continue
         changed = [difference for difference in differences(refusal) if difference.path[0] != METADATA]
-        action = rehearsal.steps[refusal.step].action
         what = dotted(changed[0].path) if len(changed) == 1 else "what may not change"
         yield refused(
             RULE,
@@ -56,7 +55,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"{refusal.ref} changed in {what}: {act_in_words(rehearsal, refusal.step)} is refused",
             changed=changed,
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {action} again, or another name for it.",
+            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, or "
+            "another name for it.",
             confirm=in_cluster(refusal.ref, f".{dotted(changed[0].path)}" if changed else ""),
         )
 

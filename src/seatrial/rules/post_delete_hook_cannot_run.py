@@ -9,6 +9,9 @@ so does its Job.
 The install and all upgrades are fine: nobody meets this before the last day. `helm uninstall` once more does not help,
 as there is no release any more.
 
+With Flux the HelmRelease says `Helm uninstall failed`; when it is tried again there is no release any more, and the
+HelmRelease goes.
+
 Argo CD runs them as `PostDelete` hooks, all at once and without a timeout: the Application stays for as long as one of
 them has not ended.
 
@@ -43,6 +46,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.rules.hookruns import Lack, acted_on, lacks
 from seatrial.rules.hookwords import absent, ends, ends_sentence, evidence_of, hook_needs, how, look_at, says
+from seatrial.rules.reconciliations import failed_release, goes_on
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
@@ -96,11 +100,12 @@ def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
         lack.step,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
+        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
         details=(
             "Post-delete hooks run when Helm has deleted every plain object of the release." if gone else "",
             ends_sentence(rehearsal, lack),
             f"The release is gone then{_stays(lack)}: uninstalling once more does not run it.",
+            goes_on(own) if (own := failed_release(rehearsal.steps[lack.step], lack.hook.ref)) else "",
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
         evidence=[*([gone] if gone else []), *evidence_of(rehearsal, lack)],

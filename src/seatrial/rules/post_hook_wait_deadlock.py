@@ -6,7 +6,8 @@ needs to start or to be ready - a Secret that such a hook brings, a migration th
 waits until `--timeout`; the hook is not even created, which is why nobody suspects it.
 
 Without `--wait` the same chart installs: the pods stay unready for a while, the hook runs, they recover. Pipelines
-(`--wait`, `--atomic`, `--rollback-on-failure`), Flux and Terraform wait by default.
+(`--wait`, `--atomic`, `--rollback-on-failure`), Flux and Terraform wait by default: a HelmRelease waits unless it says
+`install.disableWait: true` (or `upgrade.disableWait: true`).
 
 That a pod crashes until a migration has run cannot be seen from manifests. What is told without doubt is what a pod
 names and only a post hook brings. What *may* be is an init container that waits for the hook's Job by its name.
@@ -41,8 +42,9 @@ from seatrial.graph import needs_of
 from seatrial.kinds import Need
 from seatrial.resource import Body, Ref, dig
 from seatrial.rules.aftermath import aftermath
-from seatrial.rules.hookruns import done_by_helm
+from seatrial.rules.hookruns import act_at, acts_of, done_by_helm
 from seatrial.rules.hookwords import ends, how, said_of, says, waited_in_vain
+from seatrial.rules.reconciliations import failed_act, failed_release
 from seatrial.rules.waiters import awaited_jobs
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Rehearsal, StepResult
@@ -63,7 +65,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _waits(ended: StepResult) -> bool:
-    return any(flag.partition("=")[0] in WAITS for flag in ended.flags)
+    return any(flag.partition("=")[0] in WAITS for flag in ended.flags) or any(one.waits for one in ended.reconciled)
 
 
 def _of_needs(rehearsal: Rehearsal, case: Case, release: Release, step: int, workload: Resource) -> Iterator[Finding]:
@@ -71,38 +73,44 @@ def _of_needs(rehearsal: Rehearsal, case: Case, release: Release, step: int, wor
     ended = rehearsal.steps[step]
     for need in needs_of(workload):
         brought = release.find(need.object) if need.object in ended.lacking and not need.optional else None
-        event = _post_event(brought.body, ended.action) if brought else ""
+        event = _post_event(brought.body, acts_of(rehearsal, step)) if brought else ""
         if brought is not None and event:
             yield _deadlock(rehearsal, case, step, workload, need, brought, event)
 
 
-def _post_event(body: Body, action: str) -> str:
+def _post_event(body: Body, acts: tuple[str, ...]) -> str:
     """The post event at which an act runs a hook; empty where it also runs it before, or not at all."""
-    before, *after = hooks.EVENTS_OF.get(action, ("",))
     events = hooks.events_of(body)
-    return next((event for event in after if event in events and before not in events), "")
+    for before, *after in (hooks.EVENTS_OF.get(act, ("",)) for act in acts):
+        if before not in events and (event := next((event for event in after if event in events), "")):
+            return event
+    return ""
 
 
 def _deadlock(
     rehearsal: Rehearsal, case: Case, step: int, workload: Resource, need: Need, brought: Resource, event: str
 ) -> Finding:
     ref, said = need.object, said_of(rehearsal, step, need.object)
+    fluxs = failed_release(rehearsal.steps[step], workload.ref)
     return found(
         RULE,
         rehearsal,
         step,
         objects=[workload.ref, ref],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step)}: {workload.ref} {how(need)} {ref}, a {event} hook that Helm runs only after "
-        f"{workload.ref.name} is ready",
+        message=f"{ends(rehearsal, step, workload.ref)}: {workload.ref} {how(need)} {ref}, a {event} hook that Helm "
+        f"runs only after {workload.ref.name} is ready",
         details=(
-            f"With --wait Helm waits for all workloads between the main phase and the {event} hooks: each of the two "
-            "waits for the other.",
+            f"{'Unless it is told not to, Flux' if fluxs else 'With --wait Helm'} waits for all workloads between the "
+            f"main phase and the {event} hooks: each of the two waits for the other.",
             says(rehearsal, step, ref),
             waited_in_vain(workload, rehearsal.steps[step]),
-            aftermath(rehearsal, case, step),
-            f"Without --wait it installs: the pods stay unready until the {event} hook has run. Flux, Terraform and "
-            "--atomic wait.",
+            aftermath(rehearsal, case, step, workload.ref),
+            f"With {failed_act(fluxs)}.disableWait: true it goes through: the pods stay unready until the {event} hook "
+            "has run."
+            if fluxs
+            else f"Without --wait it installs: the pods stay unready until the {event} hook has run. Flux, Terraform "
+            "and --atomic wait.",
         ),
         places=[brought.place("metadata", "annotations", hooks.HOOK), workload.place(*need.field)],
         evidence=filter(None, [said]),
@@ -116,8 +124,10 @@ def _of_init_containers(rehearsal: Rehearsal, release: Release, step: int, workl
     made = any(e.effect in ("created", "changed") for e in done_by_helm(rehearsal, step, workload.ref))
     for name, at in awaited_jobs(spec, workload.ref.namespace) if isinstance(spec, dict) and made else ():
         job = release.find(Ref("Job", workload.ref.namespace, name, "batch"))
-        event = _post_event(job.body, rehearsal.steps[step].action) if job else ""
+        event = _post_event(job.body, acts_of(rehearsal, step)) if job else ""
         if job is not None and event:
+            waits = "Flux waits in vain" if rehearsal.steps[step].reconciled else f"helm {act_at(event)} --wait hangs"
+            without = "With disableWait: true" if rehearsal.steps[step].reconciled else "Without --wait"
             yield found(
                 RULE,
                 rehearsal,
@@ -125,12 +135,12 @@ def _of_init_containers(rehearsal: Rehearsal, release: Release, step: int, workl
                 objects=[workload.ref, job.ref],
                 damage="failed-deploy",
                 certainty="may",
-                message=f"helm {rehearsal.steps[step].action} --wait hangs if an init container of {workload.ref} "
-                f"waits for {job.ref}, a {event} hook that Helm runs only after the pods are ready",
+                message=f"{waits} if an init container of {workload.ref} waits for {job.ref}, a {event} hook that "
+                "Helm runs only after the pods are ready",
                 details=(
                     "The init container names that Job. Whether it waits for it is up to its program, which is not "
                     "run here.",
-                    "Without --wait it installs, the pods being unready until the Job has run.",
+                    f"{without} it installs, the pods being unready until the Job has run.",
                 ),
                 places=[job.place("metadata", "annotations", hooks.HOOK), workload.place(*at)],
                 confirm=f"kubectl get {in_kubectl(job.ref)}  # while Helm waits: it does not exist",

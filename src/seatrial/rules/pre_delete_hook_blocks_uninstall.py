@@ -78,9 +78,9 @@ def _finding(rehearsal: Rehearsal, step: int, hook: Resource) -> Finding:
         step,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step)} and deletes nothing: the pre-delete hook {ref} {how}",
+        message=f"{ends(rehearsal, step, ref)} and deletes nothing: the pre-delete hook {ref} {how}",
         details=(
-            helm_says(ended),
+            helm_says(ended, ref),
             f"The release is left uninstalling: it can neither be upgraded nor installed anew. helm uninstall "
             f"{ended.release} --no-hooks takes it away, without what the hook is for.",
             _second_try(rehearsal, step, hook),

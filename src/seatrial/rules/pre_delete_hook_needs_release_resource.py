@@ -59,7 +59,7 @@ def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
         lack.step,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
+        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
         details=(
             _earlier(rehearsal, lack),
             ends_sentence(rehearsal, lack),

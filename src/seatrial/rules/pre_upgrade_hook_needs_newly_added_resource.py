@@ -66,11 +66,11 @@ def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
         lack.step,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, which only this revision brings",
+        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, which only this revision brings",
         details=(
             _order(lack),
             ends_sentence(rehearsal, lack),
-            aftermath(rehearsal, case, lack.step),
+            aftermath(rehearsal, case, lack.step, lack.hook.ref),
             "A fresh install runs no pre-upgrade hook and works: only those who have the release see this.",
             "Give the hook a copy of its own under another name, as a pre-upgrade hook with a lower weight; or release "
             f"{'the key' if lack.key else 'the object'} first and the hook that uses it in the next revision.",

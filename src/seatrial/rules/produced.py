@@ -66,12 +66,12 @@ def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead:
         one.step,
         objects=[one.user.ref, one.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, one.step)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
+        message=f"{ends(rehearsal, one.step, one.user.ref)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
         f"{_made(one)}, {_when(one)}",
         details=(
             _order(rehearsal, one, event),
             _sees(rehearsal, one, event),
-            aftermath(rehearsal, case, one.step),
+            aftermath(rehearsal, case, one.step, one.user.ref),
             _elsewhere(one, event),
             instead,
         ),
@@ -162,7 +162,7 @@ def _sees(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
         lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
         return ends_sentence(rehearsal, lack)
     pod = f'Meanwhile {said.object} says: "{said.message}". ' if said else ""
-    return f"{pod}{hook_in_vain(one.user, event) if event else waited_in_vain(one.user, ended)}"
+    return f"{pod}{hook_in_vain(one.user, event, ended) if event else waited_in_vain(one.user, ended)}"
 
 
 def _said(rehearsal: Rehearsal, one: Awaited) -> Event | None:

@@ -2,11 +2,12 @@
 
 ## What happens
 Claims that a StatefulSet makes from `volumeClaimTemplates` belong to nobody: not to the release, and without
-`persistentVolumeClaimRetentionPolicy` not to the StatefulSet. `helm uninstall` leaves them, and their volumes are still
-paid for. This is the safe default and mostly what one wants, so it is not reported by itself. It becomes an outage when
-the release is installed again: the pods take the old claims by their names, with all that is on them, while Secrets are
-made anew. A database that was set up with the first password does not know the second one (`password authentication
-failed for user`). A password that is read back with `lookup` does not help, since the Secret is gone by then.
+`persistentVolumeClaimRetentionPolicy` not to the StatefulSet. `helm uninstall` leaves them, as does Flux with a
+HelmRelease that is deleted or pruned, and their volumes are still paid for. This is the safe default and mostly what
+one wants, so it is not reported by itself. It becomes an outage when the release is installed again: the pods take the
+old claims by their names, with all that is on them, while Secrets are made anew. A database that was set up with the
+first password does not know the second one (`password authentication failed for user`). A password that is read back
+with `lookup` does not help, since the Secret is gone by then.
 
 Told is of programs, known by their images, that write the password of their first start into their data: PostgreSQL,
 MySQL and MariaDB, MongoDB, etcd, RabbitMQ, Cassandra and some more. A Redis, a Kafka or a MinIO is told its password
@@ -42,9 +43,10 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.resource import Body, Ref
 from seatrial.rules.deeds import live_after, live_before
+from seatrial.rules.hookruns import acts_of
 from seatrial.rules.secretdata import is_password, secret_data, stores_passwords
 from seatrial.rules.volumes import claims_of
-from seatrial.rules.words import LOCKED_OUT
+from seatrial.rules.words import LOCKED_OUT, act_in_words
 from seatrial.timeline import Event, Rehearsal
 
 
@@ -58,8 +60,8 @@ class Meeting(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = deployed_before(rehearsal, case, step) if ended.action == "uninstall" else None
+    for step in range(len(rehearsal.steps)):
+        release = deployed_before(rehearsal, case, step) if "uninstall" in acts_of(rehearsal, step) else None
         for owner in release.resources if release else ():
             if owner.ref.kind != "StatefulSet" or not stores_passwords(owner.body):
                 continue
@@ -92,7 +94,8 @@ def _met(rehearsal: Rehearsal, release: Release, step: int, owner: Resource) -> 
 def _next_install(rehearsal: Rehearsal, step: int) -> int | None:
     begun = rehearsal.steps[step]
     for later, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
-        if (ended.release, ended.namespace, ended.action) == (begun.release, begun.namespace, "install"):
+        same = (ended.release, ended.namespace) == (begun.release, begun.namespace)
+        if same and "install" in acts_of(rehearsal, later):
             return later
     return None
 
@@ -104,7 +107,7 @@ def _made_up(release: Release, ref: Ref) -> dict[str, str]:
 
 
 def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], met: Meeting) -> Finding:
-    many = len(left) > 1
+    many, act = len(left) > 1, act_in_words(rehearsal, step)
     return found(
         RULE,
         rehearsal,
@@ -112,7 +115,7 @@ def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], 
         objects=[owner.ref],
         damage="outage",
         certainty="may" if met.step is None else "will",
-        message=f"helm uninstall leaves the claim{'s' if many else ''} of {owner.ref}, and the password that "
+        message=f"{act} leaves the claim{'s' if many else ''} of {owner.ref}, and the password that "
         f"{'they were' if many else 'it was'} set up with goes with {met.secret}",
         details=(
             f"Left: {', '.join(map(str, left))}. A StatefulSet takes claims by their names: the next install of this "
@@ -121,7 +124,7 @@ def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], 
         ),
         places=[owner.place("spec", "volumeClaimTemplates")],
         evidence=_made(rehearsal, left),
-        confirm=f"kubectl get pvc -n {owner.ref.namespace}  # after helm uninstall",
+        confirm=f"kubectl get pvc -n {owner.ref.namespace}  # after {act}",
     )
 
 

@@ -12,7 +12,14 @@ from seatrial.resource import Body, Ref, dig, listed
 from seatrial.timeline import Event, Reconciled, Rehearsal, StepResult
 
 GROUP = "kustomize.toolkit.fluxcd.io"
+UNINSTALLED = "uninstallation completed with"
+"""What Helm says when all was deleted and something was not well for all that; its records are gone then."""
+STALLED = "RetriesExceeded"
 _NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<group>[^"]*?)/?[^"/]+"')
+
+
+def is_flux(rehearsal: Rehearsal) -> bool:
+    return rehearsal.engine.startswith("flux@")
 
 
 def kustomizations(ended: StepResult) -> Iterator[Reconciled]:
@@ -39,6 +46,44 @@ def delayed(rehearsal: Rehearsal, case: Case) -> Iterator[Delayed]:
                 continue
             said = (e for e in rehearsal.of_step(step) if e.object == one.object and e.effect == "said")
             yield Delayed(step, release, own, one, next(event for event in said if event.message != "Ready"))
+
+
+def failed_release(ended: StepResult, ref: Ref | None = None) -> Reconciled | None:
+    """The HelmRelease for which Helm failed in a step; that of one object, where one is named."""
+    failed = (one for one in ended.reconciled if one.message and one.acts)
+    return next((one for one in failed if ref is None or ref in one.objects), None)
+
+
+def failed_kustomization(ended: StepResult, ref: Ref) -> Reconciled | None:
+    """The Kustomization that failed in a step and brings an object."""
+    return next((one for one in kustomizations(ended) if one.message and ref in one.objects), None)
+
+
+def failed_act(one: Reconciled) -> str:
+    """What Helm could not do for it: `upgrade`."""
+    return next((act for act in one.acts if f"Helm {act} failed" in one.message), one.acts[-1])
+
+
+def flux_says(one: Reconciled) -> str:
+    """Flux's own words."""
+    return f'Flux says of {one.object}: "{one.message}"'
+
+
+def by_hand(one: Reconciled) -> str:
+    """The command that has Flux try again."""
+    force = " --force" if one.acts else ""
+    return f"flux reconcile {one.object.kind.lower()} {one.object.name} -n {one.object.namespace}{force}"
+
+
+def goes_on(one: Reconciled) -> str:
+    """What Flux does after Helm has failed."""
+    if failed_act(one) == "uninstall":
+        if UNINSTALLED in one.message:
+            return "Helm has forgotten the release by then: at the next try Flux finds none, and the HelmRelease goes."
+        return f"The release stays, and {one.object} in Terminating: Flux uninstalls it again and again."
+    if STALLED in one.message:
+        return f"Flux does not try it again before its chart or values change, or by hand: {by_hand(one)}"
+    return "Flux tries it again, with the same result as long as nothing else changes."
 
 
 def missing_kind(words: str) -> tuple[str, str] | None:

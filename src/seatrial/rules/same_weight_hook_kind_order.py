@@ -64,14 +64,15 @@ def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
         lack.step,
         objects=[lack.hook.ref, needed],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, a hook of the same weight that comes later by name",
+        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, a hook of the same weight that "
+        "comes later by name",
         details=(
             f"Helm runs hooks by weight, then by name, one at a time: both have weight {weight}, and "
             f'"{lack.hook.ref.name}" comes before "{needed.name}". The kind counts only where the names are equal, '
             "whatever Helm's documentation says.",
             _why_now(rehearsal, lack),
             ends_sentence(rehearsal, lack),
-            aftermath(rehearsal, case, lack.step),
+            aftermath(rehearsal, case, lack.step, lack.hook.ref),
             f"A lower weight for {needed} puts it first.",
         ),
         places=[

@@ -111,7 +111,8 @@ def _user(match: re.Match[str], release: Release, ended: StepResult) -> Ref:
     brought = (*release.crds, *release.resources)
     of_kind = [r for r in brought if (r.ref.kind, r.ref.group) == (match["kind"], group)]
     namespaces = (match["namespace"] or ended.namespace, "")
-    named = (r.ref for r in of_kind if r.ref.name == match["name"] and r.ref.namespace in namespaces)
+    anywhere = bool(ended.reconciled)  # Each HelmRelease has a namespace of its own.
+    named = (r.ref for r in of_kind if r.ref.name == match["name"] and (anywhere or r.ref.namespace in namespaces))
     return next(named, Ref(match["kind"], namespaces[0], match["name"] or "", group))
 
 

@@ -36,7 +36,7 @@ from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig, listed
 from seatrial.rules.deeds import newest_resources
-from seatrial.rules.frozen import Path, differences, in_cluster, refusals, refused, version_labels
+from seatrial.rules.frozen import Path, differences, in_cluster, refusals, refused, try_again, version_labels
 from seatrial.rules.words import act_in_words, in_kubectl
 from seatrial.timeline import Rehearsal
 
@@ -60,7 +60,6 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         told.add(refusal.ref)
         if any(difference.path[:2] == ("spec", "selector") for difference in changed):
             continue  # immutable-selector-change says it better.
-        ended = rehearsal.steps[refusal.step]
         yield refused(
             RULE,
             rehearsal,
@@ -68,8 +67,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"{refusal.ref} changed in what may not change: {act_in_words(rehearsal, refusal.step)} is refused",
             changed=changed,
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} --cascade=orphan and {ended.action} again: "
-            "pods and claims stay, and the new one takes them over.",
+            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} --cascade=orphan and "
+            f"{try_again(rehearsal, refusal)}: pods and claims stay, and the new one takes them over.",
             confirm=in_cluster(refusal.ref, f".{'.'.join(map(str, changed[0].path[:2]))}" if changed else ".spec"),
         )
     yield from _waiting(rehearsal, case, told)

@@ -52,11 +52,11 @@ def _finding(rule: Rule, rehearsal: Rehearsal, case: Case, lack: Lack, told: Tol
         lack.step,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step)}: {hook_needs(lack)}, {_when(lack)}",
+        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, {_when(lack)}",
         details=(
             _order(lack),
             ends_sentence(rehearsal, lack),
-            aftermath(rehearsal, case, lack.step),
+            aftermath(rehearsal, case, lack.step, lack.hook.ref),
             _elsewhere(lack),
             told.instead,
         ),

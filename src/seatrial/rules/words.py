@@ -16,7 +16,8 @@ from seatrial.timeline import Rehearsal, StepResult
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
 NAMES_MAX = 5
 ARGOCD_ACTS = {"sync": "the sync", "delete": "deleting the Application"}
-ENGINES = {"helm": "Helm", "argocd": "Argo CD", "pulumi": "Pulumi"}
+FLUX_ACTS = {"sync": "the sync", "delete": "flux delete"}
+ENGINES = {"helm": "Helm", "argocd": "Argo CD", "flux": "Flux", "pulumi": "Pulumi"}
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
 LOCKED_OUT = (
@@ -75,6 +76,8 @@ def act_in_words(rehearsal: Rehearsal, step: int) -> str:
     action = rehearsal.steps[step].action
     if rehearsal.engine.startswith("argocd@"):
         return ARGOCD_ACTS[action]
+    if rehearsal.engine.startswith("flux@"):
+        return FLUX_ACTS.get(action, action)
     return f"{rehearsal.engine.partition('@')[0]} {action}"
 
 

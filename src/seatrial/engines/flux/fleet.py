@@ -55,9 +55,11 @@ class _Controllers:
         self.runs: list[_Run] = []
         self.tried: dict[Ref, _Tried] = {}
         self.depend = Dependencies(fleet, memory, self.tried)
+        self.acts: dict[Ref, list[str]] = {}
+        """What Helm was told to do, for whom."""
         self.deeds = 0
         self.looked_twice = False
-        self._farewell = _Farewell(memory.known, memory, quick=True)
+        self.farewell = _Farewell(memory.known, memory, quick=True)
 
     def play(self) -> Part[None]:
         """Go on until all has ended and nothing that happened since could help what failed."""
@@ -135,9 +137,11 @@ class _Controllers:
                 run.waits, run.answer = line.refs, Answer(200)
                 return
             run.answer = yield line
+            if isinstance(line, Helm):
+                self.acts.setdefault(run.ref, []).append(line.action)
             self.notice(line, run.answer, run.depth)
             if isinstance(line, Command) and line.verb == "delete" and not run.answer.message:
-                yield from self._farewell.gone(_about(line))
+                yield from self.farewell.gone(_about(line))
             self._begin()
             if isinstance(line, Command | Helm):
                 self.looked_twice = self.looked_twice and not _did(line, run.answer)
@@ -231,15 +235,16 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
     for ref, words in controllers.not_begun():
         yield Say(ref, words)
         errors.append(f"{ref}: {words}")
+    errors += controllers.farewell.errors
     heals = []
     given_up = [ref for ref, tried in controllers.tried.items() if tried.attempt.is_final]
     for ref in [ref for ref in given_up if ref in fleet.releases and not fleet.releases[ref].invalid]:
         yield from controllers.rest()
-        if (yield from helmrelease.would_succeed(fleet.releases[ref])):
+        if (yield from helmrelease.would_succeed(fleet.releases[ref], memory)):
             heals.append(ref)
     everyone = (*fleet.kustomizations, *fleet.releases)
     reconciled = tuple(_reconciled(ref, controllers, heals=ref in heals) for ref in everyone)
-    return replace(_end(controllers, errors), reconciled=reconciled)
+    return replace(_end(controllers, errors), reconciled=(*reconciled, *controllers.farewell.left))
 
 
 def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
@@ -252,7 +257,10 @@ def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
         yield from farewell.gone(ref)
     while farewell.late:
         yield from farewell.finalize(farewell.late.pop(0))
-    return Ended("failed", "\n".join(farewell.errors)) if farewell.errors else Ended("ok")
+    left = tuple(farewell.left)
+    if not farewell.errors:
+        return Ended("ok", reconciled=left)
+    return Ended("failed", "\n".join(farewell.errors), stuck=farewell.stuck, reconciled=left)
 
 
 class _Farewell:
@@ -262,6 +270,9 @@ class _Farewell:
         self.fleet, self.memory, self.quick = fleet, memory, quick
         self.late: list[Ref] = []
         self.errors: list[str] = []
+        self.stuck: Stuck | None = None
+        self.left: list[Reconciled] = []
+        """What Helm uninstalled."""
 
     def gone(self, ref: Ref) -> Part[None]:
         if self.quick:
@@ -271,9 +282,15 @@ class _Farewell:
 
     def finalize(self, ref: Ref) -> Part[None]:
         if ref in self.fleet.releases:
-            answer = yield from helmrelease.uninstall(self.fleet.releases[ref], self.memory)
-            if answer.message:
-                self.errors.append(f"{ref}: Helm uninstall failed: {answer.message}")
+            attempt = yield from helmrelease.uninstall(self.fleet.releases[ref], self.memory)
+            release = self.fleet.releases[ref]
+            objects = tuple(target.ref for target in (*release.targets, *release.hooks))
+            left = Reconciled(ref, attempt.words, 1, objects, acts=("uninstall",), waits=release.uninstall.waits)
+            self.left.append(left)
+            if attempt.words:
+                yield Say(ref, attempt.words)
+                self.errors.append(f"{ref}: {attempt.words}")
+                self.stuck = self.stuck or attempt.stuck
         elif ref in self.fleet.kustomizations:
             yield from self._objects(kustomization.finalize(self.fleet.kustomizations[ref], self.memory))
 
@@ -311,9 +328,16 @@ def _end(controllers: _Controllers, errors: list[str]) -> Ended:
 
 def _reconciled(ref: Ref, controllers: _Controllers, *, heals: bool) -> Reconciled:
     fleet, tried = controllers.fleet, controllers.tried.get(ref)
-    targets = fleet.kustomizations[ref].targets if ref in fleet.kustomizations else fleet.releases[ref].everything
-    objects = tuple(target.ref for target in targets)
-    return Reconciled(ref, tried.attempt.words if tried else "", tried.count if tried else 0, objects, heals)
+    words, count = (tried.attempt.words, tried.count) if tried else ("", 0)
+    if ref in fleet.kustomizations:
+        own = fleet.kustomizations[ref]
+        objects = tuple(target.ref for target in own.targets)
+        return Reconciled(ref, words, count, objects, heals, waits=own.wait or bool(own.health_checks))
+    release = fleet.releases[ref]
+    acts = tuple(controllers.acts.get(ref, ()))
+    waits = (release.upgrade if "upgrade" in acts else release.install).waits
+    objects = tuple(target.ref for target in (*release.everything, *release.hooks))
+    return Reconciled(ref, words, count, objects, heals, acts, waits)
 
 
 def _about(command: Command) -> Ref:

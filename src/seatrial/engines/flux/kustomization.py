@@ -32,6 +32,8 @@ class Attempt(Struct, frozen=True):
     """After which a wait that cannot end is given up."""
     is_final: bool = False
     """Whether it is not tried again by itself."""
+    waited: bool = False
+    """Whether it failed since something did not become ready."""
 
 
 def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:

@@ -54,7 +54,7 @@ class Kustomization(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True):
-    """`spec.install` or `spec.upgrade` of a HelmRelease."""
+    """`spec.install`, `spec.upgrade` or `spec.uninstall` of a HelmRelease."""
 
     retries: int = 0
     """Of its remediation; below 0 there is no end."""
@@ -68,6 +68,10 @@ class Policy(Struct, frozen=True):
     """What Helm is told beside, in the words of its flags."""
     waits: bool = True
     waits_for_jobs: bool = True
+    server_side: bool = True
+    """Whether the server merges; what Helm is forced to replace counts only where it does not."""
+    takes_ownership: bool = True
+    """Of what is there already, whoever made it."""
 
 
 class Ignored(Struct, frozen=True):
@@ -97,12 +101,14 @@ class HelmRelease(Struct, frozen=True):
     targets: tuple[Target, ...] = ()
     """The objects that are no hooks."""
     crds: tuple[Target, ...] = ()
+    hooks: tuple[Target, ...] = ()
     runs_post_hooks: bool = False
     depends_on: tuple[Ref, ...] = ()
     ready_exprs: Mapping[Ref, str] = {}
     health: tuple[HealthCheck, ...] = ()
     install: Policy = Policy()
     upgrade: Policy = Policy()
+    uninstall: Policy = Policy()
     suspended: bool = False
     tests: bool = False
     """Whether it is tested after each act, and fails with its tests."""
@@ -148,6 +154,8 @@ class Deployed(Struct, frozen=True):
     failures: int = 0
     is_there: bool = False
     stalled: bool = False
+    waited: bool = False
+    """Whether it failed since what it waited for did not become ready."""
 
 
 class Memory:

@@ -55,6 +55,18 @@ def wait_for(refs: Iterable[Ref], memory: Memory, timeout: str, health: tuple[He
     return Waited(f"more than {ROUNDS_MAX} looks at {len(waited)} objects")
 
 
+def in_vain(refs: Iterable[Ref], memory: Memory, health: tuple[HealthCheck, ...]) -> Part[str]:
+    """What is said when time is up for objects that are not current by then."""
+    statuses = yield from statuses_of(refs, memory, health)
+    return f"timeout waiting for: [{_listed(statuses, statuses)}]"
+
+
+def statuses_of(refs: Iterable[Ref], memory: Memory, health: tuple[HealthCheck, ...]) -> Part[dict[Ref, Verdict]]:
+    found = yield Survey()
+    live = {_ref(body): body for body in found.body["items"]}
+    return {ref: _status(live.get(ref), ref, memory, health) for ref in refs}
+
+
 def _status(body: Body | None, ref: Ref, memory: Memory, health: tuple[HealthCheck, ...]) -> Verdict:
     if body is None:
         return NOT_FOUND
