@@ -287,8 +287,9 @@ def _declared_release(body: Body, chart: ChartSource, values: Body, rendered: Re
         upgrade=_policy(body, "upgrade"),
         uninstall=_policy(body, "uninstall"),
         suspended=bool(dig(body, "spec", "suspend")),
-        tests=bool(dig(body, "spec", "test", "enable")) and not dig(body, "spec", "test", "ignoreFailures"),
-        corrects_drift=dig(body, "spec", "driftDetection", "mode") == "enabled",
+        tests=bool(dig(body, "spec", "test", "enable")),
+        needs_tests=not dig(body, "spec", "test", "ignoreFailures"),
+        drift=str(dig(body, "spec", "driftDetection", "mode") or "disabled"),
         drift_ignored=tuple(map(_ignored, listed(body, "spec", "driftDetection", "ignore"))),
         timeout=str(dig(body, "spec", "timeout") or "5m0s"),
     )
@@ -296,7 +297,8 @@ def _declared_release(body: Body, chart: ChartSource, values: Body, rendered: Re
 
 def _ignored(rule: Body) -> flux.Ignored:
     target = rule.get("target") or {}
-    return flux.Ignored(tuple(rule.get("paths") or ()), str(target.get("kind") or ""), str(target.get("name") or ""))
+    fields = ("group", "kind", "namespace", "name", "labelSelector", "annotationSelector")
+    return flux.Ignored(tuple(rule.get("paths") or ()), *(str(target.get(field) or "") for field in fields))
 
 
 def _policy(body: Body, act: str) -> flux.Policy:
@@ -304,9 +306,10 @@ def _policy(body: Body, act: str) -> flux.Policy:
     remediation = said.get("remediation") or {}
     retries = int(remediation.get("retries") or 0)
     last = remediation.get("remediateLastFailure")
+    ignores = remediation.get("ignoreTestFailures")
     return flux.Policy(
         retries=retries,
-        remediates_last=bool(last) if last is not None else act == "upgrade" and retries != 0,
+        remediates_last=bool(last) if last is not None else act == "upgrade" and retries > 0,
         strategy=str(remediation.get("strategy") or "rollback"),
         retries_on_failure=dig(said, "strategy", "name") == "RetryOnFailure",
         crds=str(said.get("crds") or "Create"),
@@ -315,6 +318,7 @@ def _policy(body: Body, act: str) -> flux.Policy:
         waits_for_jobs=not said.get("disableWaitForJobs"),
         server_side=said.get("serverSideApply") not in (False, "disabled"),
         takes_ownership=not said.get("disableTakeOwnership"),
+        ignores_tests=bool(dig(body, "spec", "test", "ignoreFailures") if ignores is None else ignores),
     )
 
 

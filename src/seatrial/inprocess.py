@@ -78,6 +78,7 @@ class InProcess:
             field_manager=command.field_manager,
             force=command.force,
             dry_run=command.dry_run,
+            unheard=command.unheard,
             propagation=command.propagation,
             actor=self._actor,
         )

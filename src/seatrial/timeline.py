@@ -27,7 +27,7 @@ class Event(Struct, frozen=True, gc=False):
     actor: str
     """Who: an engine (`helm`), a controller (`deployment-controller`, `kubelet`), or `someone`."""
     verb: str
-    """create, update, patch, apply, delete, get, wait; for controllers also `say`."""
+    """create, update, patch, apply, delete, get, wait, `dry run`; for controllers also `say`."""
     object: Ref
     effect: Effect
     message: str = ""

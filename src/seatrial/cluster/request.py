@@ -30,6 +30,8 @@ class Request(Struct, frozen=True):
     field_manager: str = ""
     force: bool = False
     dry_run: bool = False
+    unheard: bool = False
+    """Whether it is a question of the rehearsal's, and of nobody who acts in it."""
     field_validation: str = ""
     """Strict, Warn or Ignore; empty is the server's default, Warn."""
     label_selector: str = ""

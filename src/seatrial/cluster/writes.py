@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Built-in kinds whose strategy counts generations; custom resources always do. From `PrepareForCreate` under
 # pkg/registry of Kubernetes 1.34.
+DRY_RUN = "dry run"
+"""The verb of what is only tried."""
 GENERATIONS = frozenset(
     (
         "CronJob",
@@ -80,9 +82,15 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
             dry=request.dry_run,
         )
     except Refused as refused:
-        cluster.recorder.note(request.actor, "create", ref, "refused", refused.message)
+        _note_refusal(cluster, request, "create", ref, refused)
         raise
     return Reply(201, in_version(stored, kind))
+
+
+def _note_refusal(cluster: Cluster, request: Request, verb: str, ref: Ref, refused: Refused) -> None:
+    """A dry run is told as one; what nobody in the trial asks is not told."""
+    if not request.unheard:
+        cluster.recorder.note(request.actor, DRY_RUN if request.dry_run else verb, ref, "refused", refused.message)
 
 
 def create_object(
@@ -175,7 +183,7 @@ def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         body = _decoded(cluster, kind, body, request)
         stored = change(cluster, kind, ref, live, body, request, "update")
     except Refused as refused:
-        cluster.recorder.note(request.actor, "update", ref, "refused", refused.message)
+        _note_refusal(cluster, request, "update", ref, refused)
         raise
     return Reply(200, _shown(cluster, kind, stored, request))
 
@@ -195,7 +203,7 @@ def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         body = _decoded_patch(cluster, kind, body, request)
         stored = change(cluster, kind, ref, live, body, request, verb)
     except Refused as refused:
-        cluster.recorder.note(request.actor, verb, ref, "refused", refused.message)
+        _note_refusal(cluster, request, verb, ref, refused)
         raise
     return Reply(200, _shown(cluster, kind, stored, request))
 

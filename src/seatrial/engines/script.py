@@ -29,6 +29,8 @@ class Command(Struct, frozen=True):
     field_manager: str = ""
     force: bool = False
     dry_run: bool = False
+    unheard: bool = False
+    """Whether no engine asks this, and it leaves no trace."""
     propagation: str = ""
     subresource: str = ""
 

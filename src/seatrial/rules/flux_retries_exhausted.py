@@ -2,10 +2,11 @@
 
 ## What happens
 helm-controller tries an install or upgrade once: `remediation.retries` is 0 where nobody says otherwise. If that one
-attempt meets a webhook that does not answer yet, a kind that is not served yet or a namespace that comes a moment
-later, the HelmRelease is `Stalled` with the reason `RetriesExceeded`. It is not the interval that helps then: the
-release is only tried again when its chart or values change, or when somebody forces it. A Kustomization is different;
-it is tried again for ever.
+attempt meets a webhook that does not answer yet, or waits longer than its timeout for something that comes late, the
+HelmRelease is `Stalled` with the reason `RetriesExceeded`. It is not the interval that helps then: the release is only
+tried again when its chart or values change, or when somebody forces it. A Kustomization is different; it is tried again
+for ever. So is what fails before Helm has written a revision down: a kind that is not served yet, a namespace that is
+not there yet.
 
 This is always told as `may`: whether the one attempt comes too early is a matter of moments.
 
@@ -16,7 +17,7 @@ metadata: {name: shop}
 spec:
   interval: 10m
   chart: {spec: {chart: ./charts/shop, sourceRef: {kind: GitRepository, name: platform}}}
-  # no dependsOn, no install.remediation: shop and the operator whose kinds it uses are installed side by side
+  # no dependsOn, no install.remediation: shop and the operator whose webhook is asked are installed side by side
 ```
 
 ## Instead
@@ -34,7 +35,6 @@ from collections.abc import Iterator
 
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
-from seatrial.rules.reconciliations import definition, missing_kind
 from seatrial.timeline import Reconciled, Rehearsal
 
 
@@ -48,10 +48,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, one: Reconciled) -> Finding:
-    ended, release = rehearsal.steps[step], case.releases[step]
+    ended = rehearsal.steps[step]
     own = case.written(step, one.object)
-    wanted = missing_kind(one.message)
-    bringing = [other for other in ended.reconciled if release and wanted and definition(release, other, wanted)]
     failed = [e for e in rehearsal.of_step(step) if e.object == one.object and e.effect == "said" and e.message]
     name, namespace = one.object.name, one.object.namespace
     return found(
@@ -64,7 +62,6 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, one: Reconciled) -> Fi
         message=f"{one.object} stays failed for good, although what stopped it is over when the {ended.action} ends",
         details=(
             f'Flux says of it: "{one.message}"',
-            f"What was missing came with {bringing[0].object}, on which it does not depend." if bringing else "",
             "It is tried again only when its chart or values change, or by hand: "
             f"flux reconcile helmrelease {name} -n {namespace} --force",
         ),

@@ -26,6 +26,11 @@ def kustomizations(ended: StepResult) -> Iterator[Reconciled]:
     return (one for one in ended.reconciled if one.object.kind == "Kustomization")
 
 
+def holder(ended: StepResult, ref: Ref) -> Ref | None:
+    """The Kustomization or HelmRelease that brings an object."""
+    return next((one.object for one in ended.reconciled if ref in one.objects), None)
+
+
 class Delayed(Struct, frozen=True):
     """A Kustomization that failed at first and ended well at a later attempt."""
 

@@ -46,6 +46,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import revisions
 from seatrial.rules.programs import unordered
+from seatrial.rules.reconciliations import holder
 from seatrial.rules.webhookcalls import (
     Call,
     Webhook,
@@ -69,6 +70,7 @@ ORDERS = {
     "waits for health only when the whole wave is applied.",
     "kubectl": "kubectl applies objects in the order in which they stand in the files, and waits for nothing.",
     "pulumi": "Pulumi makes at once what does not depend on each other.",
+    "flux": "Flux tries all objects of a Kustomization before it applies any of them, webhook configurations last.",
 }
 """What puts the one before the other, by engine."""
 
@@ -93,7 +95,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         rehearsal,
         step,
         objects=[webhook.configuration],
-        damage="failed-deploy",
+        damage="nuisance" if _is_healed(rehearsal, step, refused) else "failed-deploy",
         message=_message(rehearsal, step, refused, webhook),
         details=(
             f'The API server says: "{first.event.message}"',
@@ -132,6 +134,12 @@ def _order(rehearsal: Rehearsal, call: Call) -> str:
             "started. Nothing in the program orders the two, so Pulumi makes both as soon as it can. It tries a "
             "creation again only while the kind or the namespace is not there: the failure of a webhook is final."
         )
+    apart = _apart(rehearsal, event.step, event.object, configuration)
+    if made is not None and made.step == event.step and apart:
+        return (
+            f"{configuration} is registered moments before, and the pods behind {call.webhook.service} have not "
+            f"started. {apart[0]} does not wait for those of {apart[1]}: Flux works on both side by side."
+        )
     if made is not None and made.step == event.step:
         # Whatever engine has a Helm in it has a Helm 4.
         engine = "helm@4" if event.actor == "helm" and not rehearsal.engine.startswith("helm") else rehearsal.engine
@@ -147,8 +155,23 @@ def _order(rehearsal: Rehearsal, call: Call) -> str:
     return f"{configuration} is registered, and the pods behind {call.webhook.service} have not started. {whose}."
 
 
+def _apart(rehearsal: Rehearsal, step: int, ref: Ref, configuration: Ref) -> tuple[Ref, Ref] | None:
+    """Who of Flux's brings the one, and who the other, where these are two."""
+    ended = rehearsal.steps[step]
+    own, other = holder(ended, ref), holder(ended, configuration)
+    return (own, other) if own and other and own != other else None
+
+
+def _is_healed(rehearsal: Rehearsal, step: int, refused: list[Ref]) -> bool:
+    """Whether Flux tried again by itself, and all is there in the end."""
+    ended = rehearsal.steps[step]
+    return bool(ended.reconciled) and ended.outcome == "ok" and all(ref in ended.created for ref in refused)
+
+
 def _again(rehearsal: Rehearsal, step: int, refused: list[Ref]) -> str:
-    """What the steps after it did with what was refused."""
+    """What the engine, or the steps after it, did with what was refused."""
+    if _is_healed(rehearsal, step, refused):
+        return "It is made at a later attempt, which Flux begins by itself: the pods have started by then."
     following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
     if following is not None and all(map(is_record, refused)) and following.outcome == "failed":
         pending = PENDING[rehearsal.steps[step].action]

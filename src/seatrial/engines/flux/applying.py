@@ -57,10 +57,17 @@ def dry_run_words(target: Target, answer: Answer) -> str:
 
 
 def about(
-    target: Target, verb: Verb, body: Body | None = None, *, dry_run: bool = False, manager: str = MANAGER
+    target: Target,
+    verb: Verb,
+    body: Body | None = None,
+    *,
+    dry_run: bool = False,
+    unheard: bool = False,
+    manager: str = MANAGER,
 ) -> Command:
     ref, version = target.ref, str(target.body["apiVersion"])
-    return Command(verb, version, ref.kind, ref.namespace, ref.name, body, manager, force=True, dry_run=dry_run)
+    of = (verb, version, ref.kind, ref.namespace, ref.name, body, manager)
+    return Command(*of, force=True, dry_run=dry_run, unheard=unheard)
 
 
 def owner_labels(kustomization: Kustomization) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Drift of a HelmRelease: what the cluster has otherwise than the chart says, and what is done about it.
 
 Upstream: internal/action/diff.go and internal/reconcile/correct_cluster_drift.go of helm-controller 1.6. Hooks are not
-looked at. `warn` only speaks of it, and so does nothing that a rehearsal could show.
+looked at. `warn` only speaks of it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial.engines.flux.applying import about, said_by
+from seatrial.engines.flux.helmact import full_name
 from seatrial.engines.flux.objects import HelmRelease, Ignored, Target
 from seatrial.engines.script import Part, Say
 from seatrial.resource import Body, annotations_of, labels_of, metadata
@@ -20,23 +21,44 @@ MANAGER = "helm"
 """Helm's own manager: what it has written is taken for one and the same."""
 
 
-def correct(release: HelmRelease) -> Part[None]:
-    """Put back what was changed or deleted by others."""
-    corrected = []
+def detect(release: HelmRelease, revision: int) -> Part[None]:
+    """Tell what was changed or deleted by others, and put it back where that is asked for."""
+    drifted = []
     for target in release.targets:
         if "disabled" in (annotations_of(target.body).get(DISABLED), labels_of(target.body).get(DISABLED)):
             continue
-        sent = _owned(target.body, release)
-        live = yield about(target, "get")
-        tried = yield about(target, "apply", sent, dry_run=True, manager=MANAGER)
         paths = tuple(_paths(target, release.drift_ignored))
-        if tried.message or (live.code == 200 and _without(live.body, paths) == _without(tried.body, paths)):
+        live = yield about(target, "get")
+        if "" in paths and live.code == 200:
             continue
-        yield about(target, "apply", sent, manager=MANAGER)
-        corrected.append(f"{target.ref} {'changed' if live.code == 200 else 'removed'}")
-    if corrected:
-        name = f"{release.target_namespace}/{release.release_name}"
-        yield Say(release.ref, f"Cluster state of release {name} has been corrected:\n" + "\n".join(corrected))
+        sent = _as_live(_owned(target.body, release), live.body, paths if live.code == 200 else ())
+        tried = yield about(target, "apply", sent, dry_run=True, manager=MANAGER)
+        if tried.message or (live.code == 200 and said_by(live.body) == said_by(tried.body)):
+            continue
+        drifted.append((target, sent, live.code == 200))
+    if not drifted:
+        return
+    name = full_name(release, revision)
+    summary = "\n".join(f"{target.ref} {'changed' if is_there else 'removed'}" for target, _, is_there in drifted)
+    # Flux counts additions, changes and removals of each, too.
+    yield Say(release.ref, f"Cluster state of release {name} has drifted from the desired state:\n{summary}")
+    if release.drift == "enabled":
+        yield from _corrected(release, name, drifted)
+
+
+def _corrected(release: HelmRelease, name: str, drifted: list[tuple[Target, Body, bool]]) -> Part[None]:
+    done, failed = [], []
+    for target, sent, is_there in drifted:
+        answer = yield about(target, "apply", sent, manager=MANAGER)
+        if answer.message:
+            failed.append(f"{target.ref} {'patch' if is_there else 'creation'} failure: {answer.message}")
+        else:
+            done.append(f"{target.ref} {'configured' if is_there else 'created'}")
+    if failed:
+        partially = "partially " if done else ""
+        yield Say(release.ref, f"Failed to {partially}correct cluster state of release {name}:\n" + "\n".join(failed))
+    elif done:
+        yield Say(release.ref, f"Cluster state of release {name} has been corrected:\n" + "\n".join(done))
 
 
 def _owned(body: Body, release: HelmRelease) -> Body:
@@ -52,25 +74,43 @@ def _owned(body: Body, release: HelmRelease) -> Body:
 
 def _paths(target: Target, ignored: tuple[Ignored, ...]) -> Iterator[str]:
     for rule in ignored:
-        kind, name = (re.fullmatch(said or ".*", real) for said, real in rule.matches(target.ref))
-        if kind and name:
+        if all(_is_like(said, real) for said, real in rule.matches(target.ref)) and _is_selected(target.body, rule):
             yield from rule.paths
 
 
-def _without(body: Body, pointers: tuple[str, ...]) -> Body:
-    found = said_by(body)
+def _is_like(pattern: str, real: str) -> bool:
+    try:
+        return re.fullmatch(pattern or ".*", real) is not None
+    except re.error:
+        return False
+
+
+def _is_selected(body: Body, rule: Ignored) -> bool:
+    """By labels and annotations that are equal; what selects otherwise selects nothing here."""
+    wanted = ((rule.labels, labels_of(body)), (rule.annotations, annotations_of(body)))
+    pairs = ((one.partition("="), has) for selector, has in wanted if selector for one in selector.split(","))
+    return all(has.get(key.strip()) == value.lstrip("=").strip() for (key, _, value), has in pairs)
+
+
+def _as_live(sent: Body, live: Body, pointers: tuple[str, ...]) -> Body:
+    """What is to be, but for what is ignored: that is to stay as it is."""
     for pointer in pointers:
-        found = _cut(found, [part.replace("~1", "/").replace("~0", "~") for part in pointer.strip("/").split("/")])
-    return found
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.strip("/").split("/")]
+        sent = _taken_over(sent, live, parts)
+    return sent
 
 
-def _cut(value: Any, path: list[str]) -> Any:
-    """The value without what the path leads to."""
-    if isinstance(value, list) and path[0].isdigit() and int(path[0]) < len(value):
-        index = int(path[0])
-        inner = [] if len(path) == 1 else [_cut(value[index], path[1:])]
-        return [*value[:index], *inner, *value[index + 1 :]]
-    if not isinstance(value, dict) or path[0] not in value:
-        return value
-    rest = {key: found for key, found in value.items() if key != path[0]}
-    return rest if len(path) == 1 else {**rest, path[0]: _cut(value[path[0]], path[1:])}
+def _taken_over(sent: Any, live: Any, path: list[str]) -> Any:
+    """What is sent, with what the path leads to as it is there."""
+    first, rest = path[0], path[1:]
+    if isinstance(sent, list) and first.isdigit() and int(first) < len(sent):
+        index = int(first)
+        there = live[index] if isinstance(live, list) and index < len(live) else None
+        inner = _taken_over(sent[index], there, rest) if rest else there
+        return [*sent[:index], *([inner] if inner is not None else []), *sent[index + 1 :]]
+    if not isinstance(sent, dict) or (rest and first not in sent):
+        return sent
+    there = live.get(first) if isinstance(live, dict) else None
+    inner = _taken_over(sent[first], there, rest) if rest else there
+    others = {key: value for key, value in sent.items() if key != first}
+    return others if inner is None else {**others, first: inner}

@@ -18,6 +18,7 @@ from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.dependencies import Dependencies
 from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Fleet, HelmRelease, Kustomization, Memory
+from seatrial.engines.flux.uninstalling import leave
 from seatrial.engines.script import Answer, Command, Helm, Line, Part, Pause, Say, Script, Survey, Wait
 from seatrial.resource import Body, Ref, metadata, ref_of
 from seatrial.timeline import Reconciled
@@ -240,7 +241,8 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
     given_up = [ref for ref, tried in controllers.tried.items() if tried.attempt.is_final]
     for ref in [ref for ref in given_up if ref in fleet.releases and not fleet.releases[ref].invalid]:
         yield from controllers.rest()
-        if (yield from helmrelease.would_succeed(fleet.releases[ref], memory)):
+        cause = controllers.tried[ref].attempt.cause
+        if (yield from helmrelease.is_over(fleet.releases[ref], cause, memory)):
             heals.append(ref)
     everyone = (*fleet.kustomizations, *fleet.releases)
     reconciled = tuple(_reconciled(ref, controllers, heals=ref in heals) for ref in everyone)
@@ -282,7 +284,7 @@ class _Farewell:
 
     def finalize(self, ref: Ref) -> Part[None]:
         if ref in self.fleet.releases:
-            attempt = yield from helmrelease.uninstall(self.fleet.releases[ref], self.memory)
+            attempt = yield from leave(self.fleet.releases[ref], self.memory)
             release = self.fleet.releases[ref]
             objects = tuple(target.ref for target in (*release.targets, *release.hooks))
             left = Reconciled(ref, attempt.words, 1, objects, acts=("uninstall",), waits=release.uninstall.waits)

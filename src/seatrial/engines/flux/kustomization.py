@@ -7,6 +7,7 @@ internal/controller/kustomization_controller.go of kustomize-controller 1.9.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import Struct
 
@@ -23,6 +24,9 @@ STAGE_TIMEOUT = "1m0s"
 """After definitions and classes, whatever `spec.timeout` says."""
 
 
+Cause = Literal["", "refused", "waited", "tested"]
+
+
 class Attempt(Struct, frozen=True):
     """How one reconciliation ended; no words are success."""
 
@@ -32,8 +36,8 @@ class Attempt(Struct, frozen=True):
     """After which a wait that cannot end is given up."""
     is_final: bool = False
     """Whether it is not tried again by itself."""
-    waited: bool = False
-    """Whether it failed since something did not become ready."""
+    cause: Cause = ""
+    """What of a HelmRelease failed."""
 
 
 def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:

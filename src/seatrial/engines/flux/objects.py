@@ -72,6 +72,15 @@ class Policy(Struct, frozen=True):
     """Whether the server merges; what Helm is forced to replace counts only where it does not."""
     takes_ownership: bool = True
     """Of what is there already, whoever made it."""
+    ignores_tests: bool = False
+    """Whether tests that fail are no failure of the act."""
+
+    def is_exhausted(self, failures: int) -> bool:
+        return 0 <= self.retries < failures and not self.retries_on_failure
+
+    @property
+    def is_endless(self) -> bool:
+        return self.retries < 0 or self.retries_on_failure
 
 
 class Ignored(Struct, frozen=True):
@@ -79,12 +88,17 @@ class Ignored(Struct, frozen=True):
 
     paths: tuple[str, ...]
     """JSON pointers."""
+    group: str = ""
     kind: str = ""
+    namespace: str = ""
     name: str = ""
+    labels: str = ""
+    annotations: str = ""
 
     def matches(self, ref: Ref) -> tuple[tuple[str, str], ...]:
         """What each expression is held against."""
-        return (self.kind, ref.kind), (self.name, ref.name)
+        own = (self.group, self.kind, self.namespace, self.name)
+        return tuple(zip(own, (ref.group, ref.kind, ref.namespace, ref.name), strict=True))
 
 
 class HelmRelease(Struct, frozen=True):
@@ -111,8 +125,11 @@ class HelmRelease(Struct, frozen=True):
     uninstall: Policy = Policy()
     suspended: bool = False
     tests: bool = False
-    """Whether it is tested after each act, and fails with its tests."""
-    corrects_drift: bool = False
+    """Whether it is tested after each act."""
+    needs_tests: bool = True
+    """Whether it is not Ready where its tests fail."""
+    drift: str = "disabled"
+    """What is done about it: disabled, warn or enabled."""
     drift_ignored: tuple[Ignored, ...] = ()
     timeout: str = "5m0s"
     assumed: bool = False
@@ -146,16 +163,30 @@ class Fleet(Struct, frozen=True):
         return next((r for r in others if r.name == ref.name and r.kind != ref.kind), None)
 
 
+class Good(Struct, frozen=True):
+    """A revision that can be rolled back to."""
+
+    revision: int
+    chart: str
+
+
 class Deployed(Struct, frozen=True):
     """What helm-controller knows of a release: what it last tried, and how often that failed."""
 
-    config: bytes
-    action: str
-    failures: int = 0
+    config: bytes = b""
+    action: str = ""
+    install_failures: int = 0
+    upgrade_failures: int = 0
     is_there: bool = False
-    stalled: bool = False
-    waited: bool = False
-    """Whether it failed since what it waited for did not become ready."""
+    is_in_sync: bool = False
+    good: Good | None = None
+    stalled: str = ""
+    """Why nothing more is tried."""
+    failed_tests: str = ""
+    """What keeps a release that is in sync from being Ready."""
+
+    def failures(self) -> int:
+        return self.install_failures if self.action == "install" else self.upgrade_failures
 
 
 class Memory:

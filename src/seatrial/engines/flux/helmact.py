@@ -1,0 +1,145 @@
+"""One act of Helm's for a HelmRelease: definitions by their policy, Helm itself, waiting, tests.
+
+Upstream: internal/action/crds.go, internal/reconcile/install.go, upgrade.go and test.go of helm-controller 1.6. Helm is
+the real one. Its records differ in one thing: where Flux is heard waiting and waits in vain, they say `deployed` and
+not `failed`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial import hooks
+from seatrial.engines import Stuck
+from seatrial.engines.flux.applying import about
+from seatrial.engines.flux.kustomization import Cause
+from seatrial.engines.flux.objects import HelmRelease, Memory, Policy
+from seatrial.engines.flux.waiting import Waited, in_vain, wait_for
+from seatrial.engines.script import Answer, Helm, Part, Survey
+from seatrial.resource import Body, Ref, dig, labels_of
+
+SERVER_SIDE = "--force-conflicts"
+"""helm-controller lets the server merge by force."""
+CLIENT_SIDE = "--server-side=false"
+REPLACES = "--force-replace"
+HELM_SAYS = {
+    "pre-install": "failed pre-install: ",
+    "post-install": "failed post-install: ",
+    "pre-upgrade": "pre-upgrade hooks failed: ",
+    "post-upgrade": "post-upgrade hooks failed: ",
+    "post-delete": "uninstallation completed with 1 error(s): ",
+}
+"""What Helm puts before the error of a hook."""
+RECORD = "helm.sh/release.v1"
+_NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+), message: .*", re.S)
+"""What Helm says of a wait; helm-controller waits itself, and says it otherwise."""
+
+
+class Act(Struct, frozen=True):
+    """How one act ended; no words are success."""
+
+    words: str = ""
+    stuck: Stuck | None = None
+    revision: int = 0
+    is_stored: bool = True
+    """Whether Helm wrote a revision of it down: what it has not is neither counted nor remedied, but tried again."""
+    cause: Cause = ""
+
+
+def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Part[Act]:
+    """Install or upgrade, wait, and test."""
+    begins = f"Helm {action} failed for release {release.target_namespace}/{release.release_name} with chart "
+    failed = f"{begins}{release.chart_name}: "
+    words = yield from _definitions(release, policy.crds, memory)
+    if words:
+        return Act(f"{failed}failed to apply CustomResourceDefinitions: {words}", is_stored=False)
+    before = yield from revision_of(release)
+    # Where hooks come after the waiting, Helm waits itself. Else Flux is heard waiting, and others go on meanwhile.
+    own = ("--wait", *(("--wait-for-jobs",) if policy.waits_for_jobs else ())) if _helm_waits(release, policy) else ()
+    answer = yield Helm(action, *whose(release), release.chart, release.values, (*_flags(policy), *own))
+    revision = yield from revision_of(release)
+    if answer.message:
+        said = yield from said_of(answer, release, action, memory)
+        cause: Cause = "waited" if said.stuck or "status: '" in said.words else "refused"
+        return Act(f"{failed}{said.words}", said.stuck, revision, revision != before, cause)
+    if policy.waits and not own:
+        refs = release.refs if policy.waits_for_jobs else [ref for ref in release.refs if ref.kind != "Job"]
+        waited = yield from wait_for(refs, memory, release.timeout, release.health)
+        if waited.words:
+            return Act(f"{failed}{waited.words.strip()}", waited.stuck, revision, cause="waited")
+    if release.tests:
+        tested = yield Helm("test", *whose(release))
+        if tested.message:
+            said = yield from said_of(tested, release, "test", memory)
+            name = f"{full_name(release, revision)} with chart {release.chart_name}"
+            return Act(f"Helm test failed for release {name}: {said.words}", said.stuck, revision, cause="tested")
+    return Act(revision=revision)
+
+
+def said_of(answer: Answer, release: HelmRelease, action: str, memory: Memory) -> Part[Waited]:
+    """An error of Helm's as helm-controller has it, which waits in its own way and never says what is missing."""
+    if answer.stuck is None or answer.stuck.passed_seconds:
+        said = _NOT_READY.sub(r"failed early due to stalled resources: [\g<ref> status: '\g<status>']", answer.message)
+        return Waited(said.strip(), answer.stuck)
+    run = {target.ref: hooks.events_of(target.body) for target in release.hooks}
+    events = {event for ref in answer.stuck.waits_for for event in run.get(ref, ())}
+    event = next((event for event in hooks.EVENTS_OF[action] if event in events), "")
+    words = yield from in_vain(answer.stuck.waits_for, memory, release.health)
+    return Waited(f"{HELM_SAYS.get(event, '')}{words}", answer.stuck)
+
+
+def whose(release: HelmRelease) -> tuple[str, str]:
+    return release.release_name, release.target_namespace
+
+
+def full_name(release: HelmRelease, revision: int) -> str:
+    """`default/shop.v2`"""
+    return f"{release.target_namespace}/{release.release_name}.v{revision}"
+
+
+def revision_of(release: HelmRelease) -> Part[int]:
+    """The newest that Helm has written down; 0 where there is none."""
+    found = yield Survey()
+    return max((_number(body) for body in found.body["items"] if _is_record(body, release)), default=0)
+
+
+def _is_record(body: Body, release: HelmRelease) -> bool:
+    if body.get("kind") != "Secret" or body.get("type") != RECORD:
+        return False
+    home = dig(body, "metadata", "namespace") == release.target_namespace
+    return home and labels_of(body).get("name") == release.release_name
+
+
+def _number(body: Body) -> int:
+    return int(labels_of(body).get("version") or 0)
+
+
+def _flags(policy: Policy) -> Iterator[str]:
+    """What Helm is told: to leave definitions to Flux, to adopt what it finds, to replace only where it merges."""
+    yield from ("--skip-crds", SERVER_SIDE if policy.server_side else CLIENT_SIDE)
+    if policy.takes_ownership:
+        yield "--take-ownership"
+    yield from (flag for flag in policy.flags if flag != REPLACES or not policy.server_side)
+
+
+def _helm_waits(release: HelmRelease, policy: Policy) -> bool:
+    return policy.waits and release.runs_post_hooks
+
+
+def _definitions(release: HelmRelease, policy: str, memory: Memory) -> Part[str]:
+    """Those of crds/: made where they are not there, or brought up to date, or left alone."""
+    if policy == "Skip":
+        return ""
+    made: list[Ref] = []
+    for crd in release.crds:
+        live = yield about(crd, "get")
+        if live.code == 200 and policy != "CreateReplace":
+            continue
+        answer = yield about(crd, "apply", crd.body)
+        if answer.message:
+            return answer.message
+        made.append(crd.ref)
+    return (yield from wait_for(made, memory, release.timeout)).words

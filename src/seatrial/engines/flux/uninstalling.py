@@ -1,0 +1,58 @@
+"""How helm-controller uninstalls: when a HelmRelease is deleted, and to remedy what failed.
+
+Upstream: internal/action/uninstall.go of helm-controller 1.6, and `WaitForTermination` of fluxcd/pkg/ssa.
+"""
+
+from __future__ import annotations
+
+from seatrial.engines.flux.helmact import full_name, revision_of, said_of, whose
+from seatrial.engines.flux.kustomization import Attempt
+from seatrial.engines.flux.objects import HelmRelease, Memory
+from seatrial.engines.flux.waiting import Waited
+from seatrial.engines.script import Helm, Part, Survey, Wait
+from seatrial.resource import metadata, ref_of
+
+
+UNINSTALLED = "uninstallation completed with 1 error(s): "
+"""What Helm says where all is deleted, its own records included, and something was not well for all that."""
+
+
+def leave(release: HelmRelease, memory: Memory) -> Part[Attempt]:
+    """What the deletion of a HelmRelease does."""
+    memory.ready.pop(release.ref, None)
+    known = memory.deployed.pop(release.ref, None)
+    if known is None or not known.is_there or release.suspended:
+        return Attempt()
+    revision = yield from revision_of(release)
+    waited = yield from uninstall(release, memory, "--ignore-not-found")
+    if not waited.words:
+        return Attempt()
+    name = f"{full_name(release, revision)} with chart {release.chart_name}"
+    return Attempt(f"Helm uninstall failed for release {name}: {waited.words}", waited.stuck, release.timeout)
+
+
+def uninstall(release: HelmRelease, memory: Memory, *flags: str) -> Part[Waited]:
+    """Have Helm uninstall, and wait until all is gone, unless that is not wanted."""
+    answer = yield Helm("uninstall", *whose(release), flags=(*flags, *release.uninstall.flags))
+    waited = yield from said_of(answer, release, "uninstall", memory)
+    if not waited.words and release.uninstall.waits:
+        waited = yield from _until_gone(release)
+    return waited
+
+
+def _until_gone(release: HelmRelease) -> Part[Waited]:
+    """Wait for what was deleted, one after another."""
+    while True:
+        found = yield Survey()
+        going = {
+            ref_of(body, namespaced=bool(metadata(body).get("namespace")))
+            for body in found.body["items"]
+            if metadata(body).get("deletionTimestamp")
+        }
+        left = tuple(ref for ref in release.refs if ref in going)
+        if not left:
+            return Waited()
+        answer = yield Wait(left)
+        if answer.stuck is not None:
+            words = f"{left[0]} termination timeout: context deadline exceeded"
+            return Waited(f"{UNINSTALLED}{words}", answer.stuck)
