@@ -48,8 +48,9 @@ STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     engine = rehearsal.engine.partition("@")[0]
+    actors = (engine, "helm") if engine == "flux" else (engine,)
     for event in rehearsal.timeline:
-        said = INVALID.search(event.message) if event.effect == "refused" and event.actor == engine else None
+        said = INVALID.search(event.message) if event.effect == "refused" and event.actor in actors else None
         ref = event.object
         if said is None or ref in seen or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
             continue
@@ -78,7 +79,7 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
 
 
 def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
-    if event.actor != "helm":
+    if not rehearsal.engine.startswith("helm"):
         return ""
     uninstalls = rehearsal.steps[event.step].action == "uninstall"
     return revisions(rehearsal, event.step) if uninstalls else aftermath(rehearsal, case, event.step)

@@ -9,6 +9,10 @@ the release, not its objects.
 That StatefulSets keep their data over an uninstall is another matter: the claims that they make from
 `volumeClaimTemplates` are not in the manifest.
 
+Flux uninstalls a release not only when its HelmRelease is deleted, but also to remedy a failed upgrade, where
+`upgrade.remediation.strategy` is `uninstall`. The release is then installed anew, with a claim of the same name that is
+empty.
+
 `helm.sh/resource-policy: keep` saves a claim, if it stands in the manifest that Helm has stored. To annotate the live
 claim by hand does not help here.
 
@@ -41,6 +45,7 @@ from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.deeds import ENGINES, GOING
+from seatrial.rules.reconciliations import holder
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.volumes import CLAIM, gone, volume_of
 from seatrial.rules.words import act_in_words, users_sentence
@@ -49,6 +54,8 @@ from seatrial.timeline import Event, Rehearsal
 KEPT_BY_HELM = (
     "Helm reads helm.sh/resource-policy from the manifest that it has stored; to annotate the live claim does not help."
 )
+KEPT_BY_FLUX = "kustomize.toolkit.fluxcd.io/prune: disabled on the claim keeps it."
+REMEDY = "Helm uninstall remediation for release"
 KEPT_BY_ARGOCD = (
     "argocd.argoproj.io/sync-options: Delete=false on the claim keeps it, and so does helm.sh/resource-policy: keep."
 )
@@ -56,13 +63,21 @@ KEPT_BY_ARGOCD = (
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
-        release = deployed_before(rehearsal, case, step) if ended.action in ("uninstall", "delete") else None
+        before = deployed_before(rehearsal, case, step)
+        release = before if ended.action in ("uninstall", "delete") else _remedied(rehearsal, case, step)
         for event in rehearsal.of_step(step) if release else ():
             claim = release.find(event.object) if release and event.object.kind == CLAIM else None
             if claim is None or hooks.is_hook(claim.body) or event.actor not in ENGINES or event.effect not in GOING:
                 continue
             if volume := volume_of(rehearsal, step, claim.ref):
                 yield _finding(rehearsal, release, step, claim, event, volume)
+
+
+def _remedied(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
+    """What Flux deploys, where it remedies a failed upgrade by uninstalling what was there before."""
+    said = (e.message for e in rehearsal.of_step(step) if e.object.kind == "HelmRelease" and e.effect == "said")
+    uninstalls = any(words.startswith(REMEDY) for words in said)
+    return case.releases[step] if uninstalls and deployed_before(rehearsal, case, step) else None
 
 
 def _finding(
@@ -84,15 +99,34 @@ def _finding(
             if lost
             else f"{volume} is Released: only an administrator can get at its data.",
             "Only claims that a StatefulSet makes from volumeClaimTemplates survive: the manifest does not list them. "
-            + (KEPT_BY_ARGOCD if is_argocd(rehearsal) else KEPT_BY_HELM),
+            + _kept(rehearsal, deletion),
+            "Flux remedies the failed upgrade so: upgrade.remediation.strategy of the HelmRelease is uninstall."
+            if ended.action == "sync"
+            else "",
         ),
         places=[claim.place("metadata", "name")],
         evidence=[deletion, *lost],
-        confirm=f"argocd app resources {ended.release}  # lists the claim"
-        if is_argocd(rehearsal)
-        else f"helm get manifest {ended.release} -n {ended.namespace}  "
-        "# lists the claim, without helm.sh/resource-policy: keep",
+        confirm=_confirm(rehearsal, step, ref, deletion),
     )
+
+
+def _kept(rehearsal: Rehearsal, deletion: Event) -> str:
+    if is_argocd(rehearsal):
+        return KEPT_BY_ARGOCD
+    return KEPT_BY_FLUX if deletion.actor == "flux" else KEPT_BY_HELM
+
+
+def _confirm(rehearsal: Rehearsal, step: int, ref: Ref, deletion: Event) -> str:
+    ended = rehearsal.steps[step]
+    if is_argocd(rehearsal):
+        return f"argocd app resources {ended.release}  # lists the claim"
+    own = holder(ended, ref)
+    if deletion.actor == "flux" and own:
+        return f"flux tree kustomization {own.name} -n {own.namespace}  # lists the claim"
+    if own:
+        return f"kubectl get helmrelease {own.name} -n {own.namespace} -o jsonpath='{{.spec.upgrade.remediation}}'"
+    get = f"helm get manifest {ended.release} -n {ended.namespace}"
+    return f"{get}  # lists the claim, without helm.sh/resource-policy: keep"
 
 
 RULE = Rule("ST402", "release-pvc-deleted-on-uninstall", check)
