@@ -17,6 +17,7 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 BENCHES = sorted((ROOT / "bench").rglob("*.py"))
 EVERYTHING = [*SOURCES, *BENCHES, *sorted((ROOT / "tests").rglob("*.py"))]
 STORIES = sorted((ROOT / "tests/scenarios").glob("*.md"))
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 LINE_MAX = 120
 FILE_LINES_MAX = 420
@@ -26,6 +27,7 @@ FRONT_DOOR = "src/seatrial/cli/__init__.py"
 PAGE = ("## What happens", "## Example", "## Instead", "## Fix safety")
 BROAD = re.compile(r"except\s*(\(?\s*(Base)?Exception\b|:)")
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|NotImplemented" + r"Error)\b")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 ABOUT = re.compile(r"^<!-- rule: ([a-z0-9-]+), (bad|good) -->$", re.M)
 
 
@@ -78,6 +80,12 @@ def test_every_rule_has_a_code_of_its_own() -> None:
 def test_every_rule_has_a_bad_and_a_good_scenario(rule: Rule) -> None:
     twins = {twin for path in STORIES for name, twin in ABOUT.findall(path.read_text()) if name == rule.name}
     assert twins == {"bad", "good"}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_what_a_page_names_is_there(path: Path) -> None:
+    named = [link.partition("#")[0] for link in LINK.findall(path.read_text()) if "://" not in link]
+    assert [link for link in named if link and not (path.parent / link).exists()] == []
 
 
 def test_scenarios_are_only_about_rules_that_exist() -> None:
