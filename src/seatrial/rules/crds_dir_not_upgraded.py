@@ -80,8 +80,12 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _is_left(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
     """Whether Flux did nothing about a definition for a HelmRelease that it had Helm install or upgrade."""
-    made = live_before(rehearsal, step, ref) is None and live_after(rehearsal, step, ref) is not None
-    return bool(_acting(rehearsal.steps[step], ref)) and not made
+    if _acting(rehearsal.steps[step], ref) is None:
+        return False
+    before = live_before(rehearsal, step, ref)
+    if before is None:
+        return live_after(rehearsal, step, ref) is None
+    return any(0 <= event.step < step and event.after for event in rehearsal.of_object(ref))
 
 
 def _acting(ended: StepResult, ref: Ref) -> Reconciled | None:

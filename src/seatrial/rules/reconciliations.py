@@ -64,6 +64,11 @@ def failed_kustomization(ended: StepResult, ref: Ref) -> Reconciled | None:
     return next((one for one in kustomizations(ended) if one.message and ref in one.objects), None)
 
 
+def is_uninstalled(ended: StepResult, ref: Ref) -> bool:
+    """Whether an object is of a HelmRelease that went as a whole."""
+    return any(ref in one.objects and one.acts == ("uninstall",) for one in ended.reconciled)
+
+
 def failed_act(one: Reconciled) -> str:
     """What Helm could not do for it: `upgrade`."""
     return next((act for act in one.acts if f"Helm {act} failed" in one.message), one.acts[-1])

@@ -41,6 +41,7 @@ from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.resource import Ref, dig
 from seatrial.rules.again import same_input, written_otherwise
 from seatrial.rules.deeds import live_after, live_before, pruned
+from seatrial.rules.reconciliations import is_uninstalled
 from seatrial.rules.volumes import CLAIM, claims_of, gone, volume_of
 from seatrial.rules.words import engine_in_words, in_kubectl, users_sentence
 from seatrial.timeline import Event, Rehearsal
@@ -65,7 +66,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if written_otherwise(case, step, was.ref) is not None:
                 continue  # self-pruning-template-guard says why.
             loss = _loss(rehearsal, case, step, deletion, was)
-            if loss is not None and (loss.lost or loss.stranded):
+            if loss is not None and (loss.lost or (loss.stranded and not is_uninstalled(ended, was.ref))):
                 yield _finding(rehearsal, case, step, loss)
 
 

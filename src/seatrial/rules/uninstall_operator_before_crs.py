@@ -13,6 +13,11 @@ What is left holds up everything around it: its definition stays in `Terminating
 and knows nothing of finalizers. Installing the operator again helps, in its own way: it takes the finalizer off, and
 the object is gone.
 
+Flux waits for what Helm deletes, unless the HelmRelease says `uninstall.disableWait`, and says `termination timeout`;
+when it tries again there is no release any more, and the HelmRelease goes. A Kustomization deletes custom kinds before
+workloads, waits for nothing between them, and is gone at once. `dependsOn` orders no deletions: of Kustomizations or
+HelmReleases that go together, any may be first.
+
 Where the account and the rights of the operator are not part of the release, it is a race between its last seconds and
 the deletion. Where nobody knows who takes a finalizer off, a workload of the release that also defines the kind is
 taken for a likely one. Both are a `may`, and so it is where a pre-delete hook runs a program of its own.
@@ -24,7 +29,8 @@ templates/scaling.yaml   ScaledObject       # finalizer.keda.sh
 ```
 
 ## Instead
-Operators and their objects in two releases, uninstalled in the reverse order; or a pre-delete hook Job that deletes the
+Operators and their objects in two releases, uninstalled in the reverse order (with Flux: the objects in one commit, the
+operator in a later one); or a pre-delete hook Job that deletes the
 objects and waits until they are gone (`kubectl delete scaledobjects --all`, which waits by itself).
 
 ## Fix safety
@@ -43,9 +49,12 @@ from seatrial.resource import Place, Ref
 from seatrial.rules.aftermath import named
 from seatrial.rules.deeds import live_after
 from seatrial.rules.finalizers import Held, held_by_gone_operators, programs_before, rights_gone
+from seatrial.rules.reconciliations import failed_release, flux_says, goes_on, is_flux
 from seatrial.rules.serving import DEFINITION
-from seatrial.rules.words import in_kubectl
-from seatrial.timeline import Rehearsal
+from seatrial.rules.words import act_in_words, in_kubectl
+from seatrial.timeline import Event, Rehearsal
+
+FLUX = "flux"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -61,7 +70,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, group: list[Held]) -> Finding:
-    act = f"{rehearsal.engine.partition('@')[0]} {rehearsal.steps[step].action}"
+    act = act_in_words(rehearsal, step)
     first, refs = group[0], sorted({held.deletion.object for held in group})
     operator, sample = first.operator, refs[0]
     rights = rights_gone(rehearsal, first)
@@ -97,7 +106,9 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, group: list[Held]) -> 
 
 
 def _before(held: Held) -> str:
-    return "first" if held.operator.step == held.deletion.step else "already"
+    if held.operator.step < held.deletion.step:
+        return "already"
+    return "first" if held.operator.index < held.deletion.index else "before it has done so"
 
 
 def _order(rehearsal: Rehearsal, held: Held) -> str:
@@ -110,7 +121,14 @@ def _order(rehearsal: Rehearsal, held: Held) -> str:
             f"Helm deletes workloads first, then roles, bindings and accounts, and kinds that it does not know last: "
             f"DELETE {operator.object}, and later DELETE {deletion.object}."
         )
-    return f"DELETE {operator.object} came first, and DELETE {deletion.object} later."
+    if operator.actor == FLUX:
+        return f"{_in_turn(operator, deletion)} Flux waits for nothing between, and dependsOn has no say in deletions."
+    return _in_turn(operator, deletion)
+
+
+def _in_turn(operator: Event, deletion: Event) -> str:
+    first, then = (operator, deletion) if operator.index < deletion.index else (deletion, operator)
+    return f"DELETE {first.object} came first, and DELETE {then.object} later."
 
 
 def _rights(held: Held, rights: list[Ref]) -> str:
@@ -123,6 +141,9 @@ def _ended(rehearsal: Rehearsal, step: int, refs: list[Ref], finalizer: str) -> 
     """Who is content, and who waits."""
     ended = rehearsal.steps[step]
     content = "Helm reported success; with --wait it would wait until its timeout." if ended.outcome == "ok" else ""
+    if is_flux(rehearsal):
+        one = failed_release(ended, refs[0])
+        content = f"{flux_says(one)}. {goes_on(one)}" if one else "Flux is content: a Kustomization goes at once."
     going = [ref for ref in _going(rehearsal, step) if ref.kind in (DEFINITION, "Namespace")]
     waits = f"{named(going)} waits for it, too." if going else ""
     words = f"Some content in the namespace has finalizers remaining: {finalizer} in {len(refs)} resource instances"
