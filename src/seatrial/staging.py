@@ -254,10 +254,11 @@ def _programmed(step: Step, setting: Setting) -> tuple[Played, Release | None]:
         beside = setting.opened.beside
         kind = kind_at(path, beside) if git.is_ref(path) else kind_of(path)
         if kind == "program":
-            return read_program(path, setting.charts, beside=beside, **_served(setting))
+            return read_program(path, setting.charts, beside=beside, config=given, **_served(setting))
         return as_program(_given_release(step, setting), kind)
 
-    release = setting.opened.program(step.source, _given(step, setting), read)
+    given = _given(step, setting)
+    release = setting.opened.program(step.source, given, read)
     name, namespace = step.release or setting.release or release.name, step.namespace or setting.namespace
     assert release.program is not None
     notes = (*release.program.unknown, *release.program.warnings)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programsread import registered
+from programsread import complaint, registered
 
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.registration import short
@@ -247,8 +247,48 @@ def test_a_program_sees_nothing_of_the_user(write: Write, tmp_path: Path, monkey
         read_program(path)
 
 
-def test_a_runtime_that_is_not_known_is_said_so(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("runtime", ["go", "dotnet", "{name: java}"])
+def test_of_a_program_that_is_not_run_pulumi_is_to_be_asked(write: Write, tmp_path: Path, runtime: str) -> None:
     path = write("")
-    (tmp_path / "app" / "Pulumi.yaml").write_text("name: app\nruntime: {name: go}\n")
-    with pytest.raises(CannotContinue, match="programs for go cannot be run here"):
-        read_program(path)
+    (tmp_path / "app" / "Pulumi.yaml").write_text(f"name: app\nruntime: {runtime}\n")
+    named = runtime.strip("{}").removeprefix("name: ")
+    assert complaint(path) == (
+        f"app/Pulumi.yaml: programs for {named} are not run here; give what Pulumi makes of it in the place of the "
+        "folder: pulumi preview --json --show-sames > preview.json, or of what is deployed: pulumi stack export > "
+        "stack.json"
+    )
+
+
+def test_configuration_that_is_lacking_is_named_and_can_be_given(write: Write) -> None:
+    path = write(MADE + "Made('a', data={'size': pulumi.Config().require('size')})\n")
+    assert complaint(path) == (
+        "app/__main__.py:6: run the program: it asks for app:size, which is not configured; give it with --set "
+        "app:size=VALUE, or in app/Pulumi.dev.yaml\n"
+        "  app/__main__.py:6 in <module>: Made('a', data={'size': pulumi.Config().require('size')})"
+    )
+    for given in ({"size": 3}, {"app:size": "3"}):
+        release = read_program(path, config=given)
+        assert release.resources[0].body["data"] == {"size": "3"}
+
+
+def test_what_only_a_real_run_knows_is_unknown_and_named(write: Write) -> None:
+    path = write(
+        MADE
+        + """
+class Secret(pulumi.CustomResource):
+    def __init__(self, name, **props):
+        super().__init__("kubernetes:core/v1:Secret", name, props)
+other = pulumi.StackReference("acme/network/prod")
+other.get_output("zone").apply(lambda zone: 1 / 0)
+Made("a", metadata={"name": "a", "namespace": other.require_output("zone")}, data={"host": other.get_output("host")})
+Secret("b", metadata={"name": "b"}, data={"key": other.get_output("key")})
+"""
+    )
+    release = read_program(path)
+    settings, secret = (resource.body for resource in release.resources)
+    assert (settings["metadata"]["namespace"], settings["data"]) == ("unknown", {"host": "unknown"})
+    assert secret["data"] == {"key": "dW5rbm93bg=="}
+    assert release.program and release.program.unknown == (
+        "StackReference acme/network/prod: what another stack gives out is not known, and stays so",
+        "ConfigMap a: its name or namespace is not known, and taken to be unknown",
+    )

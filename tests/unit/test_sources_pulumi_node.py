@@ -105,10 +105,14 @@ def test_types_are_checked_as_pulumi_checks_them(write: Write, tmp_path: Path) -
     path = write("")
     (tmp_path / "app" / "Pulumi.yaml").write_text("name: app\nruntime: nodejs\n")
     (tmp_path / "app" / "index.js").unlink()
-    (tmp_path / "app" / "index.ts").write_text("export const size: number = 'large';\n")
+    (tmp_path / "app" / "parts.ts").write_text("export const size: number = 'large';\n")
+    (tmp_path / "app" / "index.ts").write_text(
+        "import { size } from './parts';\nconst text: string = size;\nthrow text;\n"
+    )
     assert complaint(path) == (
-        "app: run the program: TSError: ⨯ Unable to compile TypeScript:\n"
-        "index.ts(1,14): error TS2322: Type 'string' is not assignable to type 'number'."
+        "app/index.ts:2: compile the program: TS2322: Type 'number' is not assignable to type 'string'.\n"
+        "  app/parts.ts:1: TS2322: Type 'string' is not assignable to type 'number'.\n"
+        "  with its types left unchecked it fails as well: large"
     )
 
 

@@ -75,7 +75,8 @@ def test_their_types_are_checked_as_pulumi_checks_them(workspace: Path) -> None:
     write(workspace, {"tsconfig.base.json": json.dumps({"compilerOptions": {**TSCONFIG, "noCheck": False}})})
     write(workspace, {"app/src/index.ts": "export const size: number = 'large';\n"})
     assert complaint("app") == (
-        "app: run the program: index.ts(1,14): error TS2322: Type 'string' is not assignable to type 'number'."
+        "app/src/index.ts:1: compile the program: TS2322: Type 'string' is not assignable to type 'number'.\n"
+        "  with its types left unchecked it registers 0 resources"
     )
 
 

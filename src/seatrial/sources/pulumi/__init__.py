@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,12 +18,16 @@ from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.committed import Checkout, as_committed, checked_out
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.naming import NAMESPACE
-from seatrial.sources.pulumi.project import Project, read_project
+from seatrial.sources.pulumi.project import Project, read_project, with_configuration
 from seatrial.sources.pulumi.recorded import read_recording, replay
 
 Register = Callable[[Project, Monitor], None]
 RUNTIMES: dict[str, Register] = {"nodejs": node.run, "python": python.run, "yaml": yamlprogram.read}
 """How the programs of each runtime are made to register."""
+INSTEAD = (
+    "give what Pulumi makes of it in the place of the folder: pulumi preview --json --show-sames > preview.json, or of "
+    "what is deployed: pulumi stack export > stack.json"
+)
 EMPTY = {False: "the program registers nothing", True: "there is no resource in it"}
 
 
@@ -33,31 +36,32 @@ def read_program(
     charts: Mapping[str, str] | None = None,
     *,
     beside: str = "",
+    config: Body | None = None,
     kube_version: str = "",
     api_versions: tuple[str, ...] = (),
 ) -> Release:
     """What a program registers, or has registered, as a release; `charts` says where those are that it fetches.
 
-    `git:REF` is the program at `beside` as it was.
+    `git:REF` is the program at `beside` as it was; `config` is what the user gives beside that of its stack.
     """
-    served = {"kube_version": kube_version, "api_versions": api_versions}
+    found = Charts(Path(), dict(charts or {}), kube_version, api_versions)
     if not git.is_ref(path):
-        return _read(path, charts, None, **served)
+        return _read(path, found, config or {})
     with checked_out(path, beside) as checkout:
-        release = as_committed(_read(checkout.path, charts, checkout, **served), checkout)
+        release = as_committed(_read(checkout.path, found, config or {}, checkout), checkout)
     return replace(release, source=path)
 
 
-def _read(path: str, charts: Mapping[str, str] | None, checkout: Checkout | None, **served: Any) -> Release:
+def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = None) -> Release:
     if Path(path).is_file():
         project, recording = read_recording(path)
         register: Register = partial(replay, recording)
     else:
-        project = read_project(path)
+        project = with_configuration(read_project(path), config)
         register = _runs(project)
     if checkout is not None:
         project = replace(project, today=checkout.today, packages=checkout.packages)
-    found = Charts(project.working_folder, dict(charts or {}), **served)
+    found = replace(charts, folder=project.working_folder)
     monitor = _registered(project, register, found)
     program = monitor.program()
     if not program.registrations:
@@ -84,6 +88,5 @@ def _registered(project: Project, register: Register, charts: Charts) -> Monitor
 
 def _runs(project: Project) -> Register:
     if project.runtime not in RUNTIMES:
-        known = ", ".join(sorted(RUNTIMES))
-        raise CannotContinue(f"{project.file}: programs for {project.runtime} cannot be run here; known are {known}")
+        raise CannotContinue(f"{project.file}: programs for {project.runtime} are not run here; {INSTEAD}")
     return RUNTIMES[project.runtime]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from pathlib import Path
 
 from seatrial.errors import CannotContinue
@@ -11,6 +11,7 @@ from seatrial.sources.pulumi.process import Farewell
 from seatrial.sources.pulumi.project import Project
 
 FRAMES_MAX = 6
+NOT_CONFIGURED = re.compile(r"^Missing required configuration variable '([^']+)'")
 OTHERS = {"site-packages", "node_modules"}
 """Folders inside of a project that hold what others wrote."""
 
@@ -25,22 +26,27 @@ def complain(farewell: Farewell, project: Project, seconds: float) -> None:
     if last["do"] == "gone":
         said = f": {farewell.said.splitlines()[-1]}" if farewell.said else ""
         raise CannotContinue(f"{project.path}: run the program: it ended on its own before it was done{said}")
-    raise CannotContinue("\n".join(_raised(project, last)))
+    frames = _own_frames(project, last)
+    place = frames[-1].partition(" in ")[0] if frames else project.path
+    lines = (f"  {frame}" for frame in frames[-FRAMES_MAX:])
+    raise CannotContinue("\n".join((f"{place}: run the program: {words_of(last, project)}", *lines)))
 
 
-def _raised(project: Project, last: Body) -> Iterator[str]:
-    """The program's own error: its type and words, and of the traceback only its own lines."""
-    words = f"{last['type']}: {last['message']}" if last["type"] else str(last["message"])
+def words_of(last: Body, project: Project) -> str:
+    """The program's own error: its type and words; in ours where it lacks what can be given to it."""
+    message = str(last["message"])
     if last["type"] == "SystemExit":
-        words = f"it called sys.exit({last['message']})"
+        return f"it called sys.exit({message})"
+    if lacking := NOT_CONFIGURED.search(message):
+        key, file = lacking[1], project.typed(project.folder / f"Pulumi.{project.stack}.yaml")
+        return f"it asks for {key}, which is not configured; give it with --set {key}=VALUE, or in {file}"
+    return f"{last['type']}: {message}" if last["type"] else message
+
+
+def _own_frames(project: Project, last: Body) -> list[str]:
+    """Of the traceback, the lines that are the program's own."""
     frames = [frame for frame in last.get("frames") or () if _is_own(project, str(frame[0]))]
-    place = project.path
-    if frames:
-        file, line, *_ = frames[-1]
-        place = f"{project.typed(Path(file).resolve())}:{line}"
-    yield f"{place}: run the program: {words}"
-    for file, line, name, text in frames[-FRAMES_MAX:]:
-        yield f"  {project.typed(Path(file).resolve())}:{line} in {name}: {text}"
+    return [f"{project.typed(Path(file).resolve())}:{line} in {name}: {text}" for file, line, name, text in frames]
 
 
 def _is_own(project: Project, file: str) -> bool:

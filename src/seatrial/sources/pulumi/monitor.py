@@ -35,12 +35,13 @@ from seatrial.registration import (
 from seatrial.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
 from seatrial.sources.pulumi.charts import Charts, as_v3_chart, as_v4_chart, decoded, in_namespace, read_files
 from seatrial.sources.pulumi.inside import ordered_children
-from seatrial.sources.pulumi.naming import NAMESPACE, as_object, scoped, suffix
+from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
 from seatrial.sources.pulumi.project import RECORDED, Project
-from seatrial.sources.pulumi.values import plain
+from seatrial.sources.pulumi.values import UNKNOWN, plain
 from seatrial.sources.rendering import NotRendered
 
 SKIP_AWAIT = "pulumi.com/skipAwait"
+STACK_REFERENCE = "pulumi:pulumi:StackReference"
 
 
 class Late(Struct, frozen=True):
@@ -143,6 +144,8 @@ class Monitor:
             ref=ref if body else None,
         )
         self._registrations.append(one)
+        if type_ == STACK_REFERENCE:
+            self._unknown.append(f"{short(urn)}: what another stack gives out is not known, and stays so")
         return {"urn": urn, "id": one.reads, "state": {**inputs, **(body or {})}}
 
     def _registration(self, message: Body) -> Registration:
@@ -164,6 +167,8 @@ class Monitor:
         )
         if type_ == HELM_RELEASE:
             return self._helm_release(one)
+        if custom and UNKNOWN in (metadata(inputs).get("name"), metadata(inputs).get("namespace")):
+            self._unknown.append(f"{short(urn)}: its name or namespace is not known, and taken to be {NOT_KNOWN}")
         return as_object(one) if custom else one
 
     def _helm_release(self, one: Registration) -> Registration:
@@ -276,7 +281,9 @@ class Monitor:
 
     def _state(self, one: Registration) -> Body:
         """The outputs of a resource: what went in, and the names that were given; all else stays unknown."""
-        return {**one.inputs, **(one.object or {})} if one.object is not None else dict(one.inputs)
+        if one.object is None:
+            return dict(one.inputs)
+        return {**one.object, **one.inputs, "metadata": {**metadata(one.object), **metadata(one.inputs)}}
 
     def _place(self, message: Body) -> Place | None:
         path = unquote(urlparse(str(message.get("file") or "")).path)

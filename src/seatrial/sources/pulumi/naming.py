@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -15,6 +17,9 @@ from seatrial.sources.pulumi.values import UNKNOWN
 
 NAMESPACE = "default"
 AUTO_NAMED = "pulumi.com/autonamed"
+NOT_KNOWN = "unknown"
+ENCODED = base64.b64encode(NOT_KNOWN.encode()).decode()
+ENCODES = (("Secret", "data"), ("ConfigMap", "binaryData"))
 
 
 def as_object(one: Registration) -> Registration:
@@ -32,7 +37,7 @@ def as_object(one: Registration) -> Registration:
     clustered = is_cluster_scoped(group_of(api_version), kind)
     if not clustered and not meta.get("namespace"):
         body["metadata"] = {**meta, "namespace": NAMESPACE}
-    known = {key: value for key, value in body.items() if value != UNKNOWN}
+    known = {key: _told(value, key, kind) for key, value in body.items() if value != UNKNOWN}
     ref = ref_of(known, namespaced=not clustered, namespace=NAMESPACE)
     return replace(one, object=known, ref=ref, auto_named=not named)
 
@@ -43,6 +48,18 @@ def scoped(one: Registration, clustered: set[tuple[str, str]]) -> Registration:
     if one.ref is None or one.object is None or (one.ref.group, one.ref.kind) not in clustered:
         return replace(one, contents=contents)
     return replace(one, object=_unplaced(one.object), ref=Ref(one.ref.kind, "", one.ref.name, one.ref.group))
+
+
+def _told(value: Any, key: str, kind: str) -> Any:
+    """A value as an API server takes it, where only a real run knows it: a word, encoded where that is wanted."""
+    match value:
+        case str() if value == UNKNOWN:
+            return ENCODED if (kind, key) in ENCODES else NOT_KNOWN
+        case dict():
+            return {name: _told(one, key, kind) for name, one in value.items()}
+        case list():
+            return [_told(one, key, kind) for one in value]
+    return value
 
 
 def _unplaced(body: Body) -> Body:

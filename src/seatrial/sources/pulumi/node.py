@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body
 from seatrial.sources.files import shown
-from seatrial.sources.pulumi import process
+from seatrial.sources.pulumi import compiling, process
 from seatrial.sources.pulumi.complaints import complain
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.packages import described, home_of, looked_through, packages_in
@@ -44,9 +43,7 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
 
     def command(reads: int, writes: int, home: str) -> list[str]:
         flag = max(known for known in PERMISSION.items() if known[0] <= version)[1]
-        packages = (home_of(package) for folder in folders for package in packages_in(folder))
-        readable = {Path(home), *_readable(project), *(folder.resolve() for folder in folders), *packages}
-        allowed = [f"--allow-fs-read={path}" for path in sorted(readable)]
+        allowed = [f"--allow-fs-read={path}" for path in _readable(project, folders, Path(home))]
         thread = ["--allow-worker", "--enable-source-maps"] if _is_compiled_in_a_thread(project) else []
         limits = [f"--max-old-space-size={MEGABYTES_MAX}", "--no-warnings", f"--allow-fs-write={home}", *thread]
         return [node, flag, *allowed, *limits, str(RECORDER), str(reads), str(writes)]
@@ -55,6 +52,8 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
     farewell = process.run(command, _setting(project), monitor.answer, folder=folder, seconds=seconds)
     if farewell.message["do"] == "lacking":
         raise CannotContinue(_lacking(project, str(farewell.message["message"])))
+    if complaint := compiling.refused(farewell, project, monitor):
+        raise CannotContinue(complaint)
     complain(farewell, project, seconds)
 
 
@@ -74,16 +73,22 @@ def _node(project: Project) -> tuple[str, tuple[int, int]]:
     return node, version
 
 
-def _readable(project: Project) -> Iterator[Path]:
-    """The project, what runs it, and what node and the SDK ask for on the way up, whether it is there or not."""
-    yield from (project.root, RECORDER, GUARD, *project.packages)
-    for folder in project.working_folder.parents:
-        yield from (folder / name for name in UPWARDS)
+def _readable(project: Project, folders: list[Path], home: Path) -> list[Path]:
+    """The project, its packages, what runs it, and what node and the SDK ask for on the way up, be it there or not.
+
+    Node 20 refuses a folder whose name is the beginning of another that it is to allow: of `ts` and `tsconfig.json`
+    beside it, the folder is what counts. So does what is allowed already with a folder that holds it.
+    """
+    packages = (home_of(package) for folder in folders for package in packages_in(folder))
+    wanted = {project.root, RECORDER, GUARD, home, *project.packages, *packages, *(one.resolve() for one in folders)}
+    allowed = [path for path in sorted(wanted) if not wanted & set(path.parents)]
+    upwards = (folder / name for folder in project.working_folder.parents for name in UPWARDS)
+    return [*allowed, *(path for path in upwards if not any(str(path).startswith(str(one)) for one in allowed))]
 
 
 def _setting(project: Project) -> Body:
     options = project.runtime_options
-    environment = {"PULUMI_NODEJS_TYPESCRIPT": "true" if _is_compiled(project) else "false"}
+    environment = {**compiling.ENVIRONMENT, "PULUMI_NODEJS_TYPESCRIPT": "true" if _is_compiled(project) else "false"}
     if options.get("tsconfig"):
         environment["PULUMI_NODEJS_TSCONFIG_PATH"] = str(options["tsconfig"])
     return {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.errors import CannotContinue
 from seatrial.sources.files import project_of, read_text, shown
@@ -104,6 +105,13 @@ def read_project(path: str) -> Project:
         config=config,
         secrets=tuple(key for key, value in config.items() if value == SECRET),
     )
+
+
+def with_configuration(project: Project, given: dict[str, Any]) -> Project:
+    """The project with what the user gives beside its files: keys are of the project where they name no other."""
+    named = {key if ":" in key else f"{project.name}:{key}": _text(value) for key, value in given.items()}
+    secrets = tuple(key for key in project.secrets if key not in named)
+    return replace(project, config={**project.config, **named}, secrets=secrets)
 
 
 def _stack(folder: Path) -> str:
