@@ -102,12 +102,12 @@ def missing_kind(words: str) -> tuple[str, str] | None:
     return (found["group"], found["kind"]) if found else None
 
 
-def dependencies(kustomization: Resource) -> Iterator[tuple[int, Ref]]:
-    """What a Kustomization depends on, with its place in the list."""
-    for index, entry in enumerate(listed(kustomization.body, "spec", "dependsOn")):
+def dependencies(own: Resource) -> Iterator[tuple[int, Ref]]:
+    """What a Kustomization or HelmRelease depends on, which is of its own kind, with its place in the list."""
+    for index, entry in enumerate(listed(own.body, "spec", "dependsOn")):
         if isinstance(entry, dict):
-            namespace = str(entry.get("namespace") or kustomization.ref.namespace)
-            yield index, Ref("Kustomization", namespace, str(entry.get("name")), GROUP)
+            namespace = str(entry.get("namespace") or own.ref.namespace)
+            yield index, Ref(own.ref.kind, namespace, str(entry.get("name")), own.ref.group)
 
 
 def is_checked(kustomization: Resource) -> bool:

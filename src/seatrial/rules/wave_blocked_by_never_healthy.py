@@ -1,4 +1,4 @@
-"""An object of an earlier wave never becomes healthy, so the sync waits for ever and later waves are never applied.
+"""An object never becomes healthy, so what comes after it - later waves, dependent Kustomizations - is never applied.
 
 ## What happens
 Argo CD applies one wave at a time, and begins the next when everything of the last one is healthy. There is no
@@ -9,6 +9,12 @@ operation must be terminated first.
 
 The last wave is not waited for. The same object there does no harm, which is why such faults are found when somebody
 adds a wave, or a PostSync hook, behind it.
+
+With Flux it is `wait: true` (or `healthChecks`) and `dependsOn`. A Kustomization that waits is not Ready before all its
+objects are; when its `timeout` is over it says `health check failed`, and begins anew. All that depends on it says
+`dependency ... is not ready`, and is not applied. While it waits it does not look at a new revision either, unless
+kustomize-controller has the feature gate `CancelHealthCheckOnNewRevision`. A HelmRelease waits for its objects unless
+it says `disableWait`, and holds up the HelmReleases that depend on it likewise.
 
 ## Example
 ```yaml
@@ -23,8 +29,9 @@ spec:
 ```
 
 ## Instead
-Put what may never be ready into the last wave, or into an Application of its own. A health check of your own that calls
-everything healthy also ends the wait, and hides the next real failure.
+Put what may never be ready into the last wave, or into an Application of its own; with Flux, into a Kustomization on
+which nothing depends, or name in `healthChecks` what really matters instead of `wait: true`. A health check of your own
+that calls everything healthy also ends the wait, and hides the next real failure.
 
 ## Fix safety
 Another wave changes nothing for what is already there.
@@ -40,6 +47,8 @@ from seatrial.graph import needs_of
 from seatrial.resource import Ref
 from seatrial.rules import provenance
 from seatrial.rules.blocked import NO_TIMEOUT, Blocked, blocked, ends_in_words, evidence_of, never_run, order_of
+from seatrial.rules.fluxwaits import InVain, in_vain, is_made_by_operator, lacked
+from seatrial.rules.reconciliations import flux_says, interval_of, is_flux
 from seatrial.rules.refusedcommands import refused_commands
 from seatrial.rules.scriptfaults import script_faults
 from seatrial.rules.syncs import in_words, look_at_operation
@@ -50,6 +59,9 @@ NAMES_MAX = 4
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for found_in_vain in in_vain(rehearsal, case) if is_flux(rehearsal) else ():
+        if _is_told_here(rehearsal, case, found_in_vain):
+            yield _of_flux(rehearsal, case, found_in_vain)
     elsewhere = apps_out_of_turn(rehearsal, case)
     brought = {resource.ref for resource in case.all_resources()}
     # What a Job's own script or rights keep from ending is told of by the rules about those.
@@ -81,6 +93,52 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         places=[order_of(r) for r in resources if r is not None],
         evidence=evidence_of(rehearsal, one),
         confirm=look_at_operation(operation),
+    )
+
+
+def _is_told_here(rehearsal: Rehearsal, case: Case, one: InVain) -> bool:
+    """Whether no rule about a chart or about what operators make knows more of the cause."""
+    lacking = [ref for ref, _ in lacked(rehearsal, case, one)]
+    if one.one.acts and (not one.behind or lacking or _pods_speak(rehearsal, one)):
+        return False
+    return not any(is_made_by_operator(case, ref) for ref in lacking)
+
+
+def _pods_speak(rehearsal: Rehearsal, one: InVain) -> bool:
+    events = (e for e in rehearsal.of_step(one.step) if e.effect == "said" and e.object.kind in ("Pod", "ReplicaSet"))
+    return any(event.object.name.startswith(ref.name) for event in events for ref in one.waited)
+
+
+def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
+    ref = one.own.ref
+    names = ", ".join(str(resource.ref) for resource, _ in one.behind)
+    done = "installed" if one.one.acts else "applied"
+    blocked_too = f", and {names} behind it is never {done}" if one.behind else ""
+    states = ", ".join(f"{waited} is {status}" for waited, status in zip(one.waited, one.statuses, strict=True))
+    written = [case.written(one.step, waited) for waited in one.waited]
+    kind = ref.kind.lower()
+    return found(
+        RULE,
+        rehearsal,
+        one.step,
+        objects=[ref, *one.waited],
+        damage="failed-deploy",
+        message=f"{ref} never becomes Ready{blocked_too}: {states}",
+        details=(
+            flux_says(one.one),
+            *(
+                f"It lacks {lacking}, {f'which {bringer} brings' if bringer else 'which nobody brings'}."
+                for lacking, bringer in lacked(rehearsal, case, one)
+            ),
+            f"Of {names} Flux says: \"dependency '{ref.namespace}/{ref.name}' is not ready\"" if one.behind else "",
+            "" if one.one.acts else f"It is tried again after {interval_of(one.own)}, and fails alike.",
+        ),
+        places=[
+            *(resource.place("metadata", "name") for resource in written if resource),
+            *(resource.place("spec", "dependsOn", index) for resource, index in one.behind),
+        ],
+        evidence=[e for e in rehearsal.of_step(one.step) if e.object == ref and e.message == one.one.message][:1],
+        confirm=f"flux get {kind}s {ref.name} -n {ref.namespace}",
     )
 
 
