@@ -4,6 +4,11 @@
 A Namespace is the usual one: each part of a platform brings the namespace that it lives in, and two parts live in the
 same. What comes of it depends on who deploys.
 
+Flux has Helm take over what it finds (`disableTakeOwnership` is false), so that of two HelmReleases neither fails: the
+later one writes its own text, and the first one does not look again before its next upgrade, unless it has
+`driftDetection`. Whichever is uninstalled first deletes the object, although the other still wants it, and nobody makes
+it anew before that one is upgraded.
+
 Flux marks what it applies with the name of the Kustomization. Two Kustomizations that hold one object take it from each
 other with every interval: its labels, and all else in which the two texts differ, go to and fro for ever. When one of
 them no longer holds it, it is pruned if it was that one's last, a namespace with everything in it, although the other
@@ -41,10 +46,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial import hooks
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.registration import Registration, short
-from seatrial.resource import Place, Ref
+from seatrial.resource import Body, Place, Ref, annotations_of
 from seatrial.rules.syncs import done_by_argocd
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Operation, Rehearsal
@@ -64,17 +70,56 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _of_flux(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
-    """What two Kustomizations have both applied, and the second has changed."""
+    """What two Kustomizations or HelmReleases have both applied, and the second has changed."""
     owners: dict[Ref, list[Ref]] = {}
     for one in rehearsal.steps[step].reconciled:
-        if one.object.kind == "Kustomization" and one.attempts and not one.message:
-            for ref in one.objects:
+        if one.attempts and not one.message and one.acts != ("uninstall",):
+            for ref in dict.fromkeys(one.objects):
                 owners.setdefault(ref, []).append(one.object)
     for ref, several in owners.items():
-        writes = [e for e in rehearsal.of_step(step) if e.object == ref and e.actor == "flux" and e.after]
-        changed = [event for event in writes if event.effect == "changed"]
-        if len(several) > 1 and changed:
+        if len(several) < 2 or _is_hook(case, step, ref):
+            continue
+        writes = [e for e in rehearsal.of_step(step) if e.object == ref and e.actor in ("flux", "helm") and e.after]
+        if not any(event.effect == "changed" for event in writes):
+            continue
+        if all(owner.kind == "HelmRelease" for owner in several):
+            yield _taken_over(rehearsal, case, step, ref, several, writes)
+        else:
             yield _fought_over(rehearsal, case, step, ref, several, writes)
+
+
+def _is_hook(case: Case, step: int, ref: Ref) -> bool:
+    written = case.written(step, ref)
+    return written is not None and hooks.is_hook(written.body)
+
+
+def _taken_over(
+    rehearsal: Rehearsal, case: Case, step: int, ref: Ref, owners: list[Ref], writes: list[Event]
+) -> Finding:
+    first, last = (_release_in(event.after) for event in (writes[0], writes[-1]))
+    names = " and ".join(str(owner) for owner in owners)
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="nuisance",
+        message=f"{names} both hold {ref}: the release {last} has taken it from {first} without a word",
+        details=(
+            "Flux has Helm take ownership of what it finds. Which of the two comes last is a matter of moments; the "
+            "other writes its own text again when it is upgraded.",
+            "Whichever is uninstalled first deletes it, although the other still wants it; that one is Ready all the "
+            "same, and does not make it anew before it is upgraded, unless it has driftDetection.",
+            "With disableTakeOwnership: true on install and upgrade the second of them fails instead.",
+        ),
+        places=_places(case, step, ref),
+        evidence=writes[:2],
+        confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations.meta\\.helm\\.sh/release-name}}'",
+    )
+
+
+def _release_in(body: Body | None) -> str:
+    return str(annotations_of(body or {}).get("meta.helm.sh/release-name") or "")
 
 
 def _fought_over(

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from seatrial.case import Case, Resource
 from seatrial.resource import Body, annotations_of
-from seatrial.rules.deeds import live_before
+from seatrial.rules.deeds import live_after
 from seatrial.timeline import Event, Rehearsal
 
 # From checkOwnership in pkg/action/validate.go of Helm 4.2; Helm 3 begins it with a capital letter.
@@ -43,10 +43,12 @@ def conflict(rehearsal: Rehearsal, case: Case, step: int) -> Conflict | None:
         return None
     named = (said["kind"], said["name"], said["namespace"])
     resource = next((r for r in release.resources if (r.ref.kind, r.ref.name, r.ref.namespace) == named), None)
-    live = live_before(rehearsal, step, resource.ref) if resource else None
+    # Flux may have had another release make it in the same step.
+    until = step if ended.reconciled else step - 1
+    live = live_after(rehearsal, until, resource.ref) if resource else None
     if resource is None or live is None:
         return None
-    made = [e for e in rehearsal.of_object(resource.ref) if e.step < step and e.effect == "created"]
+    made = [e for e in rehearsal.of_object(resource.ref) if e.step <= until and e.effect == "created"]
     return Conflict(resource, live, made[-1] if made else None)
 
 

@@ -38,6 +38,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import helm_says
 from seatrial.rules.ownership import Conflict, conflict, is_left_over
+from seatrial.rules.reconciliations import failed_act, failed_release
 from seatrial.rules.serving import came_from_crds
 from seatrial.rules.words import adoption, in_kubectl
 from seatrial.timeline import Rehearsal, StepResult
@@ -93,6 +94,8 @@ def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
 def _outcome(rehearsal: Rehearsal, ended: StepResult) -> str:
     if _is_pulumis(rehearsal):
         return f"pulumi {ended.action} fails, since Helm takes over in a Release nothing that it does not own"
+    if one := failed_release(ended):
+        return f"Helm refuses to begin the {failed_act(one)} of {one.object}"
     return f"helm {ended.action} refuses to begin"
 
 
@@ -101,6 +104,9 @@ def _is_pulumis(rehearsal: Rehearsal) -> bool:
 
 
 def _way_out(met: Conflict, ended: StepResult) -> str:
+    if one := failed_release(ended):
+        both = "" if not met.owner[0] else "; then both write it, and the first to be uninstalled deletes it"
+        return f"Without {failed_act(one)}.disableTakeOwnership Flux adopts whatever it finds{both}."
     if not met.owner[0]:
         return adoption(met.resource.ref, ended)
     return (
