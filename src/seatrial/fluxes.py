@@ -51,6 +51,9 @@ FLAGS = {
 """Fields of spec.install, spec.upgrade and spec.uninstall that are flags of Helm's."""
 
 
+ACTED_ON = ((KUSTOMIZE_GROUP, "Kustomization"), (HELM_GROUP, "HelmRelease"))
+
+
 class Gathered(Struct, frozen=True):
     fleet: flux.Fleet
     release: Release
@@ -60,8 +63,7 @@ class Gathered(Struct, frozen=True):
 
 def is_fluxs(resources: Iterable[Resource]) -> bool:
     """Whether manifests hold something that Flux acts on."""
-    acts = ((KUSTOMIZE_GROUP, "Kustomization"), (HELM_GROUP, "HelmRelease"))
-    return any((resource.ref.group, resource.ref.kind) in acts for resource in resources)
+    return any((resource.ref.group, resource.ref.kind) in ACTED_ON for resource in resources)
 
 
 def gather(

@@ -15,7 +15,7 @@ from seatrial.assumed import api_versions
 from seatrial.case import Case, Release
 from seatrial.cluster.discovery import Discovery
 from seatrial.cluster.schema import published_versions
-from seatrial.engines import argocd, flux, helmprocess, pulumi
+from seatrial.engines import argocd, flux, helmprocess, kubectl, pulumi
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.fleets import namespaces_made
 from seatrial.granted import not_brought, said_to_be_there, taken_for_granted
@@ -46,6 +46,7 @@ RENDERINGS_MAX = 3
 """A kind that is taken for granted may let a template write what it asks for, and that may need another."""
 HELM_3 = "helm@3: played by its rules, with what Helm 4 renders; --helm-binary PATH plays a Helm 3 of yours"
 PLAYABLE = ("helm", "kubectl", "argocd", "flux", "pulumi")
+ONE_VERSION = {engine.NAME: engine.VERSION for engine in (flux, kubectl, pulumi)}
 
 Acts = tuple[Release, Release]
 """A chart as it is installed, and as an upgrade renders it."""
@@ -94,6 +95,7 @@ class Planned(Struct, frozen=True):
 
 def plans(options: CheckOptions) -> Iterator[Planned]:
     """Every case of every input, for every engine that plays it."""
+    repos_of(options.repos)
     for path in options.inputs:
         kind = sources.kind_of(path)
         if kind == "trial":
@@ -242,6 +244,7 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
         name = engine.partition("@")[0]
         if name not in PLAYABLE:
             raise CannotContinue(f"the engine {engine} cannot be played yet; known are {', '.join(PLAYABLE)}")
+        _refuse_version(engine)
         helmprocess.chosen(engine, options.helm_binary)
         left_out: list[str] = []
         for case, variant in _cases(trial, opened, options, own=not opened.base):
@@ -283,6 +286,14 @@ def _cases(trial: Trial, opened: Opened, options: CheckOptions, *, own: bool) ->
         yield from ((name, trial) for name in sorted(opened.chart(newest.source).cases))
     if own and newest.action in RENDERED:
         yield WAIT, replace(trial, steps=tuple(_waiting(step) for step in trial.steps[:WAITING_STEPS]))
+
+
+def _refuse_version(engine: str) -> None:
+    """A version of an engine that is modelled in one only; Helm and Argo CD know which they have."""
+    name, _, version = engine.partition("@")
+    has = ONE_VERSION.get(name)
+    if has and version and not f"{has}.".startswith(f"{version.removeprefix('v')}."):
+        raise CannotContinue(f"--engine {engine}: what is modelled is {name}@{has}")
 
 
 def _with_argocd(setting: Setting, version: str, trial: Trial, options: CheckOptions) -> Setting:

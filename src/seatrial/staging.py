@@ -31,7 +31,9 @@ from seatrial.sources.chart import ChartSource, open_chart, own_values, with_own
 from seatrial.sources.files import STDIN
 from seatrial.sources.flux import Shelf, read_folder
 from seatrial.sources.gates import asks_anything
-from seatrial.sources.manifests import read_manifests
+from seatrial.sources.manifests import kinds_in, read_manifests
+from seatrial.sources.parts import GROUP as KUSTOMIZE_FILES
+from seatrial.sources.parts import part_of
 from seatrial.sources.pulumi import read_program
 from seatrial.sources.pulumi.taken import as_program
 from seatrial.sources.rendering import render
@@ -155,7 +157,7 @@ def staged(steps: Iterable[Step], setting: Setting) -> Iterator[tuple[Played, Re
 
 def usual_engine(path: str, kind: str) -> str:
     """Who plays an input where nobody says: manifests that Flux acts on are Flux's."""
-    if kind == "manifests" and path != STDIN and fluxes.is_fluxs(read_manifests(path).resources):
+    if kind == "manifests" and path != STDIN and not kinds_in(path).isdisjoint(fluxes.ACTED_ON):
         return flux.NAME
     return USUAL_ENGINE[kind]
 
@@ -300,6 +302,8 @@ def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:
     # Whoever writes a trial says `-R` as one does to kubectl; who gives a folder to look at means all that is in it.
     recursive = not setting.opened.base or any(flag in RECURSIVE for flag in step.flags)
     release = read_manifests(setting.opened.path(step.source), namespace=namespace, recursive=recursive)
+    if built := next((resource for resource in release.resources if resource.ref.group == KUSTOMIZE_FILES), None):
+        raise CannotContinue(part_of(built.file))
     objects = tuple(kubectl.Manifest(resource.body, resource.file) for resource in release.resources)
     return Played(step, "", namespace, objects=objects), release
 

@@ -94,7 +94,10 @@ def test_help_names_the_verbs_without_loading_helm(capsys: Capture) -> None:
             'unknown command "chek". Did you mean "check"? Available commands: check, run, graph, serve, explain',
         ),
         (["--bogus"], "unknown flag --bogus; flags stand behind the verb, as in: seatrial check --bogus"),
-        (["check"], "check what? Give a chart, a file or folder of manifests, a trial file, or - for stdin"),
+        (
+            ["check"],
+            "check what? Give a chart, a file or folder of manifests, a Pulumi program, a trial file, or - for stdin",
+        ),
         (["check", ".", "--form", "old"], "unknown flag --form; did you mean --from?"),
         (["check", ".", "--zzz=1"], "unknown flag --zzz; seatrial check --help lists the flags"),
         (["run", "-x", "."], "unknown flag -x; seatrial run --help lists the flags"),
@@ -289,6 +292,39 @@ def test_explain_shows_a_rule_by_name_or_code(capsys: Capture) -> None:
     assert main(["explain", "st201"]) == 0
     assert capsys.readouterr().out == by_name
     assert by_name.startswith("release-to-hook-flip (ST201)\n\nAn object of the release becomes a hook")
+
+
+def test_explain_lists_the_rules_with_a_word_in_their_names(capsys: Capture) -> None:
+    assert main(["explain", "flux-dependson"]) == 0
+    listed = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("ST")]
+    assert listed == ["flux-dependson-without-wait", "flux-dependson-of-another-kind"]
+
+
+def test_kustomizations_in_a_folder_of_manifests_are_to_be_named_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("all/base").mkdir(parents=True)
+    Path("all/base/kustomization.yaml").write_text("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n")
+    said = "seatrial: all/base/kustomization.yaml: this is a file of a kustomization; name its folder: all/base\n"
+    assert sentence(capsys, "check", "all") == (2, said)
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        (("--engine", "flux@0.41"), "--engine flux@0.41: what is modelled is flux@2.9"),
+        (("--engine", "kubectl@1.20"), "--engine kubectl@1.20: what is modelled is kubectl@1.34"),
+        (("--engine", "pulumi@3"), "--engine pulumi@3: what is modelled is pulumi@4.32"),
+        (("--repo", "platform"), "--repo platform: takes URL=PATH, the folder that stands for a repository"),
+    ],
+)
+def test_a_flag_that_would_count_for_nothing_is_refused(
+    flag: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("given.yaml").write_text(CONFIG)
+    assert sentence(capsys, "check", "given.yaml", *flag) == (2, f"seatrial: {said}\n")
 
 
 def test_explain_lists_every_rule(capsys: Capture) -> None:

@@ -12,7 +12,7 @@ from kustomizing import needs_kustomize
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.resource import Place
 from seatrial.sources import kind_of, line_at, read_trial
-from seatrial.sources.manifests import read_manifests
+from seatrial.sources.manifests import kinds_in, read_manifests
 from seatrial.trial import Step
 
 
@@ -117,15 +117,41 @@ def test_a_path_is_a_chart_manifests_or_a_trial(tmp_path: Path) -> None:
     ("path", "sentence"),
     [
         ("nope", "nope: there is no such file or folder"),
-        ("./c/Chart.yaml", "./c/Chart.yaml: this is a file of a chart; name the chart's folder: c"),
+        ("./c/Chart.yaml", "c/Chart.yaml: this is a file of a chart; name its folder: c"),
+        ("p/Pulumi.yaml", "p/Pulumi.yaml: this is a file of a Pulumi program; name its folder: p"),
+        ("p/__main__.py", "p/__main__.py: this is a file of a Pulumi program; name its folder: p"),
+        ("k/kustomization.yaml", "k/kustomization.yaml: this is a file of a kustomization; name its folder: k"),
         ("oci://r/c", "oci://r/c: charts are read from disk; fetch it first with: helm pull oci://r/c"),
     ],
 )
 def test_what_is_none_of_these_is_one_sentence(path: str, sentence: str, tmp_path: Path) -> None:
-    write(tmp_path, {"c/Chart.yaml": ""})
+    write(tmp_path, dict.fromkeys(("c/Chart.yaml", "p/Pulumi.yaml", "p/__main__.py", "k/kustomization.yaml"), ""))
     with pytest.raises(CannotContinue) as complaint:
         kind_of(path)
     assert str(complaint.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
+        ("Pulumi.yaml", "name: p\nruntime: yaml\n"),
+        ("kustomization.yaml", "resources: [a.yaml]\n"),
+    ],
+)
+def test_a_folder_of_something_else_among_manifests_is_to_be_named_by_itself(
+    file: str, content: str, tmp_path: Path
+) -> None:
+    write(tmp_path, {"all/a.yaml": config_map("a"), f"all/below/{file}": content})
+    with pytest.raises(
+        CannotContinue, match=rf"^all/below/{file}: this is a file of a .*; name its folder: all/below$"
+    ):
+        read_manifests("all")
+
+
+def test_kinds_are_found_beside_what_is_part_of_something_else(tmp_path: Path) -> None:
+    write(tmp_path, {"all/a.yaml": config_map("a"), "all/below/kustomization.yaml": "resources: [a.yaml]\n"})
+    assert kinds_in("all") == {("", "ConfigMap")}
 
 
 @pytest.mark.parametrize("step", ["instal", "[install, c]", "7", "{rebuild: [7]}"])

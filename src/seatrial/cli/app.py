@@ -14,12 +14,16 @@ from seatrial.cli.serve import serve
 
 ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
 
-Runs the real Helm - install, upgrade, rollback, uninstall - against a Kubernetes API in memory, and says which step
-breaks or destroys something, why, and where it was written. No cluster, no network.
+Runs the real Helm, or Argo CD, Flux, Pulumi and kubectl as models, against a Kubernetes API in memory, and says which
+step breaks or destroys something, why, and where it was written. No cluster, no network.
 
-  seatrial check ./chart                     install, the same again, uninstall
-  seatrial check ./chart --from ./old        from the old one to the new one and back
-  helm template ./chart | seatrial check -   manifests, as kubectl applies them"""
+  seatrial check ./chart                   install, the same again, uninstall
+  seatrial check ./chart --from ./old      from the old one to the new one and back
+  seatrial check ./infra                   a Pulumi program: a folder with a Pulumi.yaml
+  seatrial check ./clusters/prod           what Flux is pointed at
+  seatrial check ./overlays/prod           a kustomization, or any manifests: kubectl
+  seatrial check ./apps --engine argocd    Applications, or a chart, as Argo CD syncs them
+  seatrial check ./new --compare ./old     what a change mends, and what it does not"""
 
 APP = App(
     name="seatrial",

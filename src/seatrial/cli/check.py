@@ -19,9 +19,10 @@ def check(
 ) -> int:
     """Rehearse a release, and say what breaks or destroys something.
 
-    Without --from: install, the same again, uninstall. With --from OLD: install OLD, upgrade to the input, upgrade
-    again, roll back, uninstall, install again; a release that is deployed already is not installed first. Each once
-    with a fast cluster and once with a slow one. A chart's ci/*-values.yaml are rehearsed too.
+    Without --from: install, the same again, uninstall; or what the engine does in their place, such as up, up and
+    destroy. With --from OLD: install OLD, upgrade to the input, upgrade again, roll back, uninstall, install again; a
+    release that is deployed already is not installed first. Each once with a fast cluster and once with a slow one. A
+    chart's ci/*-values.yaml are rehearsed too.
 
     Exit codes: 0 nothing to report, 1 findings, 2 it could not be done, 3 nothing to check.
 

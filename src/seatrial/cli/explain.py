@@ -12,7 +12,7 @@ from seatrial.errors import CannotContinue
 
 
 def explain(
-    rule: Annotated[str, Parameter(help="Name or code of a rule; without it, all are listed.")] = "",
+    rule: Annotated[str, Parameter(help="Name or code of a rule; part of a name, as flux, lists those.")] = "",
     /,
     *,
     color: ColorFlag = "auto",
@@ -28,6 +28,10 @@ def explain(
         return 0
     names = {name.lower(): one for one in all_rules() for name in (one.name, one.code)}
     found = names.get(rule.lower())
+    named = [one for one in all_rules() if rule.lower() in one.name]
+    if found is None and len(named) > 1:
+        terminal.say(rulepage.render_list([(one, page(one)) for one in named], sheet))
+        return 0
     if found is None:
         close = get_close_matches(rule.lower(), names, n=1)
         meant = f"did you mean {names[close[0]].name}?" if close else "seatrial explain lists all rules"

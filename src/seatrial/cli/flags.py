@@ -21,7 +21,11 @@ VALUES = Group("Values, exactly as for helm", sort_key=2)
 REHEARSAL = Group("What is rehearsed", sort_key=1)
 OUTPUT = Group("What is told", sort_key=3)
 
-INPUTS = "Charts (folders or .tgz), manifests (files or folders), a trial file, or - for standard input."
+INPUTS = (
+    "Charts (folders or .tgz), manifests (files or folders; kustomizations; what Flux or Argo CD act on), Pulumi "
+    "programs (folders; what pulumi preview --json --show-sames or pulumi stack export wrote), a trial file, or - for "
+    "standard input."
+)
 
 
 def flag(*names: str, group: Group, value: str = "") -> Any:
@@ -111,7 +115,8 @@ def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
 
     _refuse_flags(verb, inputs)
     if not inputs:
-        raise CannotContinue(f"{verb} what? Give a chart, a file or folder of manifests, a trial file, or - for stdin")
+        given = "a chart, a file or folder of manifests, a Pulumi program, a trial file, or - for stdin"
+        raise CannotContinue(f"{verb} what? Give {given}")
     return CheckOptions(
         inputs=inputs,
         old=release.old,

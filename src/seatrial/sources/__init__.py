@@ -12,6 +12,7 @@ from seatrial.resource import Place
 from seatrial.sources import git
 from seatrial.sources.chartfiles import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
+from seatrial.sources.parts import part_of
 from seatrial.sources.pulumi.project import NAMES, is_program
 from seatrial.sources.pulumi.recorded import is_recording
 from seatrial.text import Text
@@ -34,8 +35,8 @@ def kind_of(path: str) -> Kind:
         return _folder(where)
     if not where.exists():
         raise CannotContinue(f"{path}: there is no such file or folder")
-    if where.name == "Chart.yaml":
-        raise CannotContinue(f"{path}: this is a file of a chart; name the chart's folder: {shown(str(where.parent))}")
+    if sentence := part_of(path):
+        raise CannotContinue(sentence)
     content = read_bytes(path, "look at the file")
     if content.startswith(_GZIP):
         return "chart"

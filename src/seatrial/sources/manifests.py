@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from seatrial.case import Release
 from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.resource import Place
+from seatrial.resource import Place, group_of
 from seatrial.sources import kustomize
 from seatrial.sources.files import STDIN, project_of, read_text, reason, refuse_escape, shown
 from seatrial.sources.objects import Found, defined_scopes, objects_in, resources
+from seatrial.sources.parts import part_of
 from seatrial.text import Text
 from seatrial.yamlfile import Document, documents
 
@@ -42,6 +44,18 @@ def read_manifests(
         raise NothingToCheck(f"{shown(path)}: there is no Kubernetes object in it")
     scopes = defined_scopes(found)
     return Release(release, namespace, path, tuple(resources(found, namespace, scopes)))
+
+
+def kinds_in(path: str) -> set[tuple[str, str]]:
+    """Groups and kinds of what is written in a file or folder; what cannot be read is left to who needs it."""
+    if kustomize.is_kustomization(Path(path)):
+        return {(resource.ref.group, resource.ref.kind) for resource in read_manifests(path).resources}
+    found: set[tuple[str, str]] = set()
+    for name in _files(path, recursive=True):
+        with suppress(CannotContinue):
+            bodies = [one.body for one in _objects(read_text(name, _DOING))]
+            found |= {(group_of(str(body["apiVersion"])), str(body["kind"])) for body in bodies}
+    return found
 
 
 def _files(path: str, *, recursive: bool) -> Iterator[str]:
@@ -76,8 +90,13 @@ def _text(path: str, instead: Mapping[str, str]) -> Text:
 
 
 def _objects(text: Text) -> Iterator[Found]:
-    for document in documents(text):
-        yield from objects_in(document, text.path, _where)
+    try:
+        for document in documents(text):
+            yield from objects_in(document, text.path, _where)
+    except CannotContinue:
+        if sentence := part_of(text.path):
+            raise CannotContinue(sentence) from None
+        raise
 
 
 def _where(document: Document, offset: int) -> Place:
