@@ -332,7 +332,7 @@ def _of_argocd(step: Step, fleet: argocd.Fleet, settings: argocd.Settings, memor
 def _of_kubectl(played: Played) -> Script:
     if played.step.action == "apply":
         return kubectl.apply(played.objects, played.namespace, played.step.flags)
-    return kubectl.delete(played.objects, played.namespace)
+    return kubectl.delete(played.objects, played.namespace, played.step.flags)
 
 
 def _of_pulumi(action: str, program: Program, stack: pulumi.Checkpoint) -> Script:

@@ -296,16 +296,20 @@ def _others(step: Step, setting: Setting) -> tuple[Played, Release | None]:
     """What people do without Helm; a chart is piped from `helm template`."""
     namespace = step.namespace or setting.namespace
     if step.action == "delete":
-        return Played(step, "", namespace, objects=tuple(map(kubectl.Manifest, _deleted(step, setting)))), None
+        return Played(step, "", namespace, objects=tuple(_deleted(step, setting))), None
     if _is_chart(step, setting):
         return _piped(step, setting, namespace)
-    # Whoever writes a trial says `-R` as one does to kubectl; who gives a folder to look at means all that is in it.
-    recursive = not setting.opened.base or any(flag in RECURSIVE for flag in step.flags)
+    recursive = _is_recursive(step, setting)
     release = read_manifests(setting.opened.path(step.source), namespace=namespace, recursive=recursive)
     if built := next((resource for resource in release.resources if resource.ref.group == KUSTOMIZE_FILES), None):
         raise CannotContinue(part_of(built.file))
     objects = tuple(kubectl.Manifest(resource.body, resource.file) for resource in release.resources)
     return Played(step, "", namespace, objects=objects), release
+
+
+def _is_recursive(step: Step, setting: Setting) -> bool:
+    """Who writes a trial says `-R` as one does to kubectl; who gives a folder to look at means all that is in it."""
+    return not setting.opened.base or any(flag in RECURSIVE for flag in step.flags)
 
 
 def _piped(step: Step, setting: Setting, namespace: str) -> tuple[Played, Release]:
@@ -330,14 +334,14 @@ def _without_chart(step: Step, setting: Setting, past: Past) -> tuple[Played, Re
     return Played(step, name, namespace), release
 
 
-def _deleted(step: Step, setting: Setting) -> Iterator[Body]:
-    """What `delete` names: an object `Kind/namespace/name`, or a file of objects."""
+def _deleted(step: Step, setting: Setting) -> Iterator[kubectl.Manifest]:
+    """What `delete` names: an object `Kind/namespace/name`, or files of objects."""
     parts = step.source.split("/")
     entry = _kind_named(step.source)
     if entry is None:
-        path = setting.opened.path(step.source)
-        release = read_manifests(path, namespace=step.namespace or setting.namespace)
-        yield from (resource.body for resource in release.resources)
+        path, namespace = setting.opened.path(step.source), step.namespace or setting.namespace
+        release = read_manifests(path, namespace=namespace, recursive=_is_recursive(step, setting))
+        yield from (kubectl.Manifest(resource.body, resource.file) for resource in release.resources)
         return
     if len(parts) != (3 if entry.namespaced else 2):
         shape = "Kind/namespace/name" if entry.namespaced else "Kind/name"
@@ -346,7 +350,7 @@ def _deleted(step: Step, setting: Setting) -> Iterator[Body]:
     if kind is None:
         raise CannotContinue(f"delete {step.source}: Kubernetes {setting.kube_version} serves no {entry.kind}")
     meta = {"name": parts[-1], "namespace": parts[1]} if entry.namespaced else {"name": parts[-1]}
-    yield {"apiVersion": kind.api_version, "kind": entry.kind, "metadata": meta}
+    yield kubectl.Manifest({"apiVersion": kind.api_version, "kind": entry.kind, "metadata": meta}, "")
 
 
 def _kind_named(source: str) -> Entry | None:

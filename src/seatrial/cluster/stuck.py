@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from seatrial.resource import Body, Ref
+from seatrial.kinds.objectmeta import finalizers_of, is_going
+from seatrial.resource import Body, Ref, listed
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
@@ -72,14 +73,25 @@ def _without_owned(cluster: Cluster, refs: list[Ref]) -> list[Ref]:
 def _sentence(cluster: Cluster, ref: Ref) -> str:
     if cluster.discovery.of_kind(ref.group, ref.kind) is None:
         return f"waits for {ref}, whose kind is no longer served"
+    live = cluster.store.get(ref)
+    if live is not None and is_going(live):
+        return f"waits for {ref}, which is going{_held(live)}"
     words = _last_words(cluster, ref)
     if words:
         return f"waits for {ref}: {words}"
-    if cluster.store.get(ref) is None:
+    if live is None:
         return f"waits for {ref}, which is not there"
     lacks = sorted(cluster.controllers.lacks(ref) - {ref})
     missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is not there)" if lacks else ""
     return f"waits for {ref}{missing}"
+
+
+def _held(going: Body) -> str:
+    """What holds an object that is to go: its finalizers, or of a namespace what its conditions say."""
+    if names := finalizers_of(going):
+        return f" and has the finalizer {', '.join(names)}"
+    troubles = [c for c in listed(going, "status", "conditions") if c.get("status") == "True" and "message" in c]
+    return f": {'; '.join(str(c['message']) for c in troubles)}" if troubles else ""
 
 
 def _last_words(cluster: Cluster, ref: Ref) -> str:

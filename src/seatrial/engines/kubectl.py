@@ -1,4 +1,5 @@
-"""`kubectl apply` and `kubectl delete`, as scripts. Models kubectl 1.34: no waiting, no order but that of the files.
+"""`kubectl apply` and `kubectl delete`, as scripts. Models kubectl 1.34: no order but that of the files, and no waiting
+but for what was deleted.
 
 Upstream: `pkg/cmd/apply/apply.go` and `pkg/cmd/apply/patcher.go` of kubernetes/kubectl. Where a patch is refused,
 kubectl prints it whole before it says why; that part is left out here.
@@ -6,6 +7,7 @@ kubectl prints it whole before it says why; that part is left out here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,10 +16,10 @@ from msgspec import Struct
 
 from seatrial.engines import Ended
 from seatrial.engines.kubectlapplyset import begin, finish, parent_of
-from seatrial.engines.kubectlflags import Asked, asked
+from seatrial.engines.kubectlflags import Asked, asked, asked_to_delete
 from seatrial.engines.kubectlprune import prune
-from seatrial.engines.script import Answer, Command, Part, Script, Verb
-from seatrial.resource import Body, annotations_of, group_of, metadata, name_of
+from seatrial.engines.script import Answer, Command, Part, Script, Verb, Wait
+from seatrial.resource import Body, annotations_of, group_of, metadata, name_of, ref_of, uid_of
 
 NAME = "kubectl"
 VERSION = "1.34"
@@ -40,6 +42,11 @@ REASONS = {
     500: "InternalError",
     503: "ServiceUnavailable",
 }
+INVALID = re.compile(
+    r'Error from server \(Invalid\): (?:error when \w+ "[^"]*": )?'
+    r'(?P<kind>\w+)[\w.-]* "(?P<name>[^"]*)" is invalid: (?!\[)'
+)
+"""Of several faults kubectl makes a list, which is left as the API server says it."""
 CONFLICT = """
 Please review the fields above--they currently have other managers. Here
 are the ways you can resolve this warning:
@@ -55,7 +62,7 @@ See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts"
 
 
 class Manifest(Struct, frozen=True):
-    """An object, and the file it stands in."""
+    """An object, and the file it stands in; none where it is only named."""
 
     body: Body
     file: str = "STDIN"
@@ -100,14 +107,24 @@ def applied(body: Body, namespace: str, manager: str = MANAGER) -> Part[tuple[Ve
     return verb, (yield _about(body, namespace, verb, _patch(live.body, _remembering(body)), manager))
 
 
-def delete(objects: Iterable[Manifest], namespace: str) -> Script:
-    """Delete objects in the order they were written."""
-    errors = []
-    for one in objects:
-        answer = yield _about(one.body, namespace, "delete")
-        if answer.message or not answer.served:
+def delete(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = ()) -> Script:
+    """Delete objects in the order they were written, and only then wait until all of them are gone.
+
+    Where one could not be deleted, nothing is waited for. Upstream: `pkg/cmd/delete/delete.go`.
+    """
+    options, given = asked_to_delete(flags), list(objects)
+    mapped, errors = yield from _mapped(given)
+    going: list[Body] = []
+    for one in mapped:
+        command = _about(one.body, namespace, "delete")
+        answer = yield msgspec.structs.replace(command, propagation="Background")
+        if not answer.served:
+            answer = Answer(404, message=f'{_resource(one.body, given)} "{name_of(one.body)}" not found')
+        if answer.message and not (answer.code == 404 and options.ignore_not_found):
             errors.append(_complaint(one, "delete", answer))
-    return _ended(errors)
+        elif answer.body.get("kind") not in (None, "Status"):  # A Status says that it is gone already.
+            going.append(answer.body)
+    return _ended(errors) if errors or not options.wait else (yield from _gone(going, options.patience))
 
 
 def is_builtin(body: Body) -> bool:
@@ -127,6 +144,29 @@ def _mapped(objects: Iterable[Manifest]) -> Part[tuple[list[Manifest], list[str]
         else:
             found.append(one)
     return found, errors
+
+
+def _gone(going: list[Body], patience: str) -> Script:
+    """Wait until objects are gone, or others of the same names are in their places."""
+    left = going
+    while left:
+        answer = yield _about(left[0], "", "get")
+        if answer.code != 200 or uid_of(answer.body) != uid_of(left[0]):
+            left = left[1:]
+            continue
+        stuck = (yield Wait(tuple(ref_of(body) for body in left))).stuck
+        if stuck is not None:
+            return Ended("hung", f"{stuck.sentence}. kubectl would wait for {patience}", stuck=stuck)
+    return Ended("ok")
+
+
+def _resource(body: Body, given: Iterable[Manifest]) -> str:
+    """`gates.canal.example`, of a kind whose definition went a moment ago, as kubectl has it in its memory."""
+    group, kind = group_of(str(body.get("apiVersion", ""))), str(body.get("kind"))
+    specs = (one.body.get("spec") or {} for one in given if one.body.get("kind") == "CustomResourceDefinition")
+    names = (spec.get("names") or {} for spec in specs if spec.get("group") == group)
+    plural = next((str(name.get("plural")) for name in names if name.get("kind") == kind), f"{kind.lower()}s")
+    return f"{plural}.{group}" if group else plural
 
 
 def _applied(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Answer]]:
@@ -171,7 +211,7 @@ def _complaint(one: Manifest, verb: Verb, answer: Answer) -> str:
     if verb == "apply" and answer.code == 409:
         return f"error: {answer.message}{CONFLICT}"
     reason = REASONS.get(answer.code)
-    doing = DOING.get(verb)
+    doing = DOING.get(verb) if one.file else None
     said = f'{doing} "{one.file}": {answer.message}' if doing else answer.message
     return f"Error from server ({reason}): {said}" if reason else f"Error from server: {said}"
 
@@ -185,7 +225,9 @@ def _unmapped(one: Manifest) -> str:
 
 
 def _ended(errors: list[str]) -> Ended:
-    """One error by itself is called so; several are listed."""
+    """One error by itself is called so, and told as a sentence where an object is invalid; several are listed."""
+    if len(errors) == 1 and (invalid := INVALID.match(errors[0])):
+        return Ended("failed", f'The {invalid["kind"]} "{invalid["name"]}" is invalid: {errors[0][invalid.end() :]}')
     if len(errors) == 1 and not errors[0].lower().startswith("error"):
         return Ended("failed", f"error: {errors[0]}")
     return Ended("failed", "\n".join(errors)) if errors else Ended("ok")

@@ -1,6 +1,6 @@
-"""The flags of `kubectl apply` that can be rehearsed, and which objects they choose. Knows no cluster.
+"""The flags of `kubectl apply` and `delete` that can be rehearsed, and what they choose. Knows no cluster.
 
-Upstream: `pkg/cmd/apply/apply.go` and `pkg/util/prune/prune.go` of kubernetes/kubectl.
+Upstream: `pkg/cmd/apply/apply.go`, `pkg/util/prune/prune.go` and `pkg/cmd/delete/delete.go` of kubernetes/kubectl.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ KNOWN = (
     *("--server-side", "--force-conflicts", "--prune", "--all", "-R", "--recursive"),
     *("-l KEY=VALUE", "--selector=KEY=VALUE", "--prune-allowlist=GROUP/VERSION/KIND", "--applyset=NAME"),
 )
+KNOWN_TO_DELETE = ("--wait=false", "--timeout=DURATION", "--ignore-not-found", "-R", "--recursive")
 UNSELECTED = (
     "error: all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
     "flag. If you did not mean to prune all resources, specify a label selector"
@@ -51,11 +52,39 @@ class Asked(Struct, frozen=True):
         return all(_fits(labels_of(body), term) for term in self.selector)
 
 
+class AskedToDelete(Struct, frozen=True):
+    """What one `kubectl delete` is asked to do."""
+
+    wait: bool = True
+    ignore_not_found: bool = False
+    patience: str = "a week"
+    """How long it waits for what it has deleted. Upstream says so of a timeout of 0, which is the default."""
+
+
 def asked(flags: Iterable[str]) -> Asked:
     """The flags of a step; which files `-R` adds is not a matter of applying them."""
     options = Asked()
     for flag in flags:
         options = _with_flag(options, flag)
+    return options
+
+
+def asked_to_delete(flags: Iterable[str]) -> AskedToDelete:
+    options = AskedToDelete()
+    for flag in flags:
+        name, _, value = flag.replace(" ", "=", 1).partition("=")
+        match name:
+            case "-R" | "--recursive":
+                pass
+            case "--wait":
+                options = replace(options, wait=value != "false")
+            case "--ignore-not-found":
+                options = replace(options, ignore_not_found=value != "false")
+            case "--timeout" if value:
+                options = replace(options, patience=value)
+            case _:
+                known = ", ".join(KNOWN_TO_DELETE)
+                raise CannotContinue(f"step delete: the flag {flag} cannot be rehearsed; known are {known}")
     return options
 
 

@@ -11,11 +11,14 @@ from seatrial.resource import Ref
 from seatrial.rules.reconciliations import failed_release, flux_says, goes_on
 from seatrial.rules.records import NAME as RECORD
 from seatrial.rules.records import last_record, records_of
+from seatrial.rules.words import speaker
 from seatrial.timeline import Event, Rehearsal, StepResult
 
 DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
 NAMES_MAX = 5
 REPLACES = ("upgrade", "rollback")
+BY_ENGINE = ("helm", "kubectl", "pulumi", "argocd", "flux", "someone")
+TRIED_AGAIN = (*REPLACES, "apply", "up")
 
 
 def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
@@ -31,6 +34,8 @@ def aftermath(rehearsal: Rehearsal, case: Case, step: int, ref: Ref | None = Non
     if one := failed_release(rehearsal.steps[step], ref):
         return goes_on(one)
     done, records = _done(rehearsal, step), _records(rehearsal, step)
+    if speaker(rehearsal, step) != "Helm":
+        return " ".join(filter(None, (done or "Nothing was changed.", _next(rehearsal, step))))
     if not done and not records:
         return "Nothing was changed and no revision was recorded: every further try fails alike."
     said = (
@@ -73,11 +78,12 @@ def named_is(refs: Iterable[Ref]) -> str:
 def _done(rehearsal: Rehearsal, step: int) -> str:
     did: dict[str, dict[Ref, None]] = {}
     for event in _first_try(rehearsal, step):
-        if event.actor == "helm" and event.effect in DID and not RECORD.fullmatch(event.object.name):
+        if event.actor in BY_ENGINE and event.effect in DID and not RECORD.fullmatch(event.object.name):
             did.setdefault(DID[event.effect], {})[event.object] = None
     if not did:
         return ""
-    return f"What else Helm did stays: {', '.join(f'{verb} {named(refs)}' for verb, refs in did.items())}."
+    deeds = ", ".join(f"{verb} {named(refs)}" for verb, refs in did.items())
+    return f"What else {speaker(rehearsal, step)} did stays: {deeds}."
 
 
 def _first_try(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
@@ -118,8 +124,10 @@ def _next(rehearsal: Rehearsal, step: int) -> str:
 def _following(rehearsal: Rehearsal, step: int) -> Iterator[str]:
     failed = rehearsal.steps[step]
     for ended in rehearsal.steps[step + 1 :]:
-        if (ended.release, ended.namespace) != (failed.release, failed.namespace) or ended.action not in REPLACES:
+        if (ended.release, ended.namespace) != (failed.release, failed.namespace) or ended.action not in TRIED_AGAIN:
             return
+        if not failed.release and ended.source != failed.source:
+            continue
         if ended.outcome == "ok":
             yield f"the next {ended.action} succeeds"
             return

@@ -12,7 +12,9 @@ server APIs`), and that is what most reports are about; today's Helm goes on, an
 that very group fails. So it is not Helm that shows the fault but, later, the namespace that does not go.
 
 The usual ways there: an APIService that uninstall leaves behind, because it is a hook or is kept, while its Service
-goes; one that names a port or a Service that the release calls otherwise.
+goes; one that names a port or a Service that the release calls otherwise. With kubectl: `kubectl delete namespace`, or
+`kubectl delete -f` of the workloads alone. An APIService is in no namespace and stays, and the namespace itself is the
+first that cannot go: when its pods have stopped, nobody can say any more whether it is empty.
 
 ## Example
 ```yaml
@@ -26,7 +28,8 @@ spec:
 ```
 
 ## Instead
-A plain object of the release: Helm makes APIServices last and deletes them first. To end the state: `kubectl delete
+A plain object of the release: Helm makes APIServices last and deletes them first. With kubectl delete the APIService
+before its namespace. To end the state: `kubectl delete
 apiservice NAME`.
 
 ## Fix safety
@@ -43,6 +46,7 @@ from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body, Place, Ref, dig, listed
 from seatrial.rules.webhookcalls import behind, state_after
+from seatrial.rules.words import act_in_words, speaker
 from seatrial.timeline import Event, Rehearsal
 
 GROUP = "apiregistration.k8s.io"
@@ -78,14 +82,18 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, ref: Ref, body: Body) 
         step,
         objects=[ref],
         damage="outage",
-        message=f"helm {ended.action} leaves {ref} without a backend: from then on no namespace of the cluster can be "
-        "deleted",
+        message=f"{act_in_words(rehearsal, step)} leaves {ref} without a backend: from then on no namespace of the "
+        "cluster can be deleted",
         details=(
             f'{ref} says: "{_available(body).get("message")}"',
-            f"{_why(written)} {service} is deleted." if left else f"{service} does not answer for it.",
+            f"{_why(speaker(rehearsal, step), ref, written)} {service} is deleted."
+            if left
+            else f"{service} does not answer for it.",
             f'A namespace that is deleted says: "Discovery failed for some groups, 1 failing: unable to retrieve the '
             f'complete list of server APIs: {group}: stale GroupVersion discovery: {group}".',
-            "Helm reports success, now and later: it passes over groups that do not answer." * (ended.outcome == "ok"),
+            "Helm reports success, now and later: it passes over groups that do not answer."
+            if ended.outcome == "ok" and speaker(rehearsal, step) == "Helm"
+            else "",
             f"To end it: kubectl delete apiservice {ref.name}",
         ),
         places=[_place(written, left=left)] if written else [],
@@ -111,7 +119,9 @@ def _available(body: Body) -> Body:
     return next((condition for condition in conditions if condition.get("type") == "Available"), {})
 
 
-def _why(written: Resource | None) -> str:
+def _why(who: str, ref: Ref, written: Resource | None) -> str:
+    if who != "Helm":
+        return f"Nobody deletes {ref}, which is in no namespace;"
     if written is not None and hooks.is_hook(written.body):
         return "It is a hook, which uninstall does not delete;"
     return "It is kept;"

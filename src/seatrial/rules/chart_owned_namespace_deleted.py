@@ -10,6 +10,11 @@ gone some moments later.
 At an uninstall it **will** take along what others put there before. Where nothing of theirs was seen in the rehearsal
 it **may**: only the cluster knows.
 
+A program of Pulumi's and a folder for kubectl hold their namespaces as a matter of course: that these go with `destroy`
+and `delete -f` is only told where something goes along that the program or the folder did not bring. A namespace that
+an `up` or `apply --prune` drops is told in any case. `kubectl apply --prune` deletes namespaces too: of the kinds in no
+namespace they and PersistentVolumes alone.
+
 A Namespace that is a hook is another story, told by `before-hook-creation-deletes-live-resource`.
 
 ## Example
@@ -41,22 +46,35 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import annotations_of
 from seatrial.rules.aftermath import named
 from seatrial.rules.again import written_otherwise
-from seatrial.rules.deeds import ENGINES, GOING, cascade, pruned
-from seatrial.rules.words import act_in_words, engine_in_words
+from seatrial.rules.deeds import ENGINES, GOING, bringer, cascade, live_after, pruned
+from seatrial.rules.words import act_in_words, speaker
 from seatrial.timeline import Event, Rehearsal
 
 EVIDENCE_MAX = 6
-ENDS = ("uninstall", "delete")
+DELETES = (*ENGINES, "kubectl", "pulumi")
+ENDS = ("uninstall", "delete", "destroy")
+ASKED_FOR = ("kubectl", "Pulumi")
+"""Who brings namespaces as a matter of course: that these go at the end is what is asked for."""
+MADE_BY_THE_CLUSTER = ("Endpoints", "EndpointSlice", "PersistentVolume")
+KEPT = "helm.sh/resource-policy: keep on an object does not save it from the deletion of its namespace."
+KEPT_BY = {
+    "Pulumi": "retainOnDelete on an object in it does not save it; on the Namespace itself it does.",
+    "kubectl": "A Namespace in the folder goes with the folder: keep it in a file of its own.",
+}
+LISTS = {"Pulumi": "The program no longer registers it", "kubectl": "The files no longer hold it"}
 OTHERS = "and all that others may have put into it"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step in range(len(rehearsal.steps)):
         for deletion, namespace in _deletions(rehearsal, case, step):
-            old = deployed_before(rehearsal, case, step)
-            new = case.releases[step] if rehearsal.steps[step].action not in ENDS else None
-            lost = [event for event in cascade(rehearsal, deletion) if _should_stay(event, old, new)]
-            yield _finding(rehearsal, step, namespace, deletion, lost)
+            ends = rehearsal.steps[step].action in ENDS
+            # What others applied into a namespace is not of the release that brought it.
+            old, new = bringer(case, step, namespace.ref), None if ends else case.releases[step]
+            went = (e for e in cascade(rehearsal, deletion) if live_after(rehearsal, step, e.object) is None)
+            lost = [event for event in went if _should_stay(event, old, new)]
+            if lost or not ends or speaker(rehearsal, step) not in ASKED_FOR:
+                yield _finding(rehearsal, step, namespace, deletion, lost)
 
 
 def _deletions(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
@@ -67,15 +85,18 @@ def _deletions(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Ev
                 yield event, was
         return
     release = deployed_before(rehearsal, case, step)
-    for event in rehearsal.of_step(step) if release else ():
+    named_itself = rehearsal.steps[step].source.split("/")[0] == "Namespace"
+    for event in rehearsal.of_step(step) if release and not named_itself else ():
         was_there = release.find(event.object) if release else None
-        own = event.actor in ENGINES and event.effect in GOING and event.object.kind == "Namespace"
+        own = event.actor in DELETES and event.effect in GOING and event.object.kind == "Namespace"
         if own and was_there is not None and not hooks.is_hook(was_there.body):
             yield event, was_there
 
 
 def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool:
     """Whether what went with the namespace was not the release's to delete, or was to be kept, or is still listed."""
+    if event.object.kind in MADE_BY_THE_CLUSTER:
+        return False
     own = old.find(event.object) if old else None
     kept = annotations_of(event.before or {}).get(hooks.RESOURCE_POLICY) == "keep"
     listed = new is not None and new.find(event.object) is not None
@@ -83,7 +104,7 @@ def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool
 
 
 def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
-    ref, ended, who = namespace.ref, rehearsal.steps[step], engine_in_words(rehearsal)
+    ref, ended, who = namespace.ref, rehearsal.steps[step], speaker(rehearsal, step)
     what = f"with {len(lost)} object{'s' if len(lost) > 1 else ''} in it that should have stayed"
     return found(
         RULE,
@@ -94,9 +115,11 @@ def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Eve
         certainty="will" if lost else "may",
         message=f"{act_in_words(rehearsal, step)} deletes {ref}, {what if lost else OTHERS}",
         details=(
-            f"The new manifest no longer lists it: to {who} it was removed." if ended.action not in ENDS else "",
+            f"{LISTS.get(who, 'The new manifest no longer lists it')}: to {who} it was removed."
+            if ended.action not in ENDS
+            else "",
             f"Gone with it: {named(event.object for event in lost)}." if lost else "",
-            "helm.sh/resource-policy: keep on an object does not save it from the deletion of its namespace.",
+            KEPT_BY.get(who, KEPT),
             f"{who} reported success." if ended.outcome == "ok" else "",
         ),
         places=[namespace.place("metadata", "name")],

@@ -13,6 +13,12 @@ uninstall in the manifest that Helm has stored: `kubectl annotate` protects from
 Flux deletes the definitions of a Kustomization that prunes (`prune: true`) when the Kustomization is deleted, or no
 longer holds them; what the chart of a HelmRelease has among its templates goes as with Helm.
 
+Pulumi deletes a definition that a program no longer registers, and with `destroy`; in a `helm.v3.Chart` and a
+`helm.v4.Chart` those of `crds/` are resources like all others, which Helm itself would never delete. `kubectl delete
+-f` deletes those of the folder, and so does `apply --prune --applyset` with what left it; the older `--prune` knows no
+definitions. All of a program or a folder going is what was asked for, so this is told only where objects of others
+were seen to go along.
+
 That anything is lost by an uninstall depends on what users have made meanwhile, which no chart tells. It is a `will`
 where the trial holds such objects.
 
@@ -32,8 +38,8 @@ metadata:
     helm.sh/resource-policy: keep
 ```
 in the template; or the definition in `crds/`, which Helm never deletes. In a Kustomization of Flux it is
-`kustomize.toolkit.fluxcd.io/prune: disabled`. To move one out of the templates of a release
-that is installed, give it `keep` one revision before.
+`kustomize.toolkit.fluxcd.io/prune: disabled`; to Pulumi say `retainOnDelete: true`. To move one out of the templates of
+a release that is installed, give it `keep` one revision before.
 
 ## Fix safety
 `keep` changes nothing but that the definition stays behind. A later install under another release name is refused until
@@ -45,19 +51,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial import hooks
-from seatrial.case import Case, Release, Resource, deployed_before
+from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, annotations_of
-from seatrial.rules.aftermath import helm_says, named
-from seatrial.rules.deeds import GOING, cascade, pruned
+from seatrial.rules.aftermath import named
+from seatrial.rules.deeds import GOING, bringer, cascade, live_after, pruned
 from seatrial.rules.reconciliations import is_flux
 from seatrial.rules.serving import DEFINITION
-from seatrial.rules.words import act_in_words, engine_in_words
+from seatrial.rules.words import act_in_words, says, speaker
 from seatrial.timeline import Event, Rehearsal, StepResult
 
-ENDS = ("uninstall", "delete")
-ENGINES = ("helm", "flux")
+ENDS = ("uninstall", "delete", "destroy")
+ENGINES = ("helm", "flux", "kubectl", "pulumi")
 PRUNE = "kustomize.toolkit.fluxcd.io/prune"
+DROPPED = {"up": ", which the program no longer registers", "apply": ", which the files no longer hold"}
+WHY = {"helm": " because it is a template without keep", "flux": " because its Kustomization prunes"}
+KEPT_BY = {
+    "flux": f"{PRUNE}: disabled on the definition keeps it, whatever becomes of the Kustomization.",
+    "pulumi": "retainOnDelete: true on the definition leaves it in the cluster; protect: true refuses to delete it.",
+    "kubectl": "kubectl asks nobody: keep definitions in a folder that nothing is deleted by.",
+}
 Gone = tuple[Event, Resource]
 """A deletion of a definition, and what had been written of it."""
 
@@ -88,8 +101,8 @@ def _uninstalled(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Gone]:
 def _finding(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> Finding:
     ended, new = rehearsal.steps[step], case.releases[step]
     refs = [event.object for event, _ in gone]
-    deleted = [deletion for event, _ in gone for deletion in cascade(rehearsal, event)]
-    lost = _lost(rehearsal, case, step, deleted)
+    deleted = _cascades(rehearsal, gone)
+    lost = _lost(rehearsal, case, step, gone)
     moved = new is not None and any(crd.ref in refs for crd in new.crds)
     evidence = [*(event for event, _ in gone), *(event for event in deleted if event.object in lost)]
     return found(
@@ -118,21 +131,25 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> F
     )
 
 
-def _lost(rehearsal: Rehearsal, case: Case, step: int, deleted: list[Event]) -> list[Ref]:
+def _cascades(rehearsal: Rehearsal, gone: list[Gone]) -> list[Event]:
+    return [deletion for event, _ in gone for deletion in cascade(rehearsal, event)]
+
+
+def _lost(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> list[Ref]:
     """What goes with the definitions and was not to go: in an uninstall, what is not of the release."""
-    release: Release | None = deployed_before(rehearsal, case, step)
-    uninstalled = rehearsal.steps[step].action in ENDS
-    return sorted(
-        {event.object for event in deleted if not (uninstalled and release is not None and release.find(event.object))}
-    )
+    own = bringer(case, step, gone[0][0].object) if rehearsal.steps[step].action in ENDS else None
+    went = {deletion.object for deletion in _cascades(rehearsal, gone)}
+    if not _by_helm(gone):  # What a finalizer holds is told by uninstall-operator-before-crs.
+        went = {ref for ref in went if live_after(rehearsal, step, ref) is None}
+    return sorted(ref for ref in went if own is None or own.find(ref) is None)
 
 
 def _why(gone: list[Gone], ended: StepResult, *, moved: bool) -> str:
     if moved:
         return ", which moved from the templates to crds/"
     if ended.action not in ENDS:
-        return ", which the new revision drops"
-    return " because it is a template without keep" if _by_helm(gone) else " because its Kustomization prunes"
+        return DROPPED.get(ended.action, ", which the new revision drops")
+    return WHY.get(gone[0][0].actor, "")
 
 
 def _by_helm(gone: list[Gone]) -> bool:
@@ -150,7 +167,7 @@ def _not_brought_back(rehearsal: Rehearsal) -> str:
 
 def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
     if not _by_helm(gone):
-        return f"{PRUNE}: disabled on the definition keeps it, whatever becomes of the Kustomization."
+        return KEPT_BY.get(gone[0][0].actor, "")
     if ended.action not in ENDS:
         return ""
     return (
@@ -162,7 +179,7 @@ def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
 def _what_comes(rehearsal: Rehearsal, step: int) -> str:
     """Whether Helm was content, and what becomes of the next step."""
     ended = rehearsal.steps[step]
-    content = f"{engine_in_words(rehearsal)} reported success." if ended.outcome == "ok" else helm_says(ended)
+    content = f"{speaker(rehearsal, step)} reported success." if ended.outcome == "ok" else says(rehearsal, step)
     following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
     if following is None or following.action != "upgrade" or following.outcome == "ok":
         return content

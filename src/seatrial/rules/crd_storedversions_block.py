@@ -33,7 +33,8 @@ from collections.abc import Iterator
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.aftermath import aftermath, helm_says
+from seatrial.rules.aftermath import aftermath
+from seatrial.rules.words import says
 from seatrial.timeline import Event, Rehearsal
 
 STILL_STORED = re.compile(r'status\.storedVersions\[[0-9]+\]: Invalid value: "(?P<version>[^"]+)"')
@@ -62,7 +63,7 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, dropped: list[str])
         damage="failed-deploy",
         message=f"{event.actor} {ended.action} is refused: its {ref} lacks {versions}, in which objects may be stored",
         details=(
-            helm_says(ended) if event.actor == "helm" else f'The API server says: "{event.message}"',
+            says(rehearsal, event.step) if event.actor == "helm" else f'The API server says: "{event.message}"',
             f"status.storedVersions still lists {versions}. It does not matter whether an object of that version is "
             "left: only a storage migration takes it off the list.",
             aftermath(rehearsal, case, event.step),

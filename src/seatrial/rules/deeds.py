@@ -9,9 +9,11 @@ from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.resource import Body, Ref, dig, group_of
 from seatrial.timeline import Event, Rehearsal
 
-REPLACES = ("upgrade", "rollback", "sync")
+REPLACES = ("upgrade", "rollback", "sync", "apply", "up")
 ENGINES = ("helm", "argocd")
-ALL_ENGINES = (*ENGINES, "flux")
+ALL_ENGINES = (*ENGINES, "flux", "kubectl", "pulumi")
+MAKES_ANEW = ("kubectl", "pulumi")
+"""Engines that may delete an object in order to make it once more."""
 DEPLOYS = ("install", "upgrade")
 GOING = ("deleted", "deleting")
 MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
@@ -68,9 +70,17 @@ def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event,
     for event in rehearsal.of_step(step):
         if event.actor not in ALL_ENGINES or event.effect not in GOING:
             continue
+        if event.actor in MAKES_ANEW and new.find(event.object) is not None:
+            continue
         was = old.find(event.object)
         if was is not None and not hooks.is_hook(was.body) and as_hook(new, event.object) is None:
             yield event, was
+
+
+def bringer(case: Case, step: int, ref: Ref) -> Release | None:
+    """The release that brought an object before a step, the last one of several."""
+    before = (case.before, *case.releases[:step])
+    return next((release for release in reversed(before) if release and release.find(ref)), None)
 
 
 def as_hook(release: Release, ref: Ref) -> Resource | None:

@@ -17,7 +17,7 @@ from seatrial.rules.blocked import never_run
 from seatrial.rules.deeds import ALL_ENGINES, live_before
 from seatrial.rules.reconciliations import by_hand, failed_kustomization, failed_release, flux_says
 from seatrial.rules.syncs import ARGOCD, is_argocd
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.words import in_kubectl, speaker
 from seatrial.timeline import Event, Rehearsal
 
 # From ValidateImmutableField and its kin under pkg/apis of Kubernetes 1.34.
@@ -60,6 +60,14 @@ MADE_UP = (
 )
 
 FLUX = "flux"
+
+OF_OTHERS = {
+    "kubectl": "kubectl apply --force and kubectl replace --force delete the object and make it anew, with all that "
+    "this means for its pods or its data.",
+    "Pulumi": "Pulumi replaces an object for the fields that it knows not to change, and this is none of them: "
+    'replaceOnChanges: ["spec"] on the resource has it deleted and made anew, with all that this means for its data.',
+}
+
 Path = tuple[str | int, ...]
 
 
@@ -158,7 +166,8 @@ def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[s
         return
     if not is_argocd(rehearsal):
         yield aftermath(rehearsal, case, refusal.step, refusal.ref)
-        yield NO_FORCE_OF_FLUX if failed_release(ended, refusal.ref) else NO_FORCE
+        no_force = NO_FORCE_OF_FLUX if failed_release(ended, refusal.ref) else NO_FORCE
+        yield OF_OTHERS.get(speaker(rehearsal, refusal.step), no_force)
         return
     done = {e.object for e in rehearsal.of_step(refusal.step) if e.actor == ARGOCD and e.effect == "changed"}
     yield f"Argo CD applies the rest of the wave all the same: {named(sorted(done))} changed." if done else ""

@@ -15,6 +15,9 @@ where it runs `kubectl`. No program is run here, and whether the network heeds p
 only *may* be. A rule for a block of addresses is taken to let pods through. Whether the name of a Service can be
 resolved, which needs a way out to the DNS of the cluster as well, is not judged.
 
+kubectl and Pulumi know no hooks: with them it is the same for any Job. That a policy which denies is applied moments
+before those that allow is not told: whatever runs is cut off for as long.
+
 ## Example
 ```yaml
 kind: NetworkPolicy
@@ -59,14 +62,19 @@ from seatrial.kinds.objectmeta import namespace_of
 from seatrial.kinds.policies import RULES, Direction, Peer, in_the_way
 from seatrial.resource import Body, Ref, dig, labels_of, listed, ref_of
 from seatrial.rules.hookasks import asked_by, spec_path
-from seatrial.rules.hookruns import acted_on, event_of, pod_of
+from seatrial.rules.hookruns import acted_on, event_of, is_of, pod_of
 from seatrial.rules.hookwords import hook_in_vain
 from seatrial.rules.webhookcalls import World, behind, state
-from seatrial.rules.words import in_kubectl
+from seatrial.rules.words import act_in_words, in_kubectl, speaker
 from seatrial.timeline import Event, Rehearsal
 
 API_PORTS = (443, 6443)
 """Of the Service `kubernetes`, and of what stands behind it: which one a policy sees depends on the network."""
+WITHOUT_HOOKS = {
+    "kubectl": "kubectl does not wait for it and reports success.",
+    "Pulumi": "Pulumi waits for a Job to complete, for ten minutes, and all that depends on it is not made.",
+}
+"""Engines to which a hook is an object like any other, and what they make of a Job that does not end."""
 KUBECTL_SAYS = 'kubectl then says: "Unable to connect to the server: dial tcp ...:443: i/o timeout".'
 
 
@@ -98,7 +106,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step in range(len(rehearsal.steps)):
         release = acted_on(case, step)
         for hook in release.resources if release else ():
-            pod = pod_of(rehearsal, step, hook)
+            pod = _pod(rehearsal, step, hook)
             if pod is None or pod.after is None or release is None:
                 continue
             world = state(rehearsal, pod)
@@ -109,6 +117,14 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                     seen.add(pair)
                     later = _absent_yet(release, world, pod.after, target)
                     yield _finding(rehearsal, step, release, hook, pod, target, shut, later)
+
+
+def _pod(rehearsal: Rehearsal, step: int, job: Resource) -> Event | None:
+    """The pod of a hook, or under engines that know no hooks that of a Job."""
+    if speaker(rehearsal, step) not in WITHOUT_HOOKS or job.ref.kind != "Job":
+        return pod_of(rehearsal, step, job)
+    pods = (e for e in rehearsal.of_step(step) if e.object.kind == "Pod" and e.effect == "created")
+    return next((e for e in pods if e.after is not None and is_of(e.object, e.after, job.ref)), None)
 
 
 def _targets(hook: Resource, release: Release, world: World) -> Iterator[Target]:
@@ -181,7 +197,7 @@ def _finding(
     shut: Shut,
     later: Resource | None,
 ) -> Finding:
-    policy, event = _first(shut), event_of(rehearsal, step, hook)
+    policy, event, who = _first(shut), event_of(rehearsal, step, hook), speaker(rehearsal, step)
     written = release.find(policy)
     way = "out" if shut.direction == "Egress" else "in"
     template = () if hook.ref.kind == "Pod" else ("spec", "template")
@@ -192,17 +208,20 @@ def _finding(
         objects=[hook.ref, policy],
         damage="failed-deploy",
         certainty="may",
-        message=f"helm {rehearsal.steps[step].action} does not get past the {event} hook {hook.ref} if the network "
-        f"heeds {policy}, which does not let it {way} to reach {target.name}",
+        message=f"{_ends(rehearsal, step, hook, event)} if the network heeds {policy}, which does not let it {way} to "
+        f"reach {target.name}",
         details=(
             f'It runs "{target.command}".'
             if target.command
             else f"It names {target.ref.name if target.ref else ''}. What it does with it is not run here.",
             _selection(hook, target, shut),
-            _comes_later(later),
+            _comes_later(who, later),
             "Packets are dropped and not refused: its connection hangs until its client gives up.",
             KUBECTL_SAYS if target.ref is None else "",
-            hook_in_vain(hook, event, rehearsal.steps[step]) if hook.ref.kind == "Job" and target.retried else "",
+            hook_in_vain(hook, event, rehearsal.steps[step])
+            if event and hook.ref.kind == "Job" and target.retried
+            else "",
+            WITHOUT_HOOKS.get(who, ""),
             "Where the network does not heed policies it works, and that hides it.",
         ),
         places=[
@@ -213,6 +232,13 @@ def _finding(
         evidence=[pod],
         confirm=f"kubectl describe {in_kubectl(policy)}  # whom it selects, and whom it lets {way}",
     )
+
+
+def _ends(rehearsal: Rehearsal, step: int, job: Resource, event: str) -> str:
+    act = act_in_words(rehearsal, step)
+    if speaker(rehearsal, step) not in WITHOUT_HOOKS:
+        return f"{act} does not get past the {event} hook {job.ref}"
+    return f"{job.ref} of {act} does not get done"
 
 
 def _selection(hook: Resource, target: Target, shut: Shut) -> str:
@@ -257,9 +283,11 @@ def _in_words(selector: Body) -> str:
     return ", ".join((*equal, *terms))
 
 
-def _comes_later(policy: Resource | None) -> str:
+def _comes_later(who: str, policy: Resource | None) -> str:
     if policy is None:
         return ""
+    if who in WITHOUT_HOOKS:
+        return f"{policy.ref} would let it through, and is not there yet when its pod starts."
     if hooks.is_hook(policy.body):
         return f"{policy.ref} would let it through, and is a hook that Helm runs later, or not now."
     return f"{policy.ref} would let it through, and is a plain object: Helm makes it after these hooks."

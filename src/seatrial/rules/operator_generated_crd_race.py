@@ -7,6 +7,9 @@ holds the template and an object of the new kind fails on every fresh cluster: H
 before it sends the first one, so the operator has had nothing to make a definition of: `no matches for kind
 "K8sRequiredLabels"`. Neither order nor `--wait` changes that.
 
+`kubectl apply` does the same and applies all else, so the second try finds the kind where the operator has been fast
+enough, and a pipeline that gives the command once does not. Pulumi tries for 63 seconds.
+
 As a post-install hook the object is looked up when its turn comes. The operator has then had a moment, and no more:
 Helm waits for no template. On clusters where the template has been there for long, all of it works, which hides it.
 
@@ -27,7 +30,8 @@ kind: K8sRequiredLabels
 ## Instead
 Two releases: the templates first; then wait for the definition (`kubectl wait --for=condition=Established
 crd/k8srequiredlabels.constraints.gatekeeper.sh`, after it has appeared); then what uses it. With Argo CD a later wave
-and `SkipDryRunOnMissingResource=true`, with Flux a Kustomization of its own.
+and `SkipDryRunOnMissingResource=true`, with Flux a Kustomization of its own, with kubectl two commands and the wait
+between them.
 
 ## Fix safety
 Taking the objects out of the release deletes them with its next upgrade, unless they carry
@@ -44,11 +48,12 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.kinds.generated import GENERATORS
 from seatrial.resource import Ref, dig, group_of
-from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
+from seatrial.rules.aftermath import aftermath, named, named_is
 from seatrial.rules.deeds import newest
 from seatrial.rules.serving import Unserved, defined_by, definition_in_cluster, generated_by, unserved
 from seatrial.rules.syncs import look_at_operation
 from seatrial.rules.unknownkinds import Unknown, generator_of, unknown_kinds
+from seatrial.rules.words import act_in_words, says, speaker
 from seatrial.timeline import Rehearsal
 
 # Where an object names the package that an operator installs with all its definitions.
@@ -63,6 +68,12 @@ NO_NAMES = frozenset(
     )
 )
 """Words in the names of packages and groups that say nothing."""
+LOOKED_UP_BY = {
+    "kubectl": "kubectl looks up the kind of every object before it applies the first one, the template included, and "
+    "then applies all others.",
+    "Pulumi": "Pulumi makes what nothing orders at once, and tries a creation whose kind is not there again for 63 "
+    "seconds. It does not wait for what an operator makes of a template, with dependsOn neither.",
+}
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -84,7 +95,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _finding(
     rehearsal: Rehearsal, case: Case, step: int, kinds: tuple[Unserved, ...], generators: tuple[Resource, ...]
 ) -> Finding:
-    ended = rehearsal.steps[step]
+    ended, who = rehearsal.steps[step], speaker(rehearsal, step)
     users = [user for missing in kinds for user in missing.users]
     written = [resource for missing in kinds for resource in missing.written]
     templates = sorted({generator.ref for generator in generators})
@@ -95,12 +106,12 @@ def _finding(
         step,
         objects=[*templates, *users],
         damage="failed-deploy",
-        message=f"helm {ended.action} fails: {named_is(users)} of a kind that {_maker(templates[0])} makes of "
-        f"{named(templates)}, and Helm looks for it before that is done",
+        message=f"{act_in_words(rehearsal, step)} fails: {named_is(users)} of a kind that {_maker(templates[0])} "
+        f"makes of {named(templates)}, and {who} looks for it before that is done",
         details=(
-            helm_says(ended),
-            _why(written),
-            f"{definition} was made when Helm had failed." if definition else "",
+            says(rehearsal, step),
+            LOOKED_UP_BY.get(who) or _why(written),
+            f"{definition} was made when {who} had failed." if definition else "",
             aftermath(rehearsal, case, step),
             "On a cluster where the template has been for long, the kind is there: that hides it.",
         ),

@@ -16,6 +16,8 @@ empty.
 `helm.sh/resource-policy: keep` saves a claim, if it stands in the manifest that Helm has stored. To annotate the live
 claim by hand does not help here.
 
+Of `pulumi destroy` and `kubectl delete -f` this is not told: who gives them asks for just that.
+
 ## Example
 ```yaml
 apiVersion: v1

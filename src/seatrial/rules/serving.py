@@ -99,10 +99,18 @@ def served_versions(definition: Body) -> list[str]:
 def _unserved(ended: StepResult, release: Release) -> Iterator[Unserved]:
     found: dict[tuple[str, str], set[Ref]] = {}
     for match in UNMAPPED.finditer(ended.error):
-        found.setdefault((match["kind"], match["version"]), set()).add(_user(match, release, ended))
+        users = _registered(match, release, ended) or {_user(match, release, ended)}
+        found.setdefault((match["kind"], match["version"]), set()).update(users)
     for (kind, api_version), users in found.items():
         written = (resource for resource in (*release.crds, *release.resources) if resource.ref in users)
         yield Unserved(kind, api_version, tuple(sorted(users)), tuple(written))
+
+
+def _registered(match: re.Match[str], release: Release, ended: StepResult) -> set[Ref]:
+    """The objects of a program that failed for this kind: Pulumi names them by their URNs."""
+    failed = (one for one in release.program.registrations if f'"{one.urn}"' in ended.error) if release.program else ()
+    refs = {one.ref for one in failed if one.ref is not None}
+    return {ref for ref in refs if (ref.kind, ref.group) == (match["kind"], group_of(match["version"]))}
 
 
 def _user(match: re.Match[str], release: Release, ended: StepResult) -> Ref:

@@ -10,7 +10,9 @@ volume.
 A StatefulSet is deleted likewise, but the claims that it made from `volumeClaimTemplates` stay. They are called after
 it, so the new StatefulSet makes others and starts empty, while the data lies in claims that nobody uses.
 
-A chart that simply no longer has the object does the same.
+A chart that simply no longer has the object does the same. So does a Pulumi program: what it no longer registers is
+deleted at the end of the `up`. `kubectl apply --prune` deletes a claim that left the files, if it fits the selector;
+without `--prune` kubectl deletes nothing.
 
 ## Example
 ```yaml
@@ -22,7 +24,9 @@ metadata:
 
 ## Instead
 Keep the name: let the new chart take it from values, and set `fullnameOverride` or `existingClaim` to the old one. Add
-`helm.sh/resource-policy: keep` to the claim in a release before the one that drops it.
+`helm.sh/resource-policy: keep` to the claim in a release before the one that drops it. To Pulumi say `retainOnDelete:
+true` (or `protect: true`, which refuses it) in an `up` before; from kubectl, hide it by taking the label that the
+selector asks for off the live claim.
 
 ## Fix safety
 Setting the old name is safe as long as nobody has upgraded yet. After that the new object holds data as well: copy it
@@ -43,8 +47,16 @@ from seatrial.rules.again import same_input, written_otherwise
 from seatrial.rules.deeds import live_after, live_before, pruned
 from seatrial.rules.reconciliations import is_uninstalled
 from seatrial.rules.volumes import CLAIM, claims_of, gone, volume_of
-from seatrial.rules.words import engine_in_words, in_kubectl, users_sentence
+from seatrial.rules.words import act_in_words, in_kubectl, speaker, users_sentence
 from seatrial.timeline import Event, Rehearsal
+
+FORWARD = ("sync", "apply", "up")
+"""Acts of engines to which going back is an act like any other."""
+KEPT_BY = {
+    "Pulumi": "retainOnDelete: true on the resource, in an up before this one, leaves it in the cluster.",
+    "kubectl": "kubectl prunes what an earlier apply made and the files no longer hold. What does not fit the selector "
+    "is left alone, and without --prune nothing is deleted.",
+}
 
 
 class Loss(Struct, frozen=True):
@@ -61,7 +73,7 @@ class Loss(Struct, frozen=True):
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
-        forward = ended.action == "upgrade" or (ended.action == "sync" and not _goes_back(case, step))
+        forward = ended.action == "upgrade" or (ended.action in FORWARD and not _goes_back(case, step))
         for deletion, was in pruned(rehearsal, case, step) if forward else ():
             if written_otherwise(case, step, was.ref) is not None:
                 continue  # self-pruning-template-guard says why.
@@ -105,19 +117,23 @@ def _successor(old: Release | None, new: Release | None, was: Resource) -> Resou
 def _finding(rehearsal: Rehearsal, case: Case, step: int, loss: Loss) -> Finding:
     ref, old = loss.was.ref, deployed_before(rehearsal, case, step)
     assert old is not None
-    there = f"{loss.successor.ref} takes its place and starts empty" if loss.successor else "the new chart has none"
+    who = speaker(rehearsal, step)
+    none = "the new chart has none" if who not in KEPT_BY else "nothing takes its place"
+    there = f"{loss.successor.ref} takes its place and starts empty" if loss.successor else none
+    act = act_in_words(rehearsal, step) if who in KEPT_BY else f"the {rehearsal.steps[step].action}"
     return found(
         RULE,
         rehearsal,
         step,
         objects=[ref],
         damage=_damage(loss),
-        message=f"the {rehearsal.steps[step].action} deletes {ref}: {there}",
+        message=f"{act} deletes {ref}: {there}",
         details=(
             _fate(loss),
             users_sentence(old, ref),
             _rolled_back(rehearsal, step, ref),
-            f"{engine_in_words(rehearsal)} reported success." if rehearsal.steps[step].outcome == "ok" else "",
+            KEPT_BY.get(who, ""),
+            f"{who} reported success." if rehearsal.steps[step].outcome == "ok" else "",
         ),
         places=[
             *([loss.successor.place("metadata", "name")] if loss.successor else []),

@@ -6,6 +6,9 @@ is not served: `no matches for kind "ExternalSecret" in version "external-secret
 CRDs are installed first`, is not always what is lacking: the definition may well be there and no longer serve that
 version. Operators take old versions away; charts that were written for them go on naming them.
 
+kubectl looks all kinds up first as well, and applies what it finds. Pulumi makes the others meanwhile, tries this one
+again for 63 seconds, and then fails.
+
 Nothing else is the cause of it: Helm does not look whether namespaces, stores or Secrets exist, and what hooks have
 made is visible to all that follows. To make the object a hook moves the failure: a hook is looked up when its turn
 comes, so that everything before it has been made. Helm then speaks of `deleting hook`, because it looks the hook up to
@@ -42,7 +45,7 @@ from seatrial.kinds.catalogue import CATALOGUE
 from seatrial.kinds.operators import brought, release_number
 from seatrial.kinds.removed import REMOVED
 from seatrial.resource import Body, Ref, group_of, name_of, version_of
-from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
+from seatrial.rules.aftermath import aftermath, named, named_is
 from seatrial.rules.deeds import newest
 from seatrial.rules.serving import (
     DEFINITION,
@@ -54,12 +57,17 @@ from seatrial.rules.serving import (
     served_versions,
     unserved,
 )
-from seatrial.rules.words import act_in_words
+from seatrial.rules.words import act_in_words, says, speaker
 from seatrial.timeline import Rehearsal
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
 SERVED = "{range .spec.versions[*]}{.name}={.served} {end}"
 LOOKED_UP_TO_DELETE = "for deleting hook"
+LOOKED_UP_BY = {
+    "kubectl": "The order is not at fault: kubectl looks up all kinds before it applies the first object, and applies "
+    "the others.",
+    "Pulumi": "The order is not at fault: Pulumi tries such a creation again for 63 seconds before it says so.",
+}
 
 
 class Ending(Struct, frozen=True):
@@ -109,8 +117,10 @@ def _refused(rehearsal: Rehearsal, case: Case, step: int, release: Release, kind
             *dict.fromkeys(_what_is_there(missing, definition) for missing, definition in there),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
             *dict.fromkeys(_mixed(release, missing) for missing in kinds),
-            helm_says(ended),
-            _not_the_order(ended.error, written) if any(definition for _, definition in there) else "",
+            says(rehearsal, step),
+            _not_the_order(speaker(rehearsal, step), ended.error, written)
+            if any(definition for _, definition in there)
+            else "",
             aftermath(rehearsal, case, step),
         ),
         places=[resource.place("apiVersion") for resource in written]
@@ -160,7 +170,9 @@ def _mixed(release: Release, missing: Unserved) -> str:
     return f"The same chart writes {named(resource.ref for resource in others)} in {versions}."
 
 
-def _not_the_order(error: str, written: list[Resource]) -> str:
+def _not_the_order(who: str, error: str, written: list[Resource]) -> str:
+    if who != "Helm":
+        return LOOKED_UP_BY.get(who, "")
     hook = bool(written) and all(hooks.is_hook(resource.body) for resource in written)
     if hook and LOOKED_UP_TO_DELETE in error:
         return (

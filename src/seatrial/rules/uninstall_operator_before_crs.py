@@ -8,6 +8,10 @@ When the object is to go, its operator is gone. A pod of it may live for some se
 nothing any longer. Helm has asked for the deletion, which was granted, and reports success; `helm uninstall --wait`
 waits until its timeout.
 
+`kubectl delete -f` deletes in the order in which the files were applied, so the namespace, the definition and the
+operator go before the object, and then waits, for a week. Pulumi deletes in the reverse order of dependencies: an
+object that does not depend on its operator goes together with it.
+
 What is left holds up everything around it: its definition stays in `Terminating`, and so does its namespace
 (`SomeFinalizersRemain`). `kubectl delete --force --grace-period=0` changes nothing, as it shortens the grace of pods
 and knows nothing of finalizers. Installing the operator again helps, in its own way: it takes the finalizer off, and
@@ -30,8 +34,9 @@ templates/scaling.yaml   ScaledObject       # finalizer.keda.sh
 
 ## Instead
 Operators and their objects in two releases, uninstalled in the reverse order (with Flux: the objects in one commit, the
-operator in a later one); or a pre-delete hook Job that deletes the
-objects and waits until they are gone (`kubectl delete scaledobjects --all`, which waits by itself).
+operator in a later one); or a pre-delete hook Job that deletes the objects and waits until they are gone (`kubectl
+delete scaledobjects --all`, which waits by itself). With kubectl two folders, that of the objects deleted first. With
+Pulumi let the object depend on the operator and on what gives it its rights.
 
 ## Fix safety
 Clearing a finalizer by hand (`kubectl patch ... -p '{"metadata":{"finalizers":null}}'`) skips what the operator would
@@ -51,7 +56,7 @@ from seatrial.rules.deeds import live_after
 from seatrial.rules.finalizers import Held, held_by_gone_operators, programs_before, rights_gone
 from seatrial.rules.reconciliations import failed_release, flux_says, goes_on, is_flux
 from seatrial.rules.serving import DEFINITION
-from seatrial.rules.words import act_in_words, in_kubectl
+from seatrial.rules.words import act_in_words, in_kubectl, speaker
 from seatrial.timeline import Event, Rehearsal
 
 FLUX = "flux"
@@ -75,7 +80,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, group: list[Held]) -> 
     operator, sample = first.operator, refs[0]
     rights = rights_gone(rehearsal, first)
     unseen = next(programs_before(case, step), None)
-    sure = first.known and unseen is None and (bool(rights) or operator.step < step)
+    sure = first.known and unseen is None and (bool(rights) or operator.step < step or _with_namespace(first))
     return found(
         RULE,
         rehearsal,
@@ -111,11 +116,29 @@ def _before(held: Held) -> str:
     return "first" if held.operator.index < held.deletion.index else "before it has done so"
 
 
+def _with_namespace(held: Held) -> bool:
+    """Whether both go with their namespace: then pods go first, and all else when they have stopped."""
+    alike = held.operator.object.namespace == held.deletion.object.namespace
+    return alike and held.deletion.actor == held.operator.actor == "namespace-controller"
+
+
 def _order(rehearsal: Rehearsal, held: Held) -> str:
     operator, deletion = held.operator, held.deletion
     if operator.step < deletion.step:
         ended = rehearsal.steps[operator.step]
         return f"{operator.object} went with the {ended.action} of {ended.release or ended.source}, a step before."
+    if _with_namespace(held):
+        return f"Both go with Namespace/{operator.object.namespace}: pods first, and all else when they have stopped."
+    if operator.actor == "pulumi":
+        return (
+            f"Pulumi deletes in the reverse order of dependencies. {deletion.object} does not depend on "
+            f"{operator.object}: nothing orders the two."
+        )
+    if operator.actor == "kubectl":
+        return (
+            "kubectl deletes in the order in which objects stand in the files, and waits only when it has asked for "
+            f"all: {operator.object} is gone before {deletion.object} is to go."
+        )
     if operator.actor == "helm":
         return (
             f"Helm deletes workloads first, then roles, bindings and accounts, and kinds that it does not know last: "
@@ -133,14 +156,19 @@ def _in_turn(operator: Event, deletion: Event) -> str:
 
 def _rights(held: Held, rights: list[Ref]) -> str:
     if not rights:
-        return "" if held.operator.step < held.deletion.step else "A pod of it that lives on for some seconds may win."
+        gone = held.operator.step < held.deletion.step or _with_namespace(held)
+        return "" if gone else "A pod of it that lives on for some seconds may win."
     return f"A pod of it that lives on for some seconds cannot help: {named(rights)} went before as well."
 
 
 def _ended(rehearsal: Rehearsal, step: int, refs: list[Ref], finalizer: str) -> str:
     """Who is content, and who waits."""
     ended = rehearsal.steps[step]
-    content = "Helm reported success; with --wait it would wait until its timeout." if ended.outcome == "ok" else ""
+    who = speaker(rehearsal, step)
+    if ended.outcome == "hung" and who in ("kubectl", "Pulumi"):
+        return f"{who} {ended.error}."
+    content = "Helm reported success; with --wait it would wait until its timeout." if who == "Helm" else ""
+    content = content if ended.outcome == "ok" else ""
     if is_flux(rehearsal):
         one = failed_release(ended, refs[0])
         content = f"{flux_says(one)}. {goes_on(one)}" if one else "Flux is content: a Kustomization goes at once."

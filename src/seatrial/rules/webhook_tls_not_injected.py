@@ -41,9 +41,10 @@ from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.kinds.cabundle import INJECTOR, holds_certificate
-from seatrial.resource import Body, Ref, dig, listed
+from seatrial.resource import Body, Place, Ref, dig, listed
 from seatrial.rules.aftermath import revisions
 from seatrial.rules.webhookcalls import CONFIGURATIONS, Call, named, outcome_of, refused_by_cause
+from seatrial.rules.words import speaker
 from seatrial.timeline import Event, Rehearsal
 
 CONFLICT = ".clientConfig.caBundle"
@@ -65,7 +66,8 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
     webhook = first.webhook
     refused = list(dict.fromkeys(call.event.object for call in calls))
     configuration, refused_one = case.written(step, webhook.configuration), case.written(step, refused[0])
-    writer = _writer(case, step, webhook.configuration)
+    is_helm = speaker(rehearsal, step) == "Helm"
+    writer = _writer(case, step, webhook.configuration) if is_helm else _job(case, step, webhook.configuration)
     client = ("webhooks", webhook.index, "clientConfig")
     return found(
         RULE,
@@ -77,18 +79,18 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         "its caBundle is written",
         details=(
             f'The API server says: "{first.event.message}"',
-            _who(webhook.configuration, writer),
+            _who(rehearsal, step, webhook.configuration, writer),
             "The pods behind it may well be ready: the API server cannot know that it speaks with the right one.",
             revisions(rehearsal, step),
         ),
         places=[
             *([configuration.place(*client, "caBundle")] if configuration else ()),
             *([refused_one.place("kind")] if refused_one else ()),
-            *([writer.place("metadata", "annotations", hooks.HOOK)] if writer else ()),
+            *([_place(writer)] if writer else ()),
         ],
         evidence=[call.event for call in calls[:3]],
         confirm=_confirm(webhook.configuration),
-        certainty="will" if writer is not None else "may",
+        certainty="will" if writer is not None and is_helm else "may",
     )
 
 
@@ -130,6 +132,18 @@ def _writer(case: Case, step: int, ref: Ref) -> Resource | None:
     return None
 
 
+def _job(case: Case, step: int, ref: Ref) -> Resource | None:
+    """The Job that writes the bundle, where an engine takes hooks for objects like all others."""
+    release = case.releases[step]
+    jobs = (resource for resource in (release.resources if release else ()) if resource.ref.kind in ("Job", "Pod"))
+    return next((job for job in jobs if ref.name in _words_of(job.body)), None)
+
+
+def _place(writer: Resource) -> Place:
+    hook = hooks.is_hook(writer.body)
+    return writer.place("metadata", "annotations", hooks.HOOK) if hook else writer.place("metadata", "name")
+
+
 def _words_of(body: Body) -> set[str]:
     """Every word on the command lines of a hook; `--webhook-name=gate` is two."""
     containers = listed(dig(body, "spec", "template", "spec") or body.get("spec"), "containers")
@@ -151,11 +165,17 @@ def _names_bundle(webhook: Body) -> bool:
     return dig(webhook, "clientConfig", "caBundle") is not None
 
 
-def _who(ref: Ref, writer: Resource | None) -> str:
+def _who(rehearsal: Rehearsal, step: int, ref: Ref, writer: Resource | None) -> str:
     if writer is None:
         return (
             f"Nothing that was rehearsed writes a caBundle into {ref} before that: no pod runs whose account may, and "
             "no annotation asks cert-manager for it. Whether someone outside the release does cannot be seen from here."
+        )
+    if speaker(rehearsal, step) != "Helm":
+        hook = ", a hook to Helm," if hooks.is_hook(writer.body) else ""
+        return (
+            f"{writer.ref}{hook} is to write it, and is an object like all others to {speaker(rehearsal, step)}: "
+            "nothing that comes after it waits until it is done."
         )
     events = ", ".join(hooks.events_of(writer.body))
     return (
