@@ -1,13 +1,14 @@
 """Which fields Pulumi never changes in place: another value means another object.
 
 Upstream: `provider/pkg/provider/diff.go` (`forceNew`) of pulumi-kubernetes 4.32, and `Diff` of `helm_release.go`. Knows
-neither programs nor the engine.
+nothing of the engine.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from seatrial.registration import Manner
 from seatrial.resource import Body, Ref, dig
 
 ALWAYS = ("metadata.name", "metadata.namespace")
@@ -53,11 +54,18 @@ _BY_KIND: dict[tuple[str, str], tuple[str, ...]] = {
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
     ("storage.k8s.io", "StorageClass"): ("parameters", "provisioner"),
 }
-"""ConfigMaps and Secrets unless the provider is told that they are mutable, which it is not by default."""
+_WHERE_MUTABLE: dict[str, tuple[str, ...]] = {"ConfigMap": (), "Secret": ("type",)}
 
 
-def forced(ref: Ref) -> tuple[str, ...]:
-    """The fields of an object whose change makes another one of it."""
+def forced(ref: Ref, manner: Manner | None = None, body: Body | None = None) -> tuple[str, ...]:
+    """The fields of an object whose change makes another one of it.
+
+    The data of ConfigMaps and Secrets are, unless the provider has them changed in place and they are not immutable.
+    """
+    given = manner or Manner()
+    mutable = {"ConfigMap": given.mutable_configs, "Secret": given.mutable_secrets}.get(ref.kind, False)
+    if ref.group == "" and mutable and not (body or {}).get("immutable"):
+        return (*ALWAYS, *_WHERE_MUTABLE[ref.kind])
     return (*ALWAYS, *_BY_KIND.get((ref.group, ref.kind), ()))
 
 

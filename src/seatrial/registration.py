@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from seatrial.resource import Body, Place, Ref, group_of
 
 KUBERNETES = "kubernetes:"
+PROVIDER = "pulumi:providers:kubernetes"
 STACK = "pulumi:pulumi:Stack"
 CHART_V3 = "kubernetes:helm.sh/v3:Chart"
 CHART_V4 = "kubernetes:helm.sh/v4:Chart"
@@ -38,6 +39,22 @@ class Options(Struct, frozen=True):
     update_timeout: str = ""
     delete_timeout: str = ""
     deleted_with: str = ""
+    imports: str = ""
+    """The id of an object that is there and is to be taken over."""
+
+
+class Manner(Struct, frozen=True):
+    """How the provider of a resource deals with it."""
+
+    namespace: str = ""
+    """Where it is made when it does not say so itself."""
+    mutable_configs: bool = False
+    """Whether the data of ConfigMaps are changed in place."""
+    mutable_secrets: bool = False
+    forces: bool = False
+    """Whether fields of others are taken over."""
+    upserts: bool = False
+    """Whether what is there already is taken over rather than refused."""
 
 
 class Registration(Struct, frozen=True):
@@ -55,9 +72,14 @@ class Registration(Struct, frozen=True):
     dependencies: tuple[str, ...] = ()
     """URNs: what was asked for and what inputs are made of, after the SDK has expanded components."""
     property_dependencies: dict[str, tuple[str, ...]] = {}
+    aliases: tuple[str, ...] = ()
+    """URNs under which the engine may know it from before."""
     asked: tuple[str, ...] = ()
     """The URNs that `dependsOn` names in the program, where that can be told."""
     options: Options = Options()
+    provider: str = ""
+    """The URN of its provider; empty for the default one."""
+    manner: Manner = Manner()
     place: Place | None = None
     object: Body | None = None
     """The Kubernetes object that this resource is."""
@@ -66,6 +88,8 @@ class Registration(Struct, frozen=True):
     """What the chart of a Release renders to, in no order: Helm orders it."""
     definitions: tuple[Body, ...] = ()
     """What is in the crds/ of that chart."""
+    patches: bool = False
+    """Whether it only says something about an object that is another's (`NamespacePatch`)."""
     auto_named: bool = False
     taken_ready: bool = False
     """Nothing in the cluster acts on its kind: what it is to be waited for is taken to come true."""

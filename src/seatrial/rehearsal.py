@@ -336,7 +336,12 @@ def _of_kubectl(played: Played) -> Script:
 
 
 def _of_pulumi(action: str, program: Program, stack: pulumi.Checkpoint) -> Script:
-    return pulumi.destroy(stack) if action == "destroy" else pulumi.up(program, stack)
+    match action:
+        case "destroy":
+            return pulumi.destroy(stack)
+        case "refresh":
+            return pulumi.refresh(stack)
+    return pulumi.up(program, stack)
 
 
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:

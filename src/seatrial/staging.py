@@ -41,7 +41,7 @@ from seatrial.sources.values import ValueFlags, merged, merged_values, values_in
 from seatrial.trial import Step
 
 RENDERED = ("install", "upgrade")
-PROGRAMMED = ("up", "destroy")
+PROGRAMMED = ("up", "refresh", "destroy")
 USUAL_ENGINE = {"chart": "helm", "manifests": "kubectl", "program": "pulumi"}
 SYNCING = (argocd.NAME, flux.NAME)
 """Engines that delete what they sync."""

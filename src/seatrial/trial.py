@@ -17,13 +17,13 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "argocd": ("sync", "delete"),
     "flux": ("sync", "delete"),
     "kubectl": ("apply", "delete"),
-    "pulumi": ("up", "destroy"),
+    "pulumi": ("up", "refresh", "destroy"),
 }
 ANYONES = ("apply", "delete", "rebuild")
 """Steps that any trial may hold: what other people do meanwhile."""
 WAITS = ("--wait", "--atomic", "--rollback-on-failure")
 WITHOUT_SOURCE = ("rollback", "uninstall", "test")
-SOURCE_OPTIONAL = ("destroy",)
+SOURCE_OPTIONAL = ("destroy", "refresh")
 
 
 class StorageClass(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.pulumi import Checkpoint, destroy, up
+from seatrial.engines.pulumi import Checkpoint, destroy, refresh, up
 from seatrial.engines.script import Command, play
 from seatrial.inprocess import InProcess
 from seatrial.registration import Options, Program, Registration, urn_of
@@ -23,6 +23,7 @@ class World:
         self.cluster = Cluster("1.34", schedule)
         self._checkpoint = Checkpoint()
         self._client = InProcess(self.cluster, "pulumi")
+        self._somebody = InProcess(self.cluster, "somebody")
         self._begun: list[int] = []
 
     def up(self, *registrations: Registration) -> Ended:
@@ -47,10 +48,20 @@ class World:
     def get(self, kind: str, name: str, group: str = "") -> Body | None:
         return self.cluster.store.get(Ref(kind, "default", name, group))
 
+    def refresh(self) -> Ended:
+        self._begun.append(len(self.cluster.timeline()))
+        return play(refresh(self._checkpoint), self._client)
+
+    def put(self, body: Body) -> None:
+        """Somebody else makes an object, or changes it."""
+        meta = body["metadata"]
+        named = body["apiVersion"], body["kind"], meta.get("namespace", ""), meta["name"]
+        self._somebody.do(Command("apply", *named, body, "somebody", force=True))
+
     def remove(self, body: Body) -> None:
         """Somebody else deletes an object."""
         meta = body["metadata"]
-        self._client.do(Command("delete", body["apiVersion"], body["kind"], meta.get("namespace", ""), meta["name"]))
+        self._somebody.do(Command("delete", body["apiVersion"], body["kind"], meta.get("namespace", ""), meta["name"]))
 
 
 def resource(
@@ -92,8 +103,8 @@ def release(*bodies: Body, **inputs: Any) -> Registration:
     )
 
 
-def job(name: str, annotations: Body) -> Body:
-    template = {"spec": {**pod()["spec"], "restartPolicy": "Never"}}
+def job(name: str, annotations: Body, **container: Any) -> Body:
+    template = {"spec": {**pod(**container)["spec"], "restartPolicy": "Never"}}
     meta = {"name": name, "namespace": "default", "annotations": annotations}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": template}}
 

@@ -86,6 +86,50 @@ for name, early in (("now", True), ("later", False)):
     assert found["after-later"].dependencies == ()
 
 
+def test_resources_of_another_cluster_are_named_and_left_out(write: Write) -> None:
+    path = write(
+        MADE
+        + """
+edge = pulumi.ProviderResource("kubernetes", "edge", {"context": "edge"})
+team = pulumi.ProviderResource("kubernetes", "team", {"namespace": "team", "enableConfigMapMutable": True})
+far = Made("far", pulumi.ResourceOptions(provider=edge), metadata={"name": "far"})
+near = Made("near", pulumi.ResourceOptions(provider=team, depends_on=[far]), metadata={"name": "near"})
+here = Made("here", metadata={"name": "here"})
+"""
+    )
+    program = registered(path)
+    assert {str(one.ref) for one in program.registrations if one.ref} == {
+        "ConfigMap/default/here",
+        "ConfigMap/team/near",
+    }
+    assert program.unknown == ("the provider edge is of another cluster: ConfigMap far is not rehearsed here",)
+    near = next(one for one in program.registrations if one.name == "near")
+    assert [short(urn) for urn in near.dependencies] == ["ConfigMap far"] and near.manner.mutable_configs
+
+
+def test_aliases_are_the_names_that_a_resource_had_its_own_and_those_of_its_parent(write: Write) -> None:
+    path = write(
+        MADE
+        + """
+class Group(pulumi.ComponentResource):
+    def __init__(self, name, opts=None):
+        super().__init__("app:Group", name, None, opts)
+group = Group("group", pulumi.ResourceOptions(aliases=[pulumi.Alias(name="team")]))
+Made("group-a", pulumi.ResourceOptions(parent=group), metadata={"name": "a"})
+Made("b", pulumi.ResourceOptions(aliases=[pulumi.Alias(name="c"), pulumi.Alias(parent=group)], import_="default/b"))
+"""
+    )
+    program = registered(path)
+    aliases = {one.name: [urn.partition("::app::")[2] for urn in one.aliases] for one in program.registrations}
+    of = "kubernetes:core/v1:ConfigMap"
+    assert aliases == {
+        "group": ["app:Group::team"],
+        "group-a": [f"app:Group${of}::team-a"],
+        "b": [f"{of}::c", f"app:Group${of}::b"],
+    }
+    assert program.registrations[-1].options.imports == "default/b"
+
+
 def test_configuration_of_the_stack_is_given_and_its_secrets_are_not(write: Write, tmp_path: Path) -> None:
     path = write(
         MADE

@@ -70,6 +70,21 @@ new Made("c", {}, { dependsOn: [b], protect: true, customTimeouts: { create: "2m
     assert str(third.place) == "app/index.js:11"
 
 
+def test_a_provider_its_aliases_and_what_is_imported_are_told(write: Write) -> None:
+    path = write(
+        MADE
+        + """
+const edge = new pulumi.ProviderResource("kubernetes", "edge", { context: "edge" });
+new Made("far", { metadata: { name: "far" } }, { provider: edge });
+new Made("b", { metadata: { name: "b" } }, { aliases: [{ name: "c" }], import: "default/b" });
+"""
+    )
+    program = registered(path)
+    assert program.unknown == ("the provider edge is of another cluster: ConfigMap far is not rehearsed here",)
+    taken = next(one for one in program.registrations if one.name == "b")
+    assert [urn.rpartition("::")[2] for urn in taken.aliases] == ["c"] and taken.options.imports == "default/b"
+
+
 def test_a_component_is_what_is_in_it_when_the_other_inputs_are_there(write: Write) -> None:
     path = write(
         MADE

@@ -175,7 +175,9 @@ def _names(refs: list[Ref | None]) -> str:
 
 def _fields(one: Replaced) -> str:
     assert one.old.ref is not None and one.old.object is not None and one.new.object is not None
-    changed = [path for path in forced(one.old.ref) if at(one.old.object, path) != at(one.new.object, path)]
+    changed = [
+        path for path in forced(one.old.ref, one.new.manner) if at(one.old.object, path) != at(one.new.object, path)
+    ]
     return ", ".join(changed[:NAMES_MAX]) or ", ".join(one.new.options.replace_on_changes)
 
 

@@ -30,12 +30,26 @@ class Checkpoint:
     def get(self, urn: str) -> State | None:
         return self._states.get(urn)
 
+    def adopt(self, one: Registration) -> None:
+        """A resource that is known under one of its aliases goes by its new URN from now on, with all who name it."""
+        known = next((urn for urn in one.aliases if urn in self._states), None)
+        if one.urn in self._states or known is None:
+            return
+        self._states = {
+            one.urn if urn == known else urn: replace(state, registration=_renamed(state.registration, known, one.urn))
+            for urn, state in self._states.items()
+        }
+
     def put(self, registration: Registration, *, unready: bool = False) -> None:
         self._states.pop(registration.urn, None)  # It may depend on others than before: its place is the last one.
         self._states[registration.urn] = State(registration, unready)
 
     def ready(self, urn: str) -> None:
         self._states[urn] = replace(self._states[urn], unready=False)
+
+    def refreshed(self, registration: Registration, *, unready: bool) -> None:
+        """It is as somebody has looked it up; its place stays."""
+        self._states[registration.urn] = State(registration, unready)
 
     def pend(self, urn: str) -> None:
         """It is deleted, and another one is to be made in its place."""
@@ -61,3 +75,20 @@ class Checkpoint:
 
     def __iter__(self) -> Iterator[State]:
         return iter(self._states.values())
+
+
+def _renamed(one: Registration, known: str, urn: str) -> Registration:
+    """A resource that names another by its new URN, or is that other one."""
+
+    def new(named: str) -> str:
+        return urn if named == known else named
+
+    return replace(
+        one,
+        urn=new(one.urn),
+        parent=new(one.parent),
+        provider=new(one.provider),
+        dependencies=tuple(map(new, one.dependencies)),
+        property_dependencies={key: tuple(map(new, urns)) for key, urns in one.property_dependencies.items()},
+        options=replace(one.options, deleted_with=new(one.options.deleted_with)),
+    )

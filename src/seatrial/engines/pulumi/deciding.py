@@ -20,7 +20,8 @@ from seatrial.registration import HELM_RELEASE, Registration
 class Decision(Struct, frozen=True):
     """What is to be done about one resource."""
 
-    act: Literal["leave", "read", "make", "change", "replace", "refuse"]
+    act: Literal["leave", "read", "make", "import", "change", "replace", "refuse", "fail"]
+    """`refuse` is what a preview fails with already, `fail` is not."""
     new: Registration
     old: Registration | None = None
     first: bool = False
@@ -35,11 +36,14 @@ class Decision(Struct, frozen=True):
 
 def decide(one: Registration, checkpoint: Checkpoint, done: Collection[str], condemned: Collection[str]) -> Decision:
     """`done` are those that this run has been told of, `condemned` those it has deleted to make them anew."""
+    checkpoint.adopt(one)
     if one.reads:
         return Decision("read", one)
     if one.object is None and one.type != HELM_RELEASE:
         return Decision("leave", one)
     state = checkpoint.get(one.urn)
+    if one.options.imports and (state is None or one.options.imports not in _ids(state.registration)):
+        return Decision("import", one)
     if state is None or not _is_something(state.registration) or one.urn in condemned:
         return Decision("make", one)
     old, new = state.registration, without_ignored(state.registration, one)
@@ -49,6 +53,14 @@ def decide(one: Registration, checkpoint: Checkpoint, done: Collection[str], con
     if old.object == new.object and old.contents == new.contents and not state.unready:
         return Decision("leave", new)
     return Decision("change", new, old)
+
+
+def _ids(one: Registration) -> tuple[str, ...]:
+    """The id under which it was taken over, and that which it has."""
+    if one.ref is None:
+        return (one.options.imports,)
+    own = f"{one.ref.namespace}/{one.ref.name}" if one.ref.namespace else one.ref.name
+    return (one.options.imports, own)
 
 
 def _is_something(one: Registration) -> bool:
@@ -66,6 +78,8 @@ def _replacement(
     old = state.registration
     if old.options.protect and new.options.protect:
         return Decision("refuse", new, words=messages.not_replaced(new))
+    if new.options.imports:
+        return Decision("fail", new, words=messages.IMPORTED)
     asked = new.options.delete_before_replace
     first = asked if asked is not None else replaced and deletes_first(old, new)
     along = taken_along(old, checkpoint, done) if first else []

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
 
+from msgspec import structs
+
 from seatrial.engines import Ended
 from seatrial.engines.durations import seconds_in
 from seatrial.engines.pulumi import messages, steps
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.deciding import Decision, decide
 from seatrial.engines.pulumi.helmrelease import install, uninstall, upgrade
+from seatrial.engines.pulumi.refreshing import inputs_of
+from seatrial.engines.pulumi.replacing import deletes_first, is_replaced_unless_ready
 from seatrial.engines.pulumi.steps import Move
 from seatrial.engines.pulumi.together import Ending, Job, together
 from seatrial.engines.script import Part, Pause, Script
@@ -161,11 +165,15 @@ class _Graph:
     def _move(self, decision: Decision) -> Move[str] | None:
         one = decision.new
         match decision.act:
+            case "leave" | "change" if is_replaced_unless_ready(one) and self._checkpoint.get(one.urn):
+                return self._unless_ready(decision)
             case "leave":
                 self._checkpoint.put(one)
                 return None
-            case "refuse":
+            case "refuse" | "fail":
                 return _refused(decision.words)
+            case "import":
+                return self._takeover(one)
             case "read":
                 return steps.read(one)
             case "make":
@@ -181,6 +189,31 @@ class _Graph:
         return steps.create(
             one, self._checkpoint, self._defined.get((one.ref.group, one.ref.kind)) if one.ref else None
         )
+
+    def _takeover(self, one: Registration) -> Move[str]:
+        """Take over an object that is there, and make it what the program says, unless that makes another one of it."""
+        live = yield steps.about(steps.made(one), "get")
+        if live.code != 200:
+            return messages.missing(one.options.imports)
+        self._checkpoint.put(structs.replace(one, object=inputs_of(live.body)))
+        decision = decide(one, self._checkpoint, (), ())
+        if decision.act == "leave":
+            self._checkpoint.put(one)
+            return ""
+        return (yield from self._change(decision)) if decision.act == "change" else decision.words
+
+    def _unless_ready(self, decision: Decision) -> Move[str]:
+        """A Job that says so is made anew as long as it has not completed, changed or not."""
+        one, state = decision.new, self._checkpoint.get(decision.new.urn)
+        assert state is not None
+        live = yield steps.about(steps.made(state.registration), "get")
+        if live.code == 200 and not (yield from steps.is_content(live.body)):
+            again = Decision("replace", one, state.registration, first=deletes_first(state.registration, one))
+            return (yield from self._replacement(again))
+        if decision.act == "change":
+            return (yield from self._change(decision))
+        self._checkpoint.put(one)
+        return ""
 
     def _change(self, decision: Decision) -> Move[str]:
         one, old = decision.new, decision.old
@@ -255,7 +288,7 @@ def _needs(one: Registration, inside: dict[str, set[str]]) -> set[str]:
     """Whom a resource comes after; a component on which it depends stands for all that is in it."""
     named = {*one.dependencies, *(urn for urns in one.property_dependencies.values() for urn in urns)}
     within = {urn for other in named for urn in inside.get(other, ())}
-    return {*named, *within, one.parent, one.options.deleted_with} - {"", one.urn}
+    return {*named, *within, one.parent, one.provider, one.options.deleted_with} - {"", one.urn}
 
 
 def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Move[str]:

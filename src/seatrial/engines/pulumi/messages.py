@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from seatrial.engines.script import Answer
 from seatrial.registration import CHART_V3, STACK, Registration
 from seatrial.resource import Body
 
@@ -17,6 +18,15 @@ The resource already exists in the cluster. This can happen when:
     protected resources (e.g. kube-system) cannot be deleted on destroy.
   - Intentional upsert: set upsertExistingObjects on the provider to allow
     server-side apply to update existing objects on create."""
+
+CONFLICTS = (
+    "https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/"
+    "#handle-field-conflicts-on-existing-resources"
+)
+IMPORTED = (
+    "previously-imported resources that still specify an ID may not be replaced; please remove the `import` "
+    "declaration from your program;"
+)
 
 
 def no_match(body: Body) -> str:
@@ -34,6 +44,27 @@ def kind_unknown(one: Registration, body: Body) -> str:
 
 def not_created(one: Registration, words: str) -> str:
     return f'resource "{one.urn}" was not successfully created by the Kubernetes API server: {words}'
+
+
+def in_conflict(answer: Answer, manager: str) -> str:
+    """The words of an API server, with those of the provider around them where a field is someone else's."""
+    if answer.code != 409 or not answer.message.startswith("Apply failed with"):
+        return answer.message
+    return (
+        f"server-side apply field conflict detected, see {CONFLICTS} for troubleshooting help\nThe resource managed by "
+        f'field manager "{manager}" had an apply conflict: {answer.message}'
+    )
+
+
+def required(field: str) -> str:
+    return (
+        "this Patch resource is currently managing a required field, so it can't be deleted directly. Either set the "
+        f"`retainOnDelete` resource option, or transfer ownership of the field before deleting: {field}"
+    )
+
+
+def missing(id_: str) -> str:
+    return f"resource '{id_}' does not exist"
 
 
 def not_live(one: Registration, words: str) -> str:

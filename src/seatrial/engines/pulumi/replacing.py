@@ -10,10 +10,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from seatrial.engines.pulumi.diffing import Change, Path, changes, covers, path_of, touches
-from seatrial.forcenew import OF_RELEASE, forced
+from seatrial.forcenew import ALWAYS, OF_RELEASE, forced
 from seatrial.registration import HELM_RELEASE, Registration
-from seatrial.resource import dig
+from seatrial.resource import annotations_of, dig
 
+UNREADY = "pulumi.com/replaceUnready"
 INIT_ERROR = Change(("#initerror",))
 """What the engine takes for a change of a resource that never got ready."""
 
@@ -50,10 +51,17 @@ def deletes_first(old: Registration, new: Registration) -> bool:
     return new.type != HELM_RELEASE and not new.auto_named and old.ref == new.ref
 
 
+def is_replaced_unless_ready(one: Registration) -> bool:
+    """Whether it is a Job that is to be made anew as long as it has not completed."""
+    return one.ref is not None and one.ref.kind == "Job" and annotations_of(one.object or {}).get(UNREADY) == "true"
+
+
 def _forced(one: Registration) -> list[Path]:
     if one.type == HELM_RELEASE:
         return [(field,) for field in OF_RELEASE]
-    return [path_of(path) for path in forced(one.ref)] if one.ref else []
+    if one.patches:
+        return [path_of(path) for path in ALWAYS]
+    return [path_of(path) for path in forced(one.ref, one.manner, one.object)] if one.ref else []
 
 
 def _put(body: Any, path: list[str | int], value: Any) -> Any:

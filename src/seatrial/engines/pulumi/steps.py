@@ -7,22 +7,24 @@ Nothing else is tried again, neither updates nor deletions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
+from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, manager_of
 from seatrial.engines.script import Answer, Command, Line, Part, Say, Verb, Wait
 from seatrial.readiness import pulumi as readiness
 from seatrial.registration import Registration
 from seatrial.resource import Body, Ref, annotations_of, metadata, name_of
 
-MANAGER = "pulumi-kubernetes"
 TRIES_MAX = 6
 PROPAGATIONS = {"orphan": "Orphan", "background": "Background", "foreground": "Foreground"}
 CRD = "CustomResourceDefinition"
+REQUIRED = re.compile(r"([\w.\[\]]+): Required value")
 
 
 class Again(Struct, frozen=True):
@@ -37,17 +39,19 @@ Move = Generator[Line | Again, Answer, T]
 
 
 def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Move[str]:
-    """Make an object, and wait for it."""
+    """Make an object, and wait for it; a patch, and a provider that is told to, take what is there."""
     body = made(one)
+    sent = applied(one) if one.patches or one.manner.upserts else about(body, "create", body)
     words = ""
     for attempt in range(TRIES_MAX):
-        answer = yield about(body, "create", body)
+        answer = yield sent
         if not answer.message and answer.served:
             checkpoint.put(one, unready=True)
             return (yield from awaited(one, answer.body, checkpoint))
         if answer.served and answer.code != 404:
             exists = answer.code == 409 and answer.message.endswith("already exists")
-            return messages.not_created(one, answer.message + (messages.ALREADY_EXISTS if exists else ""))
+            said = messages.in_conflict(answer, manager_of(one))
+            return messages.not_created(one, said + (messages.ALREADY_EXISTS if exists else ""))
         words = answer.message if answer.served else messages.no_match(body)
         if attempt < TRIES_MAX - 1:
             assert one.ref is not None
@@ -67,11 +71,12 @@ def update(one: Registration, checkpoint: Checkpoint) -> Move[str]:
         body = {**body, "metadata": {**metadata(body), "resourceVersion": version}}
         answer = yield about(body, "update", body)
     else:
-        if (owned := _owned_by_apply(live.body)) is not None:
+        owned = None if one.patches else handed_over(live.body, manager_of(one))
+        if owned is not None:
             yield about(body, "merge", owned)
-        answer = yield about(body, "apply", body)
+        answer = yield applied(one)
     if answer.message or not answer.served:
-        return messages.not_updated(one, answer.message or messages.no_match(body))
+        return messages.not_updated(one, messages.in_conflict(answer, manager_of(one)) or messages.no_match(body))
     checkpoint.put(one, unready=True)
     return (yield from awaited(one, answer.body, checkpoint))
 
@@ -81,7 +86,7 @@ def read(one: Registration) -> Move[str]:
     if one.object is None:
         return ""
     answer = yield about(one.object, "get")
-    return "" if answer.code == 200 else f"resource '{one.reads}' does not exist"
+    return "" if answer.code == 200 else messages.missing(one.reads)
 
 
 def delete(one: Registration) -> Move[str]:
@@ -89,6 +94,8 @@ def delete(one: Registration) -> Move[str]:
     body = one.object
     if body is None or one.ref is None:
         return ""
+    if one.patches:
+        return (yield from _given_up(one, body))
     policy = str(annotations_of(body).get(readiness.PROPAGATION) or "foreground")
     answer = yield about(body, "delete", propagation=PROPAGATIONS.get(policy, "Foreground"))
     if answer.served and answer.message and answer.code != 404:
@@ -96,6 +103,18 @@ def delete(one: Registration) -> Move[str]:
     if not readiness.skips(body) or body.get("kind") not in readiness.UNAWAITED_WHEN_DELETED:
         yield from until_gone(body, one.ref)
     return ""
+
+
+def _given_up(one: Registration, body: Body) -> Move[str]:
+    """Leave the fields of a patch to others: apply without them, which takes away those that nobody else has.
+
+    An object that is gone is made again by that, as empty as it can be.
+    """
+    meta = {key: metadata(body)[key] for key in ("name", "namespace") if key in metadata(body)}
+    bare = {"apiVersion": body.get("apiVersion"), "kind": body.get("kind"), "metadata": meta}
+    answer = yield structs.replace(applied(one), body=bare, force=False)
+    required = REQUIRED.search(answer.message) if answer.served else None
+    return messages.required(required[1]) if required else answer.message if answer.served else ""
 
 
 def lacks(one: Registration) -> Part[bool]:
@@ -122,22 +141,33 @@ def awaited(one: Registration, body: Body, checkpoint: Checkpoint) -> Move[str]:
         yield Say(one.ref, f"nothing here acts on it: {asked} is taken to come true")
     while readiness.is_awaited(body) and not one.taken_ready:
         live = yield about(body, "get")
-        other = readiness.beside(live.body) if live.code == 200 else None
-        found: Body | None = None
-        if other is not None:
-            found = (yield Command("get", _version(other), other.kind, other.namespace, other.name)).body
-        if live.code == 200 and readiness.content(live.body, found):
+        if live.code == 200 and (yield from is_content(live.body)):
             break
         if words := readiness.failure(live.body):
             return messages.not_live(one, words)
+        other = readiness.beside(live.body) if live.code == 200 else None
         yield Wait((one.ref, *((other,) if other and other.kind == "Endpoints" else ())))
     checkpoint.ready(one.urn)
     return ""
 
 
+def is_content(live: Body) -> Part[bool]:
+    """Whether an object is as its awaiter wants it; some awaiters look at another object as well."""
+    other = readiness.beside(live)
+    if other is None:
+        return readiness.content(live)
+    beside = yield Command("get", _version(other), other.kind, other.namespace, other.name)
+    return readiness.content(live, beside.body)
+
+
 def made(one: Registration) -> Body:
     assert one.object is not None
     return one.object
+
+
+def applied(one: Registration) -> Command:
+    body = made(one)
+    return structs.replace(about(body, "apply", body), field_manager=manager_of(one), force=forces(one))
 
 
 def about(body: Body, verb: Verb, sent: Body | None = None, propagation: str = "") -> Command:
@@ -148,26 +178,9 @@ def about(body: Body, verb: Verb, sent: Body | None = None, propagation: str = "
         str(metadata(body).get("namespace") or ""),
         name_of(body),
         sent,
-        MANAGER,
-        annotations_of(body).get("pulumi.com/patchForce") == "true",
+        CREATES,
         propagation=propagation,
     )
-
-
-def _owned_by_apply(live: Body) -> Body | None:
-    """What hands the fields of a creation over to apply, which else would be in conflict with it and drop none.
-
-    As `fixCSAFieldManagers` does before the first update.
-    """
-    entries = metadata(live).get("managedFields") or []
-    if not any(_is_creation(entry) for entry in entries):
-        return None
-    fields = [{**entry, "operation": "Apply"} if _is_creation(entry) else entry for entry in entries]
-    return {"metadata": {"managedFields": fields, "resourceVersion": metadata(live).get("resourceVersion")}}
-
-
-def _is_creation(entry: Body) -> bool:
-    return entry.get("manager") == MANAGER and entry.get("operation") == "Update" and not entry.get("subresource")
 
 
 def _is_condition(asked: str) -> bool:

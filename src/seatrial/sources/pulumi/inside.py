@@ -38,6 +38,8 @@ def ordered_children(
             inputs=resource.body,
             dependencies=tuple(sorted({urns[ref] for ref in _before(resource, urns, defines)})),
             options=Options(retain_on_delete=keeps),
+            provider=component.provider,
+            manner=component.manner,
             object=resource.body,
             ref=resource.ref,
         )

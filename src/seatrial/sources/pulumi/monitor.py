@@ -25,7 +25,7 @@ from seatrial.registration import (
     HELM_RELEASE,
     KUBERNETES,
     REMOTE_COMPONENTS,
-    Options,
+    Manner,
     Program,
     Registration,
     api_version_of,
@@ -36,7 +36,9 @@ from seatrial.resource import Body, Place, Ref, annotations_of, dig, group_of, m
 from seatrial.sources.pulumi.charts import Charts, as_v3_chart, as_v4_chart, decoded, in_namespace, read_files
 from seatrial.sources.pulumi.inside import ordered_children
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
+from seatrial.sources.pulumi.options import aliases_of, options_of
 from seatrial.sources.pulumi.project import RECORDED, Project
+from seatrial.sources.pulumi.providers import elsewhere, left_out, manner_of, settings_of, without_objects
 from seatrial.sources.pulumi.values import UNKNOWN, plain
 from seatrial.sources.rendering import NotRendered
 
@@ -58,6 +60,7 @@ class Monitor:
         """`brought` are the definitions that the program is known to make; charts may ask the cluster for them."""
         self._project = project
         self._charts = charts
+        self._config = project.config
         self._brought = tuple(brought)
         self._late: dict[str, Late] = {}
         self.refused: CannotContinue | None = None
@@ -83,7 +86,7 @@ class Monitor:
             self._project.name,
             tuple(self._finished(one, asked.get(one.urn, ())) for one in self._placed()),
             self._project.stack,
-            tuple(dict.fromkeys(self._unknown)),
+            tuple(dict.fromkeys([*self._unknown, *left_out(self._elsewhere(), self._registrations, self._config)])),
             tuple(dict.fromkeys(self.warnings)),
             recorded=self._project.runtime == RECORDED,
         )
@@ -96,7 +99,7 @@ class Monitor:
     def resources(self) -> Iterator[Resource]:
         """The objects of the program, each with the place where it was written."""
         for one in self._placed():
-            if one.object is not None and one.ref is not None and not one.reads:
+            if one.object is not None and one.ref is not None and not (one.reads or one.patches):
                 yield self._resource(one.ref, one.object, one)
             for body in (*one.definitions, *one.contents):
                 yield self._resource(_ref(body), body, one)
@@ -108,7 +111,11 @@ class Monitor:
             for body in self.definitions()
             if dig(body, "spec", "scope") == "Cluster"
         }
-        return (scoped(one, clustered) for one in self._registrations)
+        away = self._elsewhere()
+        return (without_objects(one) if one.urn in away else scoped(one, clustered) for one in self._registrations)
+
+    def _elsewhere(self) -> dict[str, str]:
+        return elsewhere(self._registrations, self._config)
 
     def _finished(self, one: Registration, asked: tuple[str, ...]) -> Registration:
         late = self._late.get(f"{one.type} {one.name}", Late())
@@ -139,6 +146,8 @@ class Monitor:
             parent=str(message.get("parent") or ""),
             inputs=inputs,
             dependencies=tuple(message.get("dependencies") or ()),
+            provider=str(message.get("provider") or ""),
+            manner=self._manner(message),
             place=self._place(message),
             object=body,
             ref=ref if body else None,
@@ -162,7 +171,10 @@ class Monitor:
             inputs=inputs,
             dependencies=tuple(message.get("dependencies") or ()),
             property_dependencies={k: tuple(v) for k, v in (message.get("propertyDependencies") or {}).items()},
-            options=_options(message.get("options") or {}),
+            options=options_of(message.get("options") or {}),
+            aliases=aliases_of(message, self._project, self._registrations),
+            provider=str(message.get("provider") or ""),
+            manner=self._manner(message),
             place=self._place(message),
         )
         if type_ == HELM_RELEASE:
@@ -171,8 +183,12 @@ class Monitor:
             self._unknown.append(f"{short(urn)}: its name or namespace is not known, and taken to be {NOT_KNOWN}")
         return as_object(one) if custom else one
 
+    def _manner(self, message: Body) -> Manner:
+        return manner_of(settings_of(str(message.get("provider") or ""), self._registrations, self._config))
+
     def _helm_release(self, one: Registration) -> Registration:
-        named, namespace = str(one.inputs.get("chart") or ""), str(one.inputs.get("namespace") or NAMESPACE)
+        named = str(one.inputs.get("chart") or "")
+        namespace = str(one.inputs.get("namespace") or one.manner.namespace or NAMESPACE)
         called = str(one.inputs.get("name") or f"{one.name}-{suffix(one.urn)}")
         rendered = self._render(one, named, called, namespace, self._charts.values(one.inputs))
         if rendered is None:
@@ -192,7 +208,7 @@ class Monitor:
 
     def _content(self, one: Registration) -> list[Resource]:
         inputs = one.inputs
-        namespace = str(inputs.get("namespace") or NAMESPACE)
+        namespace = str(inputs.get("namespace") or one.manner.namespace or NAMESPACE)
         if one.type == CHART_V4:
             named, called = str(inputs.get("chart") or ""), str(inputs.get("name") or one.name)
             rendered = self._render(one, named, called, namespace, self._charts.values(inputs))
@@ -342,23 +358,3 @@ def _unawaited(resource: Resource) -> Resource:
 
 def _unknown_chart(who: str, named: str) -> str:
     return f"{who}: the chart {named} is not on disk; --chart {named.rpartition('/')[2]}=PATH says where it is"
-
-
-def _options(said: Body) -> Options:
-    timeouts = said.get("customTimeouts") or {}
-    before = said.get("deleteBeforeReplace")
-    return Options(
-        delete_before_replace=None if before is None else bool(before),
-        replace_on_changes=_words(said.get("replaceOnChanges")),
-        ignore_changes=_words(said.get("ignoreChanges")),
-        protect=bool(said.get("protect")),
-        retain_on_delete=bool(said.get("retainOnDelete")),
-        create_timeout=str(timeouts.get("create") or ""),
-        update_timeout=str(timeouts.get("update") or ""),
-        delete_timeout=str(timeouts.get("delete") or ""),
-        deleted_with=str(said.get("deletedWith") or ""),
-    )
-
-
-def _words(said: Any) -> tuple[str, ...]:
-    return tuple(str(word) for word in said) if isinstance(said, Iterable) and not isinstance(said, str) else ()

@@ -9,14 +9,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from seatrial.errors import CannotContinue
 from seatrial.forcenew import at, forced
 from seatrial.kinds.operators import is_cluster_scoped
-from seatrial.registration import KUBERNETES, Registration, api_version_of
+from seatrial.registration import KUBERNETES, Registration, api_version_of, short
 from seatrial.resource import Body, Ref, annotations_of, group_of, metadata, ref_of
 from seatrial.sources.pulumi.values import UNKNOWN
 
 NAMESPACE = "default"
 AUTO_NAMED = "pulumi.com/autonamed"
+PATCH = "Patch"
+"""How the type of a resource ends that says something about an object of others."""
 NOT_KNOWN = "unknown"
 ENCODED = base64.b64encode(NOT_KNOWN.encode()).decode()
 ENCODES = (("Secret", "data"), ("ConfigMap", "binaryData"))
@@ -27,8 +30,13 @@ def as_object(one: Registration) -> Registration:
     if not one.type.startswith(KUBERNETES) or one.type.startswith("kubernetes:helm.sh/"):
         return one
     api_version, kind = api_version_of(one.type)
+    token = kind
     api_version, kind = str(one.inputs.get("apiVersion") or api_version), str(one.inputs.get("kind") or kind)
+    kind = kind if one.inputs.get("kind") else kind.removesuffix(PATCH)
+    patches = token == kind + PATCH
     meta = metadata(one.inputs)
+    if patches and not meta.get("name"):
+        raise CannotContinue(f"{short(one.urn)}: patch resources require the `.metadata.name` field to be set")
     named = bool(meta.get("name") or meta.get("generateName")) and annotations_of(one.inputs).get(AUTO_NAMED) != "true"
     if not meta.get("name") and not meta.get("generateName"):
         annotations = {**annotations_of(one.inputs), AUTO_NAMED: "true"}
@@ -36,10 +44,10 @@ def as_object(one: Registration) -> Registration:
     body = {**one.inputs, "apiVersion": api_version, "kind": kind, "metadata": meta}
     clustered = is_cluster_scoped(group_of(api_version), kind)
     if not clustered and not meta.get("namespace"):
-        body["metadata"] = {**meta, "namespace": NAMESPACE}
+        body["metadata"] = {**meta, "namespace": one.manner.namespace or NAMESPACE}
     known = {key: _told(value, key, kind) for key, value in body.items() if value != UNKNOWN}
     ref = ref_of(known, namespaced=not clustered, namespace=NAMESPACE)
-    return replace(one, object=known, ref=ref, auto_named=not named)
+    return replace(one, object=known, ref=ref, auto_named=not named, patches=patches)
 
 
 def scoped(one: Registration, clustered: set[tuple[str, str]]) -> Registration:
@@ -76,6 +84,13 @@ def suffix(seed: str) -> str:
 
 
 def _given_name(one: Registration, ref: Ref) -> str:
-    """Another one whenever another object comes of it: who is replaced has a new name, who is changed keeps his."""
-    content = {path: found for path in forced(ref) if (found := at(one.inputs, path)) is not None}
-    return f"{one.name.lower()}-{suffix(one.urn + (json.dumps(content, sort_keys=True) if content else ''))}"
+    """Another one whenever another object comes of it: who is replaced has a new name, who is changed keeps his.
+
+    Who has an alias has the name that was given under it.
+    """
+    content = {
+        path: found for path in forced(ref, one.manner, one.inputs) if (found := at(one.inputs, path)) is not None
+    }
+    known = next((urn for urn in one.aliases if urn.split("::")[2].rpartition("$")[2] == one.type), one.urn)
+    called = known.split("::", 3)[3].lower()
+    return f"{called}-{suffix(known + (json.dumps(content, sort_keys=True) if content else ''))}"

@@ -152,10 +152,12 @@ def _message(state: Body, inputs: Body) -> Body:
         "name": str(state["urn"]).split("::", 3)[3],
         "parent": "" if parent.split("::")[2:3] == [STACK] else parent,
         "custom": bool(state.get("custom")),
+        "provider": str(state.get("provider") or "").rpartition("::")[0],
         "inputs": inputs,
         "dependencies": sorted(state.get("dependencies") or ()),
         "propertyDependencies": state.get("propertyDependencies") or {},
-        "options": {**state, "customTimeouts": _durations(state.get("customTimeouts") or {})},
+        "aliases": [{"urn": urn} for urn in state.get("aliases") or ()],
+        "options": {**state, "import": "", "customTimeouts": _durations(state.get("customTimeouts") or {})},
     }
 
 

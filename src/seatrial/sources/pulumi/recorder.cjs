@@ -132,11 +132,28 @@ function described(req, heard) {
         ...named(req, heard),
         custom: req.getCustom(),
         remote: req.getRemote(),
+        provider: urnIn(req.getProvider() || (req.getProvidersMap().get("kubernetes") ?? "")),
         dependencies: [...req.getDependenciesList()].sort(),
         propertyDependencies: properties,
         asked: heard.get(`${req.getType()} ${req.getName()}`)?.asked ?? [],
         options: options(req),
     };
+}
+
+// Each a URN, or what was different: a name, a type, a parent.
+function aliases(req) {
+    const said = req.getAliasesList().map((alias) => {
+        const spec = alias.getSpec();
+        if (!spec) return { urn: alias.getUrn() };
+        const [name, type, stack, project] = [spec.getName(), spec.getType(), spec.getStack(), spec.getProject()];
+        return { name, type, stack, project, parentUrn: spec.getParenturn(), noParent: spec.getNoparent() };
+    });
+    return [...said, ...req.getAliasurnsList().map((urn) => ({ urn }))];
+}
+
+// References to providers end with an id.
+function urnIn(reference) {
+    return reference.split("::").slice(0, -1).join("::");
 }
 
 function options(req) {
@@ -148,6 +165,7 @@ function options(req) {
         protect: Boolean(req.getProtect()),
         retainOnDelete: Boolean(req.getRetainondelete()),
         deletedWith: req.getDeletedwith(),
+        import: req.getImportid(),
         customTimeouts: timeouts
             ? { create: timeouts.getCreate(), update: timeouts.getUpdate(), delete: timeouts.getDelete() }
             : {},

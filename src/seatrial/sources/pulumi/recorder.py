@@ -167,11 +167,13 @@ def _monitor(pulumi: Any, parent: Parent, asked: dict[tuple[str, str], list[list
                 "parent": request.parent,
                 "custom": request.custom,
                 "remote": request.remote,
+                "provider": _provider(request),
                 "inputs": to_dict(request.object),
                 "dependencies": sorted(request.dependencies),
                 "propertyDependencies": {
                     key: sorted(found.urns) for key, found in request.propertyDependencies.items()
                 },
+                "aliases": _aliases(request, to_dict),
                 "asked": asked.get((request.type, request.name), []),
                 "options": _options(request),
                 "file": request.sourcePosition.uri,
@@ -187,6 +189,7 @@ def _monitor(pulumi: Any, parent: Parent, asked: dict[tuple[str, str], list[list
                 "name": request.name,
                 "parent": request.parent,
                 "id": request.id,
+                "provider": request.provider.rpartition("::")[0],
                 "inputs": to_dict(request.properties),
                 "dependencies": sorted(request.dependencies),
                 "file": request.sourcePosition.uri,
@@ -198,6 +201,17 @@ def _monitor(pulumi: Any, parent: Parent, asked: dict[tuple[str, str], list[list
     return Monitor(_mocks(pulumi, parent))
 
 
+def _provider(request: Any) -> str:
+    """The URN of the provider of a resource, or of what is in a component; references end with an id."""
+    return str(request.provider or dict(request.providers).get("kubernetes", "")).rpartition("::")[0]
+
+
+def _aliases(request: Any, to_dict: Any) -> list[dict[str, Any]]:
+    """Each a URN, or what was different: a name, a type, a parent."""
+    said = [{"urn": alias.urn} if alias.urn else to_dict(alias.spec) for alias in request.aliases]
+    return [*said, *({"urn": urn} for urn in request.aliasURNs)]
+
+
 def _options(request: Any) -> dict[str, Any]:
     timeouts = request.customTimeouts
     return {
@@ -207,6 +221,7 @@ def _options(request: Any) -> dict[str, Any]:
         "protect": bool(request.protect),
         "retainOnDelete": bool(request.retainOnDelete),
         "deletedWith": request.deletedWith,
+        "import": request.importId,
         "customTimeouts": {"create": timeouts.create, "update": timeouts.update, "delete": timeouts.delete},
     }
 

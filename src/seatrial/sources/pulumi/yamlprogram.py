@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial.errors import CannotContinue
-from seatrial.registration import LOCAL_COMPONENTS, REMOTE_COMPONENTS, api_version_of
+from seatrial.registration import LOCAL_COMPONENTS, PROVIDER, REMOTE_COMPONENTS, api_version_of
 from seatrial.resource import Body
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.project import Project
@@ -56,6 +56,9 @@ class _Known:
         self._monitor = monitor
         self._answers: dict[str, Body] = {}
         self._types: dict[str, str] = {}
+        self._providers: dict[str, str] = {}
+        self._default = ""
+        """The provider of whatever names none."""
 
     def register(self, name: str, body: Body) -> None:
         self._warn(name, body)
@@ -76,11 +79,13 @@ class _Known:
             "parent": self._urn(options.get("parent")),
             "custom": not component,
             "remote": type_ in REMOTE_COMPONENTS,
+            "provider": self._provider(options, type_),
             "inputs": self._value(written),
             "dependencies": sorted({*(u for urns in by_property.values() for u in urns), *asked}),
             "propertyDependencies": {key: urns for key, urns in by_property.items() if urns},
+            "aliases": [self._alias(alias) for alias in _listed(options.get("aliases"))],
             "asked": [[self._types[one], self._answers[one]["name"]] for one in named],
-            "options": {key: value for key, value in options.items() if key not in ("dependsOn", "parent")},
+            "options": {**options, "deletedWith": self._urn(options.get("deletedWith"))},
             "file": (self._project.folder / self._project.file.rpartition("/")[2]).as_uri(),
             "line": place.line,
         }
@@ -89,6 +94,9 @@ class _Known:
             raise CannotContinue(f"{place}: {answer['error']}")
         self._answers[name] = {**answer, "name": called}
         self._types[name] = type_
+        self._providers[name] = message["provider"]
+        if type_ == PROVIDER and body.get("defaultProvider") is True:
+            self._default = str(answer["urn"])
 
     def _warn(self, name: str, body: Body) -> None:
         for where, keys, known in (("", body, KEYS), ("options.", body.get("options") or {}, OPTIONS)):
@@ -108,6 +116,20 @@ class _Known:
     def _urn(self, written: Any) -> str:
         found = self._answers.get(_reference(written)) if written else None
         return str(found["urn"]) if found else ""
+
+    def _provider(self, options: Body, type_: str) -> str:
+        """That which a resource names, else that of its parent, else the default one."""
+        several = options.get("providers") or ()
+        named = [*(several.values() if isinstance(several, dict) else several), options.get("provider")]
+        given = next((urn for urn in map(self._urn, named) if f"::{PROVIDER}::" in urn), "")
+        inherited = self._providers.get(_reference(options.get("parent")), "") or self._default
+        return "" if type_ == PROVIDER else given or inherited
+
+    def _alias(self, written: Any) -> Body:
+        """A URN, or what was different: a name, a type, a parent."""
+        if not isinstance(written, dict):
+            return {"urn": str(written)}
+        return {**written, "parentUrn": self._urn(written.get("parent"))}
 
     def _urns(self, value: Any) -> list[str]:
         return sorted({self._answers[name]["urn"] for name in _names(value) if name in self._answers})
@@ -163,8 +185,8 @@ def _type(type_: str, properties: Body) -> str:
     """The token of a resource; a CustomResource goes by the apiVersion and kind in its properties."""
     if type_.startswith("kubernetes:apiextensions.k8s.io") and type_.endswith(":CustomResource"):
         return f"kubernetes:{properties.get('apiVersion')}:{properties.get('kind')}"
-    if type_ in ("kubernetes:Provider", "pulumi:providers:kubernetes"):
-        return "pulumi:providers:kubernetes"
+    if type_ in ("kubernetes:Provider", PROVIDER):
+        return PROVIDER
     return type_ if api_version_of(type_)[1] or ":" in type_ else NO_TYPE
 
 

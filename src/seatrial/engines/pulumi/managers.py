@@ -1,0 +1,57 @@
+"""Who owns which fields: the managers under which Pulumi applies objects, and whose fields it takes for its own.
+
+Upstream: `fieldManagerName` in `provider/pkg/provider/provider.go` and `fixCSAFieldManagers` in
+`provider/pkg/await/await.go` of pulumi-kubernetes 4.32. Names have a suffix of chance there; here it comes of the URN.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from seatrial.registration import Registration
+from seatrial.resource import Body, annotations_of, metadata
+
+CREATES = "pulumi-kubernetes"
+PATCH_MANAGER = "pulumi.com/patchFieldManager"
+PATCH_FORCE = "pulumi.com/patchForce"
+HANDED_OVER = (
+    *(("kubectl", "Apply"), ("kubectl", "Update"), ("before-first-apply", "Update")),
+    *((CREATES, "Update"), ("pulumi-resource-kubernetes", "Update")),
+)
+"""Managers, by how their names begin, whose fields an update takes over."""
+
+
+def manager_of(one: Registration) -> str:
+    """Under which name a resource is applied; objects are made under a common one."""
+    said = annotations_of(one.object or {}).get(PATCH_MANAGER)
+    return str(said) if said else f"{CREATES}-{hashlib.sha256(one.urn.encode()).hexdigest()[:8]}"
+
+
+def forces(one: Registration) -> bool:
+    """Whether it takes fields from others."""
+    return one.manner.forces or annotations_of(one.object or {}).get(PATCH_FORCE) == "true"
+
+
+def handed_over(live: Body, manager: str) -> Body | None:
+    """What makes the fields of a creation, and of kubectl, those of this manager; else apply would be in conflict."""
+    entries = metadata(live).get("managedFields") or []
+    taken = [entry for entry in entries if _is_handed_over(entry)]
+    if not taken:
+        return None
+    own = [entry for entry in entries if (entry.get("manager"), entry.get("operation")) == (manager, "Apply")]
+    fields: Body = {}
+    for entry in (*own, *taken):
+        fields = _union(fields, entry.get("fieldsV1") or {})
+    rest = [entry for entry in entries if entry not in own and entry not in taken]
+    mine = {**taken[0], "manager": manager, "operation": "Apply", "fieldsV1": fields}
+    return {"metadata": {"managedFields": [*rest, mine], "resourceVersion": metadata(live).get("resourceVersion")}}
+
+
+def _is_handed_over(entry: Body) -> bool:
+    name, does = str(entry.get("manager")), entry.get("operation")
+    return not entry.get("subresource") and any(name.startswith(start) and does == act for start, act in HANDED_OVER)
+
+
+def _union(one: Any, other: Any) -> Any:
+    return {**one, **{key: _union(one.get(key, {}), value) for key, value in other.items()}}

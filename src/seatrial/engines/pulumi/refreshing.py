@@ -1,0 +1,59 @@
+"""`pulumi refresh`: what a stack takes to be there becomes what is there.
+
+Upstream: `Read` in `provider/pkg/provider/provider.go` and `pruneMap` in `util.go` of pulumi-kubernetes 4.32. Nothing
+else looks: to an `up`, which compares a program with its own state, all is as it was that others changed or deleted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from seatrial.engines import Ended
+from seatrial.engines.pulumi.checkpoint import Checkpoint
+from seatrial.engines.pulumi.steps import about, is_content
+from seatrial.engines.script import Script
+from seatrial.readiness import pulumi as readiness
+from seatrial.registration import HELM_RELEASE
+from seatrial.resource import Body, metadata
+
+OF_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+REVISION = "deployment.kubernetes.io/revision"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+WRITE_ONLY = "stringData"
+
+
+def refresh(checkpoint: Checkpoint) -> Script:
+    """Look at every object of a stack; what is gone is forgotten."""
+    for state in list(checkpoint):
+        one = state.registration
+        if one.object is None or one.reads or state.pending or one.type == HELM_RELEASE:
+            continue
+        live = yield about(one.object, "get")
+        if live.code != 200:
+            checkpoint.drop(one)
+            continue
+        awaited = readiness.is_awaited(live.body) and not one.taken_ready
+        unready = awaited and not (yield from is_content(live.body))
+        checkpoint.refreshed(replace(one, object=pruned(live.body, one.object)), unready=unready)
+    return Ended("ok", "")
+
+
+def pruned(live: Any, inputs: Any) -> Any:
+    """What is there, of all that was said."""
+    match live, inputs:
+        case dict(), dict():
+            kept = {key: pruned(live[key], value) for key, value in inputs.items() if key in live}
+            return {**kept, WRITE_ONLY: inputs[WRITE_ONLY]} if WRITE_ONLY in inputs else kept
+        case list(), list() if len(live) == len(inputs):
+            return [pruned(one, other) for one, other in zip(live, inputs, strict=True)]
+    return live
+
+
+def inputs_of(live: Body) -> Body:
+    """An object as a program would have had to say it: all but what the server and its controllers write."""
+    meta = {key: value for key, value in metadata(live).items() if key not in OF_THE_SERVER}
+    noted = {k: v for k, v in (meta.pop("annotations", None) or {}).items() if k not in (REVISION, LAST_APPLIED)}
+    body = {key: value for key, value in live.items() if key != "status"}
+    return {**body, "metadata": {**meta, **({"annotations": noted} if noted else {})}}
