@@ -36,6 +36,7 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body, Ref, dig
 from seatrial.rules.deeds import pruned
+from seatrial.rules.reconciliations import is_flux
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.words import act_in_words, engine_in_words, in_kubectl
 from seatrial.timeline import Event, Rehearsal
@@ -46,6 +47,10 @@ PRUNED_BY_HELM = (
     "Helm makes what is new, deletes what the manifest no longer has, and waits only then, if at all: --wait does not "
     "help."
 )
+PRUNED_BY_FLUX = {
+    "helm": "Helm makes what is new, deletes what the manifest no longer has, and Flux waits only then.",
+    "flux": "Flux applies what is new, prunes what the path no longer has, and checks health only then.",
+}
 PRUNED_BY_ARGOCD = (
     "Argo CD prunes before it makes anything else of a wave, and waits for neither. The sync option PruneLast=true "
     "leaves it for the end, when everything else is healthy."
@@ -87,7 +92,7 @@ def _finding(
         message=f"{act_in_words(rehearsal, step)} deletes {was.ref} before a pod of {heirs[0].ref} is ready: "
         f"{service.ref} has nobody to send requests to in between",
         details=(
-            PRUNED_BY_ARGOCD if is_argocd(rehearsal) else PRUNED_BY_HELM,
+            _order(rehearsal, event),
             f"To {engine_in_words(rehearsal)} these are two objects: the strategy of {heirs[0].ref} has no say in it.",
         ),
         places=[heirs[0].place("metadata", "name"), service.place("spec", "selector")],
@@ -95,6 +100,12 @@ def _finding(
         confirm=f"kubectl get endpointslices -n {service.ref.namespace} -l kubernetes.io/service-name="
         f"{service.ref.name} -w  # during the {ended.action}; and: kubectl describe {in_kubectl(service.ref)}",
     )
+
+
+def _order(rehearsal: Rehearsal, deletion: Event) -> str:
+    if is_flux(rehearsal):
+        return PRUNED_BY_FLUX[deletion.actor]
+    return PRUNED_BY_ARGOCD if is_argocd(rehearsal) else PRUNED_BY_HELM
 
 
 def _services_of(release: Release, workload: Body) -> Iterator[Resource]:

@@ -56,7 +56,7 @@ def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
         words = f"{before}resource {ref} not ready. status: Failed, message: Job Failed. failed: 0/1"
         return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm says: "{words}".'
     if ref.kind != "Job":
-        return f"{cluster}Helm gives up when --timeout is over (5m0s unless said otherwise)."
+        return f"{cluster}Helm gives up when {_deadline(ended)} is over (5m0s unless said otherwise)."
     return f"{cluster}{hook_in_vain(lack.hook, lack.event, ended)}"
 
 
@@ -65,6 +65,8 @@ def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
     if failed_release(ended, hook.ref):
         return helm_says(ended, hook.ref)
     before = HELM_SAYS.get(event, "")
+    if ended.reconciled:
+        return _flux_in_vain(before, hook.ref)
     words = f"{before}resource {hook.ref} not ready. status: InProgress, message: Job in progress"
     return (
         f'When --timeout is over (5m0s unless said otherwise) Helm says only: "{words} context deadline exceeded"; '
@@ -78,10 +80,22 @@ def waited_in_vain(workload: Resource, ended: StepResult) -> str:
         return helm_says(ended, workload.ref)
     if ended.outcome == "failed":
         return f'Helm says: "{ended.error.strip()}"; Helm 3, when --timeout is over: "context deadline exceeded".'
+    if ended.reconciled:
+        return _flux_in_vain("", workload.ref)
     wanted = dig(workload.body, "spec", "replicas") or 1
     counts = f", message: Available: 0/{wanted}" if workload.ref.kind == "Deployment" else " ..."
     words = f"resource {workload.ref} not ready. status: InProgress{counts} context deadline exceeded"
     return f'When --timeout is over Helm says: "{words}"; Helm 3: "context deadline exceeded".'
+
+
+def _deadline(ended: StepResult) -> str:
+    return "the timeout of the HelmRelease" if ended.reconciled else "--timeout"
+
+
+def _flux_in_vain(before: str, ref: Ref) -> str:
+    """What helm-controller says, which waits itself."""
+    words = f"{before}timeout waiting for: [{ref} status: 'InProgress']"
+    return f'When the timeout of the HelmRelease is over (5m0s unless it says otherwise) Flux says only: "{words}".'
 
 
 def _would_say(lack: Lack) -> str:

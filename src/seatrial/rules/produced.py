@@ -20,7 +20,7 @@ from seatrial.rules.hookruns import Lack, acted_on, done_by_helm, event_of
 from seatrial.rules.hookwords import ends, ends_sentence, hook_in_vain, how, said_of, waited_in_vain
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.words import in_kubectl
-from seatrial.timeline import Event, Rehearsal
+from seatrial.timeline import Event, Rehearsal, StepResult
 
 IMAGE = "ImageStreamTag"
 Why = Literal["producer", "operator", "trouble"]
@@ -72,7 +72,7 @@ def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead:
             _order(rehearsal, one, event),
             _sees(rehearsal, one, event),
             aftermath(rehearsal, case, one.step, one.user.ref),
-            _elsewhere(one, event),
+            _elsewhere(one, event, rehearsal.steps[one.step]),
             instead,
         ),
         places=[
@@ -172,10 +172,11 @@ def _said(rehearsal: Rehearsal, one: Awaited) -> Event | None:
     return said_of(rehearsal, one.step, named if one.need.object.kind == IMAGE else one.need.object)
 
 
-def _elsewhere(one: Awaited, event: str) -> str:
+def _elsewhere(one: Awaited, event: str, ended: StepResult) -> str:
     """Why nobody noticed so far."""
     if event == "pre-install" and hooks.runs_at(one.user.body, "upgrade"):
         return "On a cluster that has the release already it is there, and upgrades work: that hides it."
     if not event and one.why != "trouble":
-        return "Without --wait it installs: Kubernetes tries again until it is there."
+        without = "With disableWait: true" if ended.reconciled else "Without --wait"
+        return f"{without} it installs: Kubernetes tries again until it is there."
     return ""

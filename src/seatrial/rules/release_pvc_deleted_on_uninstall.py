@@ -46,7 +46,7 @@ from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.deeds import ENGINES, GOING
+from seatrial.rules.deeds import ALL_ENGINES, GOING
 from seatrial.rules.reconciliations import holder
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.volumes import CLAIM, gone, volume_of
@@ -69,7 +69,12 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = before if ended.action in ("uninstall", "delete") else _remedied(rehearsal, case, step)
         for event in rehearsal.of_step(step) if release else ():
             claim = release.find(event.object) if release and event.object.kind == CLAIM else None
-            if claim is None or hooks.is_hook(claim.body) or event.actor not in ENGINES or event.effect not in GOING:
+            if (
+                claim is None
+                or hooks.is_hook(claim.body)
+                or event.actor not in ALL_ENGINES
+                or event.effect not in GOING
+            ):
                 continue
             if volume := volume_of(rehearsal, step, claim.ref):
                 yield _finding(rehearsal, release, step, claim, event, volume)
@@ -122,12 +127,13 @@ def _confirm(rehearsal: Rehearsal, step: int, ref: Ref, deletion: Event) -> str:
     ended = rehearsal.steps[step]
     if is_argocd(rehearsal):
         return f"argocd app resources {ended.release}  # lists the claim"
-    own = holder(ended, ref)
-    if deletion.actor == "flux" and own:
+    held = (holder(earlier, ref) for earlier in rehearsal.steps[step::-1])
+    own = next(filter(None, held), Ref("", ended.namespace, ended.release))
+    if deletion.actor == "flux":
         return f"flux tree kustomization {own.name} -n {own.namespace}  # lists the claim"
-    if own:
+    if ended.action == "sync":
         return f"kubectl get helmrelease {own.name} -n {own.namespace} -o jsonpath='{{.spec.upgrade.remediation}}'"
-    get = f"helm get manifest {ended.release} -n {ended.namespace}"
+    get = f"helm get manifest {own.name} -n {own.namespace}"
     return f"{get}  # lists the claim, without helm.sh/resource-policy: keep"
 
 

@@ -39,6 +39,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body, Ref, dig
 from seatrial.rules.aftermath import revisions
+from seatrial.rules.reconciliations import is_flux
 from seatrial.rules.webhookcalls import (
     Call,
     behind,
@@ -76,8 +77,8 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
             f'The API server says: "{first.event.message}"',
             f"{changed} stands behind {webhook.service} and is changed in the same "
             f"{rehearsal.steps[step].action}{_gap(body)}.",
-            "Helm waits for no pod before it goes on; --wait waits only when all is sent. What came before is "
-            "changed, and what the new revision no longer has is not deleted.",
+            f"Helm waits for no pod before it goes on; {'Flux' if is_flux(rehearsal) else '--wait'} waits only when "
+            "all is sent. What came before is changed, and what the new revision no longer has is not deleted.",
             revisions(rehearsal, step),
         ),
         places=[

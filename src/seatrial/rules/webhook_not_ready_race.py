@@ -46,7 +46,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import revisions
 from seatrial.rules.programs import unordered
-from seatrial.rules.reconciliations import holder
+from seatrial.rules.reconciliations import holder, is_flux
 from seatrial.rules.webhookcalls import (
     Call,
     Webhook,
@@ -144,6 +144,7 @@ def _order(rehearsal: Rehearsal, call: Call) -> str:
         # Whatever engine has a Helm in it has a Helm 4.
         engine = "helm@4" if event.actor == "helm" and not rehearsal.engine.startswith("helm") else rehearsal.engine
         order = next((words for begins, words in ORDERS.items() if engine.startswith(begins)), "")
+        order = order.replace("--wait waits", "Flux waits") if is_flux(rehearsal) else order
         return (
             f"{configuration} is registered moments before, in the same {rehearsal.steps[event.step].action}, and the "
             f"pods behind {call.webhook.service} have not started. {order}".rstrip()
