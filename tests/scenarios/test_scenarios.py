@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from difflib import unified_diff
 from pathlib import Path
@@ -23,6 +24,7 @@ from seatrial.timeline import Rehearsal
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 NEEDS_NODE = "<!-- needs: node -->"
+NEEDS_KUSTOMIZE = "<!-- needs: kustomize -->"
 STORIES = sorted(Path(__file__).parent.glob("*.md"))
 BAD = [(path, rule) for path in STORIES for rule, twin in subjects(path.read_text()) if twin == "bad"]
 
@@ -31,6 +33,7 @@ BAD = [(path, rule) for path in STORIES for rule, twin in subjects(path.read_tex
 def test_the_story_goes_as_it_is_told(
     path: Path, stage: Stage, update: bool, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    _skip_where_nobody_builds(path)
     if NEEDS_NODE in path.read_text():
         (tmp_path / "node_modules").symlink_to(request.getfixturevalue("node_packages"))
     _hold(path, stage, update)
@@ -50,6 +53,7 @@ def test_the_story_tells_of_its_hazard_where_it_is_the_bad_twin_and_only_there(p
 
 @pytest.mark.parametrize(("path", "name"), BAD, ids=[f"{path.stem}-{rule}" for path, rule in BAD])
 def test_the_hazard_is_not_found_without_its_rule(path: Path, name: str, stage: Stage) -> None:
+    _skip_where_nobody_builds(path)
     stage.rules = tuple(rule for rule in all_rules() if rule.name != name)
     told(path.read_text(), stage.play)
     assert stage.results
@@ -91,6 +95,11 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update"))
+
+
+def _skip_where_nobody_builds(path: Path) -> None:
+    if NEEDS_KUSTOMIZE in path.read_text() and not any(map(shutil.which, ("kustomize", "kubectl"))):
+        pytest.skip("nobody here builds kustomizations")
 
 
 def _hold(path: Path, stage: Stage, update: bool) -> None:

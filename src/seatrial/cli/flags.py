@@ -45,8 +45,9 @@ class Release:
     """What to rehearse, and with which values."""
 
     old: Annotated[str, flag("--from", group=REHEARSAL, value="OLD")] = ""
-    """The previous revision: a chart, git:REF[:FOLDER], or a deployed release (its Secrets, helm get all, rendered
-    YAML; FILE@REVISION). Install OLD, upgrade to the input and again, roll back, uninstall, install."""
+    """The previous revision: of the kind that the input is, git:REF[:FOLDER], or a deployed release (its Secrets, helm
+    get all, rendered YAML; FILE@REVISION). Install OLD, upgrade to the input and again, roll back, uninstall,
+    install."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
     """Who deploys: helm, kubectl, argocd, flux, pulumi; may be repeated. Without it, what the input implies."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
