@@ -8,7 +8,7 @@ from itertools import takewhile
 from seatrial import hooks
 from seatrial.case import Case, deployed_before
 from seatrial.resource import Ref
-from seatrial.rules.reconciliations import failed_release, flux_says, goes_on
+from seatrial.rules.reconciliations import failed_kustomization, failed_release, flux_says, goes_on
 from seatrial.rules.records import NAME as RECORD
 from seatrial.rules.records import last_record, records_of
 from seatrial.rules.words import speaker
@@ -23,7 +23,7 @@ TRIED_AGAIN = (*REPLACES, "apply", "up")
 
 def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
     """Helm's own words, or Flux's where it has a Helm in it: of whom brings an object, where one is named."""
-    one = failed_release(ended, ref) or failed_release(ended)
+    one = failed_release(ended, ref) or failed_release(ended) or (failed_kustomization(ended, ref) if ref else None)
     if one is not None:
         return flux_says(one)
     return f'Helm says: "{ended.error.strip()}"'

@@ -45,6 +45,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body
 from seatrial.rules.aftermath import aftermath, helm_says, named, named_is
 from seatrial.rules.deeds import live_after
+from seatrial.rules.hookruns import helm_act
 from seatrial.rules.serving import Unserved, defined_by, is_served_at_last, served_versions, unserved
 from seatrial.timeline import Rehearsal
 
@@ -78,8 +79,8 @@ def _finding(
         step,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=f"helm {ended.action} fails before it makes anything: {named_is(users)} of a kind that a template of "
-        f"the same chart defines ({named(defined)})",
+        message=f"{helm_act(rehearsal, step)} fails before it makes anything: {named_is(users)} of a kind that a "
+        f"template of the same chart defines ({named(defined)})",
         details=(
             helm_says(ended),
             _why(definitions[0]),

@@ -41,8 +41,9 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import aftermath, named
+from seatrial.rules.hookruns import helm_act
 from seatrial.rules.serving import Unserved, defined_by, is_served_at_last, unserved
-from seatrial.rules.words import act_in_words, says, speaker
+from seatrial.rules.words import says, speaker
 from seatrial.timeline import Event, Rehearsal
 
 BY_HAND = ("kubectl", "someone")
@@ -100,7 +101,7 @@ def _finding(
         step,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=f"{act_in_words(rehearsal, step)} looks up {named(users)} right after "
+        message=f"{helm_act(rehearsal, step)} looks up {named(users)} right after "
         f"{_maker(rehearsal, made[0])} made {named(defined)}, and fails where the API server does not serve the kind "
         "yet",
         details=(

@@ -31,6 +31,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body, Ref, dig, metadata
 from seatrial.rules.aftermath import aftermath, helm_says, named
 from seatrial.rules.deeds import live_after
+from seatrial.rules.hookruns import helm_act
 from seatrial.rules.serving import DEFINITION
 from seatrial.timeline import Event, Rehearsal
 
@@ -61,7 +62,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, going: list[Ref], refu
         step,
         objects=going,
         damage="failed-deploy" if refused else "outage",
-        message=f"helm {ended.action} finds {named(going)} still being deleted, and "
+        message=f"{helm_act(rehearsal, step)} finds {named(going)} still being deleted, and "
         + (f"{named(e.object for e in refused)} is refused" if refused else "takes it for its own"),
         details=(
             helm_says(ended) if refused else "Helm reported success.",

@@ -42,7 +42,7 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.deeds import as_hook, as_plain, live_after, live_before
-from seatrial.rules.hookruns import done_by_helm
+from seatrial.rules.hookruns import done_by_helm, helm_act
 from seatrial.rules.words import in_api, in_kubectl, users_beyond_hooks, users_sentence
 from seatrial.timeline import Event, Rehearsal
 
@@ -76,7 +76,7 @@ def _takes_away(rehearsal: Rehearsal, step: int, ref: Ref, deeds: list[Event]) -
 def _finding(
     rehearsal: Rehearsal, step: int, release: Release, hook: Resource, plain: Resource, deeds: list[Event]
 ) -> Finding:
-    ref, action = hook.ref, rehearsal.steps[step].action
+    ref = hook.ref
     stays_away = live_after(rehearsal, step, ref) is None
     users = users_beyond_hooks(release, ref)
     return found(
@@ -85,8 +85,9 @@ def _finding(
         step,
         objects=[ref],
         damage="outage" if users or stays_away else "nuisance",
-        message=f"helm {action} deletes {ref} {'and leaves it so' if stays_away else 'and makes it anew'}: the chart "
-        "has it twice, as a hook and as a plain object",
+        message=f"{helm_act(rehearsal, step, ref)} deletes {ref} "
+        f"{'and leaves it so' if stays_away else 'and makes it anew'}: the chart has it twice, as a hook and as a "
+        "plain object",
         details=(
             f"Helm {', then '.join(map(_deed, deeds))}. To the cluster both are one object.",
             users_sentence(release, ref),

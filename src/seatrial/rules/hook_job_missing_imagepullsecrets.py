@@ -44,7 +44,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.kinds.images import WORKLOADS, image_path
 from seatrial.kinds.pod_template import containers_of
 from seatrial.resource import Body, Ref, dig, listed
-from seatrial.rules.hookruns import acted_on, event_of, pod_of
+from seatrial.rules.hookruns import acted_on, event_of, helm_act, pod_of
 from seatrial.timeline import Event, Rehearsal
 
 TEMPLATE = ("spec", "template", "spec")
@@ -110,7 +110,7 @@ def _finding(
         objects=[ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"helm {rehearsal.steps[step].action} hangs at the {event} hook {ref} if {image} is private: its pod "
+        message=f"{helm_act(rehearsal, step, ref)} hangs at the {event} hook {ref} if {image} is private: its pod "
         f"has no pull secret, and {workload.ref} has",
         details=(
             f"{workload.ref} pulls from {_registry(image)} with {named}. Neither the hook's template nor the account "

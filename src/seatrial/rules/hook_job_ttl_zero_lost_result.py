@@ -43,7 +43,7 @@ from seatrial.kinds import conditions
 from seatrial.resource import Ref, dig
 from seatrial.rules.blocked import NO_TIMEOUT, Blocked, blocked, ends_in_words, never_run
 from seatrial.rules.deeds import GOING
-from seatrial.rules.hookruns import acted_on, event_of
+from seatrial.rules.hookruns import acted_on, event_of, helm_act
 from seatrial.rules.hookwords import HELM_SAYS
 from seatrial.rules.syncs import ARGOCD, in_words, look_at_operation
 from seatrial.timeline import Event, Rehearsal
@@ -83,7 +83,7 @@ def _overtaken(rehearsal: Rehearsal, step: int, hook: Resource, done: Event) -> 
         objects=[hook.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"helm {rehearsal.steps[step].action} fails if the {event} hook {hook.ref} is gone before Helm 4 has "
+        message=f"{helm_act(rehearsal, step, hook.ref)} fails if the {event} hook {hook.ref} is gone before Helm 4 has "
         "seen how it ended",
         details=(
             "Its ttlSecondsAfterFinished is 0: the cluster deletes it as soon as it has ended. Helm is told both, one "

@@ -41,7 +41,7 @@ from seatrial.findings import Certainty, Finding, Rule, found
 from seatrial.resource import Body, Ref, listed
 from seatrial.rules.aftermath import aftermath, helm_says
 from seatrial.rules.deeds import live_before
-from seatrial.rules.hookruns import acted_on, event_of, left_over
+from seatrial.rules.hookruns import acted_on, event_of, helm_act, left_over
 from seatrial.rules.hookwords import HELM_SAYS
 from seatrial.rules.words import in_api, in_kubectl
 from seatrial.timeline import Event, Rehearsal
@@ -89,12 +89,12 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, hook: Resource, met: E
 
 
 def _outcome(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> str:
-    action = rehearsal.steps[step].action
+    act = helm_act(rehearsal, step, hook.ref)
     if met.effect == "refused" or _ended(live_before(rehearsal, step, hook.ref)) == "Failed":
-        return f"helm {action} fails, since {hook.ref} of an earlier run is still there"
+        return f"{act} fails, since {hook.ref} of an earlier run is still there"
     if hook.ref.kind in RUN:
-        return f"helm {action} succeeds and does not run {hook.ref}, since that of an earlier run is still there"
-    return f"helm {action} fails with Helm 3, since {hook.ref} of an earlier run is still there"
+        return f"{act} succeeds and does not run {hook.ref}, since that of an earlier run is still there"
+    return f"{act} fails with Helm 3, since {hook.ref} of an earlier run is still there"
 
 
 def _policy(hook: Resource) -> str:

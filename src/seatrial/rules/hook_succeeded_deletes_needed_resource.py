@@ -41,7 +41,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, annotations_of
 from seatrial.rules.aftermath import aftermath
 from seatrial.rules.deeds import as_plain, live_after
-from seatrial.rules.hookruns import Lack, done_by_helm, event_of, lacks
+from seatrial.rules.hookruns import Lack, done_by_helm, event_of, helm_act, lacks
 from seatrial.rules.hookwords import ends, ends_sentence, evidence_of, hook_needs, look_at, says
 from seatrial.rules.syncs import done_by_argocd, operations
 from seatrial.rules.words import consumers_sentence, in_kubectl, users_beyond_hooks
@@ -123,7 +123,8 @@ def _finding(rehearsal: Rehearsal, release: Release, resource: Resource, step: i
         step,
         objects=[ref],
         damage="outage",
-        message=f"helm {ended.action} deletes {ref} when its {event} hooks have succeeded, and {user} needs it then",
+        message=f"{helm_act(rehearsal, step, ref)} deletes {ref} when its {event} hooks have succeeded, and {user} "
+        "needs it then",
         details=(
             f"{POLICY} {reported}",
             consumers_sentence(release, ref, says(rehearsal, step, ref)),

@@ -13,6 +13,8 @@ from seatrial.graph import needs_of
 from seatrial.kinds import Need
 from seatrial.resource import Body, Ref, listed
 from seatrial.rules.deeds import live_after, live_before
+from seatrial.rules.reconciliations import failed_act, failed_release
+from seatrial.rules.words import act_in_words
 from seatrial.timeline import Event, Rehearsal
 
 IN_VAIN = "timeout waiting for"
@@ -60,6 +62,16 @@ def acts_of(rehearsal: Rehearsal, step: int) -> tuple[str, ...]:
     ended = rehearsal.steps[step]
     inside = tuple(dict.fromkeys(act for one in ended.reconciled for act in one.acts))
     return inside or (ended.action,)
+
+
+def helm_act(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> str:
+    """`helm upgrade`, or inside Flux `the upgrade of HelmRelease/shop/shop`: that of one object, where one is named."""
+    ended = rehearsal.steps[step]
+    acting = (one for one in ended.reconciled if one.acts and (ref is None or ref in one.objects))
+    one = failed_release(ended, ref) or next(acting, None)
+    if one is not None:
+        return f"the {failed_act(one) if one.message else one.acts[0]} of {one.object}"
+    return act_in_words(rehearsal, step)
 
 
 def runs_in(rehearsal: Rehearsal, step: int, hook: Resource) -> bool:

@@ -41,7 +41,7 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import dig
 from seatrial.rules.aftermath import named
-from seatrial.rules.hookruns import event_of, pod_of
+from seatrial.rules.hookruns import event_of, helm_act, pod_of
 from seatrial.rules.hookwords import TIMEOUT_SECONDS
 from seatrial.timeline import Rehearsal
 
@@ -70,7 +70,7 @@ def _of_one_template(rehearsal: Rehearsal, step: int, release: Release | None) -
 
 
 def _finding(rehearsal: Rehearsal, step: int, run: list[Resource]) -> Finding:
-    act, event = rehearsal.steps[step].action, event_of(rehearsal, step, run[0])
+    event = event_of(rehearsal, step, run[0])
     seconds = [_longest_seconds(hook) for hook in run]
     return found(
         RULE,
@@ -79,8 +79,8 @@ def _finding(rehearsal: Rehearsal, step: int, run: list[Resource]) -> Finding:
         objects=[run[0].ref],
         damage="nuisance",
         certainty="may",
-        message=f"helm {act} runs {len(run)} {event} hooks of one template one after the other, for up to "
-        f"{_in_words(sum(seconds))}",
+        message=f"{helm_act(rehearsal, step, run[0].ref)} runs {len(run)} {event} hooks of one template one "
+        f"after the other, for up to {_in_words(sum(seconds))}",
         details=(
             f"{named(hook.ref for hook in run)}: Helm waits for each before it makes the next. Every further one adds "
             f"up to {_in_words(max(seconds))}.",

@@ -50,11 +50,13 @@ from seatrial.kinds.generated import GENERATORS
 from seatrial.resource import Ref, dig, group_of
 from seatrial.rules.aftermath import aftermath, named, named_is
 from seatrial.rules.deeds import newest
+from seatrial.rules.hookruns import helm_act
+from seatrial.rules.reconciliations import failed_kustomization, failed_release
 from seatrial.rules.serving import Unserved, defined_by, definition_in_cluster, generated_by, unserved
 from seatrial.rules.syncs import look_at_operation
 from seatrial.rules.unknownkinds import Unknown, generator_of, unknown_kinds
-from seatrial.rules.words import act_in_words, says, speaker
-from seatrial.timeline import Rehearsal
+from seatrial.rules.words import says, speaker
+from seatrial.timeline import Rehearsal, StepResult
 
 # Where an object names the package that an operator installs with all its definitions.
 PACKAGES: dict[tuple[str, str], tuple[str, ...]] = {
@@ -76,6 +78,12 @@ LOOKED_UP_BY = {
 }
 
 
+ALIKE = (
+    "It is tried again for ever and fails alike: give the objects a Kustomization of their own, with dependsOn on the "
+    "one that has the template, and wait: true there."
+)
+
+
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     brought = list(case.all_resources())
     for step, _, kinds in unserved(rehearsal, case):
@@ -95,8 +103,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _finding(
     rehearsal: Rehearsal, case: Case, step: int, kinds: tuple[Unserved, ...], generators: tuple[Resource, ...]
 ) -> Finding:
-    ended, who = rehearsal.steps[step], speaker(rehearsal, step)
+    ended = rehearsal.steps[step]
     users = [user for missing in kinds for user in missing.users]
+    who = "Helm" if failed_release(ended, users[0]) else speaker(rehearsal, step)
     written = [resource for missing in kinds for resource in missing.written]
     templates = sorted({generator.ref for generator in generators})
     definition = next(_definitions(rehearsal, step, kinds), "")
@@ -106,13 +115,13 @@ def _finding(
         step,
         objects=[*templates, *users],
         damage="failed-deploy",
-        message=f"{act_in_words(rehearsal, step)} fails: {named_is(users)} of a kind that {_maker(templates[0])} "
+        message=f"{_fails(rehearsal, step, users[0])}: {named_is(users)} of a kind that {_maker(templates[0])} "
         f"makes of {named(templates)}, and {who} looks for it before that is done",
         details=(
             says(rehearsal, step),
-            LOOKED_UP_BY.get(who) or _why(written),
+            LOOKED_UP_BY.get(who) or _why(written, ended, users[0]),
             f"{definition} was made when {who} had failed." if definition else "",
-            aftermath(rehearsal, case, step),
+            ALIKE if failed_kustomization(ended, users[0]) else aftermath(rehearsal, case, step),
             "On a cluster where the template has been for long, the kind is there: that hides it.",
         ),
         places=[
@@ -158,7 +167,17 @@ def _definitions(rehearsal: Rehearsal, step: int, kinds: tuple[Unserved, ...]) -
             yield f"CustomResourceDefinition/{dig(definition, 'metadata', 'name')}"
 
 
-def _why(written: list[Resource]) -> str:
+def _fails(rehearsal: Rehearsal, step: int, user: Ref) -> str:
+    own = failed_kustomization(rehearsal.steps[step], user)
+    return f"{own.object} can never be applied as a whole" if own else f"{helm_act(rehearsal, step, user)} fails"
+
+
+def _why(written: list[Resource], ended: StepResult, user: Ref) -> str:
+    if failed_kustomization(ended, user):
+        return (
+            "Flux asks the server about every object of the Kustomization before it applies the first one, the "
+            "template included; definitions, namespaces, cluster roles and classes alone come before."
+        )
     if written and all(hooks.is_hook(resource.body) for resource in written):
         return "Helm looks a hook up when its turn comes, and does not wait until operators have done their work."
     return (

@@ -37,18 +37,20 @@ from seatrial.findings import Certainty, Finding, Rule, found
 from seatrial.kinds.operators import Operator, workload_of
 from seatrial.resource import Body, Ref, listed
 from seatrial.rules.aftermath import named
+from seatrial.rules.reconciliations import holder
 from seatrial.rules.serving import DEFINITION, DEFINITIONS
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
 MAKES_DEFINITIONS = {"apiGroups": DEFINITIONS, "resources": "customresourcedefinitions", "verbs": "create"}
+ENGINES = ("helm", "flux")
 SAYS = '"if kind is a CRD, it should be installed before calling Start"'
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[str] = set()
     for event in rehearsal.timeline:
-        if event.actor != "helm" or event.effect != "created" or not event.after:
+        if event.actor not in ENGINES or event.effect != "created" or not event.after:
             continue
         running = workload_of(event.after)
         written = case.written(event.step, event.object)
@@ -106,6 +108,7 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, operator: Operator)
             f"({operator.kinds[0].kind}.{operator.kinds[0].group} is one). Most controllers say {SAYS} and end; others "
             "look only once.",
             "" if later else "Nobody in this trial brings them; it goes well where they are in the cluster already.",
+            _side_by_side(rehearsal, event, later),
         ),
         places=[resource.place("metadata", "name") for resource in workloads],
         evidence=[event, *later[:1]],
@@ -129,6 +132,18 @@ def _when(rehearsal: Rehearsal, event: Event, later: list[Event]) -> str:
     step = rehearsal.steps[first.step]
     where = "" if first.step == event.step else f" by the {step.action} of {step.release or step.source}"
     return f"{first.object} is made{where}"
+
+
+def _side_by_side(rehearsal: Rehearsal, event: Event, later: list[Event]) -> str:
+    """Which parts of Flux bring the two, where they are two."""
+    ended = rehearsal.steps[event.step]
+    own, other = holder(ended, event.object), holder(ended, later[0].object) if later else None
+    if own is None or other is None or own == other:
+        return ""
+    return (
+        f"{later[0].object.name} comes with {other}, and {event.object} with {own}: they are applied side by side "
+        "unless dependsOn says otherwise. In one Kustomization definitions come first, and are waited for."
+    )
 
 
 RULE = Rule("ST107", "operator-starts-before-its-crds", check)

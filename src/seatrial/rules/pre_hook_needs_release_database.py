@@ -42,7 +42,7 @@ from seatrial.case import Case, Release, Resource
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, listed
 from seatrial.rules.hookasks import Asked, asked_by, backends
-from seatrial.rules.hookruns import event_of, pod_of
+from seatrial.rules.hookruns import event_of, helm_act, pod_of
 from seatrial.rules.webhookcalls import World, state
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
@@ -81,7 +81,7 @@ def _is_not_there(service: Resource, release: Release, world: World) -> bool:
 
 
 def _finding(rehearsal: Rehearsal, step: int, hook: Resource, pod: Event, asked: Asked) -> Finding:
-    ref, service, action = hook.ref, asked.service.ref, rehearsal.steps[step].action
+    ref, service = hook.ref, asked.service.ref
     event = event_of(rehearsal, step, hook)
     sure = bool(asked.command)
     how = "waits for" if asked.retried else "asks"
@@ -92,8 +92,8 @@ def _finding(rehearsal: Rehearsal, step: int, hook: Resource, pod: Event, asked:
         objects=[ref, service],
         damage="failed-deploy",
         certainty="will" if sure else "may",
-        message=f"helm {action} does not get past the {event} hook {ref}{', which' if sure else ' if that'} {how} "
-        f"{service}: Helm makes it only after its hooks",
+        message=f"{helm_act(rehearsal, step, ref)} does not get past the {event} hook {ref}"
+        f"{', which' if sure else ' if that'} {how} {service}: Helm makes it only after its hooks",
         details=(
             f'It runs "{asked.command}".'
             if sure

@@ -121,6 +121,8 @@ def _user(match: re.Match[str], release: Release, ended: StepResult) -> Ref:
     namespaces = (match["namespace"] or ended.namespace, "")
     anywhere = bool(ended.reconciled)  # Each HelmRelease has a namespace of its own.
     named = (r.ref for r in of_kind if r.ref.name == match["name"] and (anywhere or r.ref.namespace in namespaces))
+    if anywhere and match["name"] is None and of_kind:
+        return of_kind[0].ref
     return next(named, Ref(match["kind"], namespaces[0], match["name"] or "", group))
 
 
