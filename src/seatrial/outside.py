@@ -134,7 +134,7 @@ def namespaces(
 
 
 def _namespace(name: str, maker: Release | None) -> Body:
-    """A namespace that was made ahead; where a release brings it too, so that Helm takes it over."""
+    """A namespace that was made ahead; where a release brings it too, so that Helm takes it over (and Pulumi)."""
     meta: Body = {"name": name}
     if maker is not None:
         owner = {"meta.helm.sh/release-name": maker.name, "meta.helm.sh/release-namespace": maker.namespace}

@@ -351,10 +351,10 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         if not unknown:
             break
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
+    notes = tuple(dict.fromkeys(note for step, _ in played for note in step.notes))
     if not any(release.resources or release.crds for release in given):
-        raise NothingToCheck(
-            f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
-        )
+        empty = f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
+        raise NothingToCheck("\n  ".join((empty, *notes)))
     made = {name for step, _ in played if step.fleet for name in namespaces_made(step.fleet)}
     taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in made]
     plan = Plan(
@@ -374,7 +374,6 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         *outside.default_storage(given),
     )
     gated = tuple(_gated(played, setting)) if engine == "helm" else ()
-    notes = tuple(dict.fromkeys(note for step, _ in played for note in step.notes))
     return Planned(engine, plan, prerequisites, setting.opened.missing, gated, notes)
 
 

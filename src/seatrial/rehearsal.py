@@ -19,7 +19,7 @@ from seatrial.engines import Ended, Stalled, argocd, flux, helm, helm3, helmproc
 from seatrial.engines.argocd import versions
 from seatrial.engines.script import Answer, Helm, Script, play
 from seatrial.errors import CannotContinue
-from seatrial.furnishing import assume, put_deployed
+from seatrial.furnishing import assume, put_deployed, stack_before
 from seatrial.helmbinary import Binary
 from seatrial.inprocess import InProcess
 from seatrial.kinds.catalogue import GROUPS
@@ -279,7 +279,7 @@ def _act(stage: _Stage, index: int, played: Played) -> Ended:
         script = _of_argocd(step, played.fleet, plan.argocd, stage.memory.argocd, cluster.recorder.step)
         return play(script, InProcess(cluster, stage.engine))
     if played.program is not None:
-        stack = stage.memory.stacks.setdefault(played.release_name, pulumi.Checkpoint())
+        stack = stage.memory.stacks.setdefault(played.release_name, stack_before(played.program, plan.assumed))
         program = acted_on(played.program, cluster.controllers.knows)
         return play(_of_pulumi(step.action, program, stack), InProcess(cluster, stage.engine))
     if played.flux is not None:

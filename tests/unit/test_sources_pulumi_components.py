@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programsread import registered
+from programsread import complaint, registered
 
 from seatrial.errors import CannotContinue
 from seatrial.registration import Program, short
@@ -68,6 +68,10 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 
 def edges(program: Program) -> dict[str, list[str]]:
     return {short(one.urn): [short(urn) for urn in one.dependencies] for one in program.registrations}
+
+
+def python_program(code: str) -> dict[str, str]:
+    return {"app/Pulumi.yaml": "name: app\nruntime: python\n", "app/__main__.py": code}
 
 
 def yaml_program(resources: str) -> dict[str, str]:
@@ -209,3 +213,26 @@ def test_kinds_without_a_namespace_are_known_by_the_definitions_of_the_program(w
 """
     release = read_program(write(**yaml_program(resources), **{"chart/crds/gate.yaml": definition}))
     assert [str(one.ref) for one in release.resources if one.ref.kind == "Gate"] == ["Gate/gate", "Gate/late"]
+
+
+def test_objects_of_a_yaml_text_are_where_the_program_makes_their_component(write: Write) -> None:
+    code = """
+import pulumi_kubernetes as k8s
+
+k8s.yaml.ConfigFile("all", file="all.yaml")
+"""
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+    (resource,) = read_program(write(**python_program(code), **{"app/all.yaml": text})).resources
+    assert str(resource.place("metadata")) == "app/__main__.py:4"
+
+
+def test_a_program_that_misses_what_a_chart_would_bring_is_told_with_the_chart(write: Write) -> None:
+    code = """
+import pulumi_kubernetes as k8s
+
+chart = k8s.helm.v3.Chart("wiki", k8s.helm.v3.ChartOpts(chart="wiki"))
+chart.resources.apply(lambda found: found["v1/Service:default/wiki"])
+"""
+    assert complaint(write(**python_program(code))).splitlines()[-1] == (
+        "  v3.Chart wiki: the chart wiki is not on disk; --chart wiki=PATH says where it is"
+    )

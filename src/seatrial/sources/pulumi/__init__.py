@@ -76,8 +76,9 @@ def _registered(project: Project, register: Register, charts: Charts) -> Monitor
         monitor = Monitor(project, charts, brought)
         try:
             register(project, monitor)
-        except CannotContinue:
+        except CannotContinue as why:
             if monitor.refused is None:
+                why.args = ("\n  ".join((str(why), *monitor.program().unknown)),)
                 raise
         if monitor.refused is None:
             return monitor

@@ -107,10 +107,10 @@ def in_namespace(resource: Resource) -> Resource:
 
 
 def decoded(text: str, namespace: str, file: str) -> list[Resource]:
-    """The objects of a YAML text that stands in a program."""
+    """The objects of a YAML text that a program gives; where that is written, only the program knows."""
     source = Text(file, text)
     found = [one for document in documents(source) for one in objects_in(document, file, lambda d, offset: d.place())]
-    return list(resources(found, namespace, defined_scopes(found)))
+    return [replace(resource, file="") for resource in resources(found, namespace, defined_scopes(found))]
 
 
 def read_files(names: Iterable[Any], folder: Path, namespace: str) -> Iterator[Resource]:

@@ -312,9 +312,7 @@ class Monitor:
 
     def _resource(self, ref: Ref, body: Body, one: Registration) -> Resource:
         rendered = self._rendered.get(ref)
-        if rendered is not None and one.place is None:
-            return replace(rendered, body=body)
-        if rendered is not None and (one.contents or one.parent):
+        if rendered is not None and rendered.file and (one.place is None or one.contents or one.parent):
             return replace(rendered, body=body)
         place = one.place or self._around(one)
         return Resource(ref, body, place.file, lambda path: place)

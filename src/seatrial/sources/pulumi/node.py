@@ -28,7 +28,7 @@ OLDEST = (20, 0)
 PERMISSION = {(20, 0): "--experimental-permission", (22, 13): "--permission"}
 """What the flag is called, by the version of node from which on it is."""
 MEGABYTES_MAX = 4096
-UPWARDS = ("node_modules", "package.json", "package.yaml", "tsconfig.json")
+UPWARDS = ("node_modules*", "package.json", "package.yaml", "tsconfig.json")
 SDK = "node_modules/@pulumi/pulumi/package.json"
 
 

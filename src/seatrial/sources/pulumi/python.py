@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body
 from seatrial.sources.pulumi import process
@@ -28,6 +30,9 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
     farewell = process.run(command, setting, monitor.answer, folder=folder, seconds=seconds)
     if farewell.message["do"] == "lacking":
         raise CannotContinue(_lacking(project, interpreter, str(farewell.message["message"])))
+    if farewell.message.get("type") == "ModuleNotFoundError":
+        where = f"it was run with {interpreter}, unless virtualenv in {project.file} names another"
+        farewell = replace(farewell, message={**farewell.message, "message": f"{farewell.message['message']}; {where}"})
     complain(farewell, project, seconds)
 
 
