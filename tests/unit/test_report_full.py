@@ -7,7 +7,7 @@ from seatrial.findings import Finding
 from seatrial.report.full import render
 from seatrial.report.page import Page
 from seatrial.resource import Place, Ref
-from seatrial.result import Played, Prerequisite, Result
+from seatrial.result import Asked, Ending, Gate, Played, Prerequisite, Requirement, Result, Standing, Stop
 from seatrial.timeline import Event, Rehearsal
 
 PIPE = Page()
@@ -306,3 +306,32 @@ def test_markup_and_control_characters_in_the_users_text_have_no_power() -> None
 
 def test_the_same_result_gives_the_same_bytes() -> None:
     assert render(RESULT, Page()).encode() == render(RESULT, Page()).encode()
+
+
+def test_engines_stand_in_columns_of_which_the_last_is_folded_within_itself() -> None:
+    stop = Stop('failed calling webhook "gates.canal.example"', "Gate/default/north")
+    standings = (
+        Standing("argocd@3.5", (Ending("ok at a retry"), Ending("ok", leaves=1)), stop),
+        Standing("kubectl@1.34", (Ending("fails"),), Stop('no matches for kind "Gate"')),
+        Standing("flux@2.9", (Ending("ok"), Ending("ok"))),
+    )
+    text = render(replace(CLEAN, standings=standings), Page(fold=70))
+    assert (
+        text[text.index("  Side") :].split("\n\n")[0]
+        == """\
+  Side by side  step 1         step 2        first stopped by
+  argocd@3.5    ok at a retry  ok, leaves 1  Gate/default/north:
+                                             failed calling webhook
+                                             "gates.canal.example"
+  kubectl@1.34  fails          -             no matches for kind "Gate"
+  flux@2.9      ok             ok"""
+    )
+
+
+def test_what_is_bad_in_a_table_is_shown_as_bad() -> None:
+    asked = Asked("helm@3", "made", "refused", 0, "Gate/default/north", "served", "there", "none", "missing")
+    needs = (Requirement("service", ("Service/default/keeper",), by="release"),)
+    gate = Gate("gates", "ValidatingWebhookConfiguration/w", ("Fail",), (), (), needs, (asked,), None)
+    ink = Page(ink=lambda text, role: f"<{role} {text.rstrip()}>" if role in ("good", "doubt", "bad") else text)
+    row = next(text for text in render(replace(CLEAN, gates=(gate,)), ink).splitlines() if "helm@3 " in text)
+    assert row == "    helm@3  1     made  <good served><good there><doubt none><doubt missing><bad refused>"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seatrial.report.page import Line, Page, Piece, line, quoted, sentences
+from seatrial.report.page import Line, Page, Piece, Role, line, quoted, sentences
+from seatrial.report.table import table
 from seatrial.result import About, Asked, Gate, Requirement
 
 GATES_MAX = 8
@@ -15,6 +16,18 @@ THEN = {
     "refused otherwise": "refused, but not by it",
     "not registered": "not asked: it is not registered",
     "let through": "let through unasked",
+}
+ROLES: dict[str, Role] = {
+    "served": "good",
+    "there": "good",
+    "ready": "good",
+    "asked": "good",
+    "not served": "doubt",
+    "missing": "doubt",
+    "none": "doubt",
+    "never sent": "doubt",
+    "refused": "bad",
+    **dict.fromkeys(THEN.values(), "doubt"),
 }
 AUTHORITIES = {
     "release": ", which is in the release",
@@ -27,7 +40,7 @@ AUTHORITIES = {
 def gates_section(found: Sequence[Gate], page: Page) -> Iterator[Line]:
     if not found:
         return
-    yield line(Piece(HEADING, "strong"))
+    yield from (line(Piece(text, "strong")) for text in sentences(HEADING, page, first="", rest="  "))
     shown = found if page.verbose else found[:GATES_MAX]
     for gate in shown:
         yield from _gate(gate, page)
@@ -44,7 +57,7 @@ def _gate(gate: Gate, page: Page) -> Iterator[Line]:
     yield from (line(text) for text in quoted(head, page, first="  ", rest="    "))
     for words in (*(_about(one, page) for one in gate.about), f"needs {needs}"):
         yield from (line(text) for text in sentences(words, page, first="    ", rest="      "))
-    yield from _moments(gate.moments)
+    yield from _moments(gate.moments, page)
 
 
 def _about(found: About, page: Page) -> str:
@@ -73,14 +86,12 @@ def _named(names: Sequence[str], page: Page) -> str:
     return f"{', '.join(names[:NAMES_MAX])} and {more} more" if more > 0 else ", ".join(names)
 
 
-def _moments(moments: Sequence[Asked]) -> Iterator[Line]:
+def _moments(moments: Sequence[Asked], page: Page) -> Iterator[Line]:
     if not moments:
         return
     rows = [COLUMNS, *map(_row, moments)]
     kept = [n for n in range(len(COLUMNS)) if any(row[n] != "-" for row in rows[1:])]
-    widths = {n: max(len(row[n]) for row in rows) for n in kept}
-    for row in rows:
-        yield line("    ", "  ".join(row[n].ljust(widths[n]) for n in kept).rstrip())
+    yield from table([[row[n] for n in kept] for row in rows], page, lambda word: ROLES.get(word, ""), indent="    ")
 
 
 def _row(found: Asked) -> tuple[str, ...]:

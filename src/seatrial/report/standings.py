@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seatrial.report.page import Line, Page, Piece, line, quoted
+from seatrial.report.page import Line, Page, Role
+from seatrial.report.table import table
 from seatrial.result import Ending, Standing, Stop
+
+ROLES: dict[str, Role] = {
+    "ok": "good",
+    "ok at a retry": "doubt",
+    "may fail": "doubt",
+    "may hang": "doubt",
+    "fails": "bad",
+    "hangs": "bad",
+}
 
 
 def standings_table(heading: str, found: Sequence[Standing], page: Page) -> Iterator[Line]:
@@ -17,12 +27,7 @@ def standings_table(heading: str, found: Sequence[Standing], page: Page) -> Iter
         (one.engine, *map(_ending, one.endings), *("-" for _ in range(len(one.endings), count)), _stop(one.stopped_by))
         for one in found
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(count + 1)]
-    for number, row in enumerate(rows):
-        cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
-        first, *more = quoted(f"  {cells}  {row[-1]}".rstrip(), page, first="", rest="    ")
-        yield line(Piece(first, "strong") if number == 0 else first)
-        yield from (line(text) for text in more)
+    yield from table(rows, page, lambda word: ROLES.get(word, ""), indent="  ")
 
 
 def _ending(found: Ending) -> str:
