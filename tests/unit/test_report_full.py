@@ -315,13 +315,13 @@ def test_engines_stand_in_columns_of_which_the_last_is_folded_within_itself() ->
         Standing("kubectl@1.34", (Ending("fails"),), Stop('no matches for kind "Gate"')),
         Standing("flux@2.9", (Ending("ok"), Ending("ok"))),
     )
-    text = render(replace(CLEAN, standings=standings), Page(fold=70))
+    text = render(replace(CLEAN, standings=standings), Page(fold=74))
     assert (
         text[text.index("  Side") :].split("\n\n")[0]
         == """\
   Side by side  step 1         step 2        first stopped by
-  argocd@3.5    ok at a retry  ok, leaves 1  Gate/default/north:
-                                             failed calling webhook
+  argocd@3.5    ok at a retry  ok, leaves 1  Gate/default/north: failed
+                                             calling webhook
                                              "gates.canal.example"
   kubectl@1.34  fails          -             no matches for kind "Gate"
   flux@2.9      ok             ok"""
