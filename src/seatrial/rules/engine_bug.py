@@ -1,4 +1,4 @@
-"""A step meets a known defect of some versions of Helm: with these it goes wrong, with others it does not.
+"""A step meets a known defect of its engine: with some versions it goes wrong, with others it does not.
 
 ## What happens
 Three defects change which objects there are, or for how long one waits, and a trial shows whether a chart meets them:
@@ -12,9 +12,17 @@ Three defects change which objects there are, or for how long one waits, and a t
 - **Helm 4.2.1** with `--wait` waits for the deletion of a hook until `--timeout` is over, if there is nothing to delete
   or it is gone at once ([32214](https://github.com/helm/helm/issues/32214)). Then it goes on. Fixed in 4.2.2.
 
+And one of Flux, which helm-controller 1.6 still has:
+
+- **helm-controller** does not know what to do with a release whose uninstall was interrupted
+  ([4614](https://github.com/fluxcd/flux2/issues/4614)). Helm's records say `uninstalling`; what is pending it declares
+  failed, what is uninstalled it installs, but this it takes for a release of somebody else, and upgrades it. Helm then
+  says `has no deployed releases`, for ever. To delete the HelmRelease and to make it anew does not help.
+
 Which version deploys a chart is not written in it. Where `--helm-binary` names one of these versions, it *will* happen;
 otherwise the first two only *may*, and of the third, which nearly every chart with hooks meets, nothing is told.
-Defects of Argo CD and Flux that are fixed are not told: their versions are modelled without them.
+Defects of Argo CD and Flux that are fixed are not told: their versions are modelled without them. The Helm in
+helm-controller 1.6 is 4.2.1, but it waits in its own way: of the three above it meets none.
 
 ## Example
 ```yaml
@@ -43,8 +51,13 @@ from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.resource import Place, Ref, annotations_of, version_of
 from seatrial.rules.deeds import live_before
 from seatrial.rules.hookruns import acted_on, done_by_helm
-from seatrial.timeline import Rehearsal
+from seatrial.rules.reconciliations import failed_release, flux_says, is_flux
+from seatrial.rules.records import Record, last_record
+from seatrial.timeline import Reconciled, Rehearsal
 
+NOT_DEPLOYED = re.compile(
+    r'for release (?P<namespace>[^/\s]+)/(?P<release>\S+) with chart .*"(?P=release)" has no deployed releases', re.S
+)
 Version = tuple[int, ...]
 REPLACES = ("upgrade", "rollback")
 WAITS = ("--wait", "--atomic", "--rollback-on-failure")
@@ -79,6 +92,8 @@ class Bug(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    if is_flux(rehearsal):
+        yield from _interrupted(rehearsal, case)
     if not rehearsal.engine.startswith("helm@"):
         return
     version = _version(rehearsal.engine)
@@ -90,6 +105,44 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 if (bug.number, met.ref) not in seen:
                     seen.add((bug.number, met.ref))
                     yield _finding(rehearsal, step, bug, met, plays)
+
+
+def _interrupted(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """HelmReleases whose upgrade fails since Helm takes them to be on their way out."""
+    told: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        one = failed_release(ended)
+        said = NOT_DEPLOYED.search(one.message) if one else None
+        if one is None or said is None or one.object in told:
+            continue
+        record = last_record(rehearsal, said["release"], said["namespace"], before_step=step)
+        if record is not None and record.status == "uninstalling":
+            told.add(one.object)
+            yield _of_flux(rehearsal, case, step, one, record)
+
+
+def _of_flux(rehearsal: Rehearsal, case: Case, step: int, one: Reconciled, record: Record) -> Finding:
+    own = case.written(step, one.object)
+    name, namespace = record.ref.name.rpartition(".")[0].removeprefix("sh.helm.release.v1."), record.ref.namespace
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[one.object],
+        damage="failed-deploy",
+        message=f"the upgrade of {one.object} fails: an earlier uninstall of the release {name} was interrupted, and "
+        "Flux does not know what to do with that",
+        details=(
+            flux_says(one),
+            f"{record.ref} says uninstalling. What is pending Flux declares failed, what is uninstalled it installs; "
+            "this it takes for a release of somebody else, and upgrades it (fluxcd/flux2#4614).",
+            "To delete the HelmRelease and to make it anew does not help. To delete Helm's records does, and leaves "
+            f"the objects where they are: kubectl delete secret -n {namespace} -l owner=helm,name={name}",
+        ),
+        places=[own.place("metadata", "name")] if own else [],
+        evidence=[record.written],
+        confirm=f"helm history {name} -n {namespace}",
+    )
 
 
 def _version(engine: str) -> Version:

@@ -10,6 +10,9 @@ A rollback whose hook fails leaves `pending-rollback` without anybody being kill
 failed. That a hook takes longer than `--timeout`, on the other hand, ends an install or upgrade as `failed`, which
 the next one goes on from.
 
+Flux does not stop there: helm-controller marks a release that is pending as failed, whoever has left it so, and goes
+on (`Unlocked Helm release ... in pending-upgrade state`), even where another Helm is at work just then.
+
 ## Example
 ```sh
 timeout -s KILL 60 helm upgrade shop ./shop   # its pre-upgrade hook takes two minutes

@@ -17,9 +17,10 @@ from seatrial.engines import Stuck
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Cause
 from seatrial.engines.flux.objects import HelmRelease, Memory, Policy
+from seatrial.engines.flux.storage import newest
 from seatrial.engines.flux.waiting import Waited, in_vain, wait_for
-from seatrial.engines.script import Answer, Helm, Part, Survey
-from seatrial.resource import Body, Ref, dig, labels_of
+from seatrial.engines.script import Answer, Helm, Part
+from seatrial.resource import Ref
 
 SERVER_SIDE = "--force-conflicts"
 """helm-controller lets the server merge by force."""
@@ -33,7 +34,6 @@ HELM_SAYS = {
     "post-delete": "uninstallation completed with 1 error(s): ",
 }
 """What Helm puts before the error of a hook."""
-RECORD = "helm.sh/release.v1"
 _NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+), message: .*", re.S)
 """What Helm says of a wait; helm-controller waits itself, and says it otherwise."""
 
@@ -102,19 +102,8 @@ def full_name(release: HelmRelease, revision: int) -> str:
 
 def revision_of(release: HelmRelease) -> Part[int]:
     """The newest that Helm has written down; 0 where there is none."""
-    found = yield Survey()
-    return max((_number(body) for body in found.body["items"] if _is_record(body, release)), default=0)
-
-
-def _is_record(body: Body, release: HelmRelease) -> bool:
-    if body.get("kind") != "Secret" or body.get("type") != RECORD:
-        return False
-    home = dig(body, "metadata", "namespace") == release.target_namespace
-    return home and labels_of(body).get("name") == release.release_name
-
-
-def _number(body: Body) -> int:
-    return int(labels_of(body).get("version") or 0)
+    record = yield from newest(release)
+    return record.revision if record else 0
 
 
 def _flags(policy: Policy) -> Iterator[str]:

@@ -15,6 +15,7 @@ from seatrial.engines.flux.drift import detect
 from seatrial.engines.flux.helmact import Act, act, full_name, revision_of, whose
 from seatrial.engines.flux.kustomization import Attempt, Cause
 from seatrial.engines.flux.objects import Deployed, Good, HelmRelease, Memory, Policy
+from seatrial.engines.flux.storage import borne_out
 from seatrial.engines.flux.uninstalling import UNINSTALLED, uninstall
 from seatrial.engines.flux.waiting import statuses_of
 from seatrial.engines.script import Helm, Part, Say, Wait
@@ -34,7 +35,7 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
         return Attempt(f"{TERMINAL}: {release.invalid}", is_final=True)
     if release.error:
         return Attempt(release.error)
-    state = _known(release, memory)
+    state = yield from borne_out(_known(release, memory), release)
     if state.is_in_sync and release.drift != "disabled":
         yield from detect(release, (yield from revision_of(release)))
     attempt = Attempt(state.stalled or state.failed_tests, is_final=True)

@@ -1,0 +1,78 @@
+"""What Helm's storage says of a release, which counts for more than what helm-controller remembers of it.
+
+Upstream: internal/reconcile/state.go and unlock.go of helm-controller 1.6.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.engines.flux.objects import Deployed, HelmRelease
+from seatrial.engines.script import Command, Part, Say, Survey
+from seatrial.resource import Body, dig, labels_of, metadata
+
+RECORD = "helm.sh/release.v1"
+GZIP = b"\x1f\x8b\x08"
+
+
+class Record(Struct, frozen=True):
+    """One revision that Helm has written down."""
+
+    revision: int
+    status: str
+    body: Body
+
+
+def newest(release: HelmRelease) -> Part[Record | None]:
+    """The record with the highest number."""
+    found = yield Survey()
+    own = (body for body in found.body["items"] if _is_record(body, release))
+    records = (Record(int(labels_of(b).get("version") or 0), str(labels_of(b).get("status")), b) for b in own)
+    return max(records, key=lambda record: record.revision, default=None)
+
+
+def borne_out(state: Deployed, release: HelmRelease) -> Part[Deployed]:
+    """What is known of a release, as Helm's records bear it out; an act that seems to go on is declared failed."""
+    record = yield from newest(release)
+    if record is None:
+        return replace(state, is_there=False, is_in_sync=False, good=None) if state.is_there else state
+    if record.status.startswith("pending-"):
+        yield from _unlocked(record, release)
+        return replace(state, is_there=True, is_in_sync=False)
+    return state if record.status == "uninstalled" else replace(state, is_there=True)
+
+
+def _unlocked(record: Record, release: HelmRelease) -> Part[None]:
+    content = _decoded(record.body)
+    why = f"Release unlocked from stale '{record.status}' state"
+    info = {**(content.get("info") or {}), "status": "failed", "description": why}
+    meta = {"labels": {**labels_of(record.body), "status": "failed"}}
+    patch: Body = {"metadata": meta, "data": {"release": _encoded({**content, "info": info})}}
+    name, namespace = str(metadata(record.body)["name"]), release.target_namespace
+    yield Command("merge", "v1", "Secret", namespace, name, patch)
+    chart = f"{dig(content, 'chart', 'metadata', 'name')}@{dig(content, 'chart', 'metadata', 'version')}"
+    whose = f"{namespace}/{release.release_name}.v{record.revision}"
+    yield Say(release.ref, f"Unlocked Helm release {whose} with chart {chart} in {record.status} state")
+
+
+def _is_record(body: Body, release: HelmRelease) -> bool:
+    if body.get("kind") != "Secret" or body.get("type") != RECORD:
+        return False
+    home = dig(body, "metadata", "namespace") == release.target_namespace
+    return home and labels_of(body).get("name") == release.release_name
+
+
+def _decoded(record: Body) -> Body:
+    packed = base64.b64decode(base64.b64decode(str(dig(record, "data", "release") or "")))
+    content: Body = json.loads(gzip.decompress(packed) if packed.startswith(GZIP) else packed)
+    return content
+
+
+def _encoded(content: Body) -> str:
+    packed = gzip.compress(json.dumps(content).encode(), mtime=0)
+    return base64.b64encode(base64.b64encode(packed)).decode()
