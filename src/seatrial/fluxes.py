@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from seatrial import hooks
 from seatrial.case import Release, Resource
 from seatrial.engines import flux
+from seatrial.engines.durations import seconds_in, written
 from seatrial.engines.flux.dependencies import invalid, unknown_status
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, SOURCE_GROUP
 from seatrial.errors import CannotContinue, NothingToCheck
@@ -257,9 +258,10 @@ def _declared(body: Body, resources: Iterable[Resource], *, assumed: bool = Fals
         health=fluxhealth.read(_entries(body, "healthCheckExprs")).checks,
         prune=bool(spec.get("prune")),
         force=bool(spec.get("force")),
+        ignored=tuple(map(_ignored, _entries(body, "ignore"))),
         suspended=bool(spec.get("suspend")),
         deletion_policy=str(spec.get("deletionPolicy") or "MirrorPrune"),
-        timeout=str(spec.get("timeout") or "its timeout"),
+        timeout=str(spec.get("timeout") or written(max(30, (seconds_in(str(spec.get("interval"))) or 0) - 30))),
         assumed=assumed,
         invalid=_invalid(body),
         declared=body,

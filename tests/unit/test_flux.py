@@ -6,15 +6,22 @@ import msgspec
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.flux import Fleet, Kustomization, Memory, Target, delete_fleet, sync_fleet
+from seatrial.engines.flux import Fleet, Ignored, Kustomization, Memory, Target, delete_fleet, sync_fleet
 from seatrial.engines.flux.order import in_order, stages
-from seatrial.engines.script import play
+from seatrial.engines.script import Command, play
 from seatrial.inprocess import InProcess
 from seatrial.resource import Body, Ref, ref_of
 from seatrial.timeline import Schedule
 
 GROUP = "kustomize.toolkit.fluxcd.io"
-CLUSTER_SCOPED = ("CustomResourceDefinition", "Namespace", "ClusterRole", "StorageClass", "PriorityClass")
+CLUSTER_SCOPED = (
+    "ValidatingWebhookConfiguration",
+    "CustomResourceDefinition",
+    "Namespace",
+    "ClusterRole",
+    "StorageClass",
+    "PriorityClass",
+)
 
 
 def test_objects_go_by_kind_and_webhooks_last() -> None:
@@ -121,6 +128,49 @@ def test_one_that_is_suspended_later_stays_ready_and_is_left_alone() -> None:
     assert [world.has("ConfigMap", "default", name) for name in ("a", "b")] == [True, True]
 
 
+def test_what_is_told_to_be_left_alone_in_the_cluster_is_neither_changed_nor_pruned() -> None:
+    world = _World()
+    world.sync(_kustomization("all", _config("a"), _config("b")))
+    for name, switch in (("a", {f"{GROUP}/reconcile": "disabled"}), ("b", {f"{GROUP}/ssa": "ignore"})):
+        world.by_hand(name, switch)
+    world.sync(_kustomization("all", _config("a")))
+    assert [world.value(name) for name in ("a", "b")] == ["9", "9"]
+
+
+def test_fields_that_are_ignored_are_left_to_others_once_they_are_there() -> None:
+    world = _World()
+    ignored = (Ignored(("/data/v",), kind="ConfigMap", name="a.*"),)
+    one = msgspec.structs.replace(_kustomization("all", _config("a"), _config("b")), ignored=ignored)
+    world.sync(one)
+    for name in ("a", "b"):
+        world.by_hand(name)
+    world.sync(one)
+    assert [world.value(name) for name in ("a", "b")] == ["9", ""]
+
+
+def test_what_may_not_be_deleted_is_remembered_and_tried_again() -> None:
+    world = _World()
+    world.sync(_kustomization("all", _config("a"), _GUARD))
+    refused = world.sync(_kustomization("all", _GUARD))
+    assert refused.error.startswith(
+        "Kustomization/default/all: delete failed, errors: ConfigMap/default/a delete failed: Internal error occurred: "
+        'failed calling webhook "guard.example.org": '
+    )
+    assert world.sync(_kustomization("all")).outcome == "ok"
+    assert not world.has("ConfigMap", "default", "a")
+
+
+def test_a_deletion_may_wait_until_all_is_gone_and_lets_go_in_the_end() -> None:
+    world = _World()
+    held = _config("a")
+    held["metadata"]["finalizers"] = ["example.org/hold"]
+    one = msgspec.structs.replace(_kustomization("all", held), deletion_policy="WaitForTermination")
+    world.sync(one)
+    assert world.delete(one).outcome == "ok"
+    said = [event.message for event in world.cluster.timeline() if event.effect == "said"]
+    assert said[-1] == "failed to wait for resources termination"
+
+
 def test_an_expression_about_a_dependency_stands_in_place_of_its_being_ready() -> None:
     world = _World()
     labelled: Body = {"metadata": {"name": "first", "labels": {"app/version": "2"}}}
@@ -158,10 +208,33 @@ class _World:
     def delete(self, one: Kustomization) -> Ended:
         return play(delete_fleet(Fleet((_target(_declared(one)),), {one.ref: one}), self.memory), self._client)
 
+    def by_hand(self, name: str, annotations: Body | None = None) -> None:
+        body: Body = {"metadata": {"annotations": annotations or {}}, "data": {"v": "9"}}
+        self._client.do(Command("merge", "v1", "ConfigMap", "default", name, body, "kubectl-edit"))
+
+    def value(self, name: str) -> str:
+        return str((self.cluster.store.get(Ref("ConfigMap", "default", name)) or {})["data"]["v"])
+
     def has(self, kind: str, namespace: str, name: str) -> bool:
         return self.cluster.store.get(Ref(kind, namespace, name)) is not None
 
 
+_GUARD: Body = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "guard"},
+    "webhooks": [
+        {
+            "name": "guard.example.org",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"name": "guard", "namespace": "default"}},
+            "rules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]}
+            ],
+        }
+    ],
+}
 _DEFINITION: Body = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from kustomizing import needs_kustomize
 
+from seatrial.errors import CannotContinue
 from seatrial.resource import Body, Ref
 from seatrial.sources.argocd import NotAtHand, Repos
 from seatrial.sources.chart import open_chart
@@ -62,6 +64,24 @@ def test_variables_are_replaced_and_objects_with_unknown_ones_left_out_and_named
     assert [(str(r.ref), r.body["data"]) for r in built.resources] == [("ConfigMap/default/web", {"v": "usual"})]
     left = "left out for variables of postBuild that are not known here: ConfigMap/default/b"
     assert built.notes == (f"flux: apps: {left}",)
+
+
+def test_what_no_variable_says_is_empty_where_all_are_known(tmp_path: Path) -> None:
+    _write(tmp_path / "apps/a.yaml", _config("a", "<${nobody}> ${name^^} $${HOME} $HOME"))
+    built = build(_kustomization(postBuild={"substitute": {"name": "we\nb"}}), _known(tmp_path))
+    assert [r.body["data"] for r in built.resources] == [{"v": "<> WEB ${HOME} $HOME"}]
+    untouched = build(_kustomization(postBuild={"substitute": {}}), _known(tmp_path))
+    assert [r.body["data"] for r in untouched.resources] == [{"v": "<${nobody}> ${name^^} $${HOME} $HOME"}]
+
+
+def test_what_flux_cannot_read_stops_the_build_unless_it_stands_in_a_comment(tmp_path: Path) -> None:
+    _write(tmp_path / "apps/a.yaml", "# ${list[@]}\n" + _config("a", "plain"))
+    post = {"substitute": {"name": "web"}}
+    assert len(build(_kustomization(postBuild=post), _known(tmp_path)).resources) == 1
+    _write(tmp_path / "apps/b.yaml", _config("script", "echo ${list[@]}"))
+    words = "post build failed for 'ConfigMap.v1.[noGrp]/script': envsubst error: variable substitution failed: "
+    with pytest.raises(CannotContinue, match=re.escape(f"{words}missing closing brace") + "$"):
+        build(_kustomization(postBuild=post), _known(tmp_path))
 
 
 def test_an_object_may_keep_its_variables_beside_others_that_do_not(tmp_path: Path) -> None:

@@ -9,6 +9,13 @@ _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
 
 
+def written(seconds: float) -> str:
+    """Whole seconds as Go writes them: `59m30s`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
 def seconds_in(text: str) -> float | None:
     """None where this is no length of time."""
     if not _WHOLE.fullmatch(text):

@@ -18,10 +18,11 @@ from msgspec import Struct
 
 from seatrial.case import Release, Resource
 from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.resource import Body, Ref, dig, labels_of, listed, metadata, name_of
+from seatrial.resource import Body, Ref, dig, labels_of, listed, metadata, name_of, version_of
 from seatrial.sources import kustomize
 from seatrial.sources.argocd import NotAtHand, Repos, chart_in
 from seatrial.sources.chart import ChartSource, open_chart
+from seatrial.sources.envsubst import BadSubstitution, expand
 from seatrial.sources.files import STDIN, project_of, read_text, shown
 from seatrial.sources.manifests import EXTENSIONS, read_manifests
 from seatrial.sources.rendering import render
@@ -35,7 +36,9 @@ EDITS = ("patches", "images", "components", "namePrefix", "nameSuffix")
 """Fields that kustomize-controller writes into the kustomization before it builds it."""
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
 _BETWEEN_OBJECTS = re.compile(r"^(?=---)", re.M)
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::?[=-]([^}]*))?\}")
+UNREADABLE = "seatrial-unreadable-"
+"""Stands for a variable that Flux cannot read."""
+_WORDS = re.compile(rf"{UNREADABLE}(\w+)-")
 
 
 class Built(Struct, frozen=True):
@@ -94,7 +97,7 @@ def build(kustomization: Body, known: Known) -> Built:
     key = msgspec.json.encode([name_of(kustomization), home, spec, values, str(root.resolve())], order="sorted")
     built = known.shelf.built
     if key not in built:
-        texts = _Substituted(values, on="postBuild" in spec)
+        texts = _Substituted(values, sure=sure)
         namespace = str(spec.get("targetNamespace") or home)
         built[key] = _built(name_of(kustomization), namespace, spec, texts, (root, folder), known.shelf, sure=sure)
     return built[key]
@@ -111,6 +114,7 @@ def _built(
     else:
         plain = tree(folder, name, namespace, texts)
     found = [_placed(resource, spec) for resource in plain]
+    _refuse_unreadable(found)
     left_out = [r for r in found if UNKNOWN in msgspec.json.encode(r.body).decode()]
     kept = tuple(r for r in found if r not in left_out)
     if sure or not left_out:
@@ -152,7 +156,11 @@ def values_of(release: Body, chart: ChartSource, known: Known) -> tuple[Body, li
             values = merged(values, merged_values(ValueFlags(files=(str(path),))))
     for entry in listed(release, "spec", "valuesFrom"):
         body = known.find(entry, namespace)
-        text = _value_in(body, str(entry.get("valuesKey") or "values.yaml"))
+        key = str(entry.get("valuesKey") or "values.yaml")
+        text = _value_in(body, key)
+        if text is None and body is not None and not entry.get("optional"):
+            named = f"{entry.get('kind')} chart values reference '{namespace}/{entry.get('name')}'"
+            raise CannotContinue(f"could not resolve {named} with key '{key}': key not found")
         if text is None:
             if not entry.get("optional"):
                 named = f"{entry.get('kind')}/{namespace}/{entry.get('name')}"
@@ -173,28 +181,41 @@ def render_release(release: Body, chart: ChartSource, values: Body, known: Known
 
 
 class _Substituted(Struct, frozen=True):
-    """Texts with their variables replaced: `envsubst` of kustomize-controller, as far as names and defaults go."""
+    """Texts with their variables replaced, where there are any."""
 
     values: dict[str, str]
-    on: bool
+    sure: bool
+    """Whether these are all: what is nowhere said is empty then."""
 
     def __call__(self, text: str) -> str:
-        if not self.on:
+        if self.sure and not self.values:
             return text
         return "".join(map(self._object, _BETWEEN_OBJECTS.split(text)))
 
     def _object(self, text: str) -> str:
-        return text if f"{SUBSTITUTE}: disabled" in text else _VARIABLE.sub(self._one, text)
+        return text if f"{SUBSTITUTE}: disabled" in text else expand(text, self._value, _unreadable)
 
-    def _one(self, match: re.Match[str]) -> str:
-        name, usual = match.group(1), match.group(2)
-        if name in self.values:
-            return self.values[name]
-        return usual if usual is not None else f"{UNKNOWN}{name}"
+    def _value(self, name: str, has_default: bool) -> str:
+        return self.values.get(name, "" if self.sure or has_default else f"{UNKNOWN}{name}")
+
+
+def _unreadable(bad: BadSubstitution) -> str:
+    return f"{UNREADABLE}{str(bad).replace(' ', '_')}-"
+
+
+def _refuse_unreadable(resources: Iterable[Resource]) -> None:
+    """Only what is left after the build counts: comments are gone by then."""
+    for resource in resources:
+        found = _WORDS.search(msgspec.json.encode(resource.body).decode())
+        if found:
+            version = version_of(str(resource.body.get("apiVersion") or ""))
+            kind = f"{resource.ref.kind}.{version}.{resource.ref.group or '[noGrp]'}"
+            words = f"envsubst error: variable substitution failed: {found.group(1).replace('_', ' ')}"
+            raise CannotContinue(f"post build failed for '{kind}/{resource.ref.name}': {words}")
 
 
 def _variables(kustomization: Body, known: Known) -> tuple[dict[str, str], bool]:
-    """The variables of postBuild that are known, and whether they are all: what is nowhere said is empty then."""
+    """The variables of postBuild that are known, and whether they are all."""
     post = dig(kustomization, "spec", "postBuild") or {}
     namespace = str(metadata(kustomization).get("namespace") or "default")
     found: dict[str, str] = {}
@@ -204,7 +225,7 @@ def _variables(kustomization: Body, known: Known) -> tuple[dict[str, str], bool]
         sure = sure and (body is not None or bool(entry.get("optional")))
         found.update(_data(body))
     found.update({key: str(value) for key, value in (post.get("substitute") or {}).items()})
-    return found, sure
+    return {key: value.replace("\n", "") for key, value in found.items()}, sure
 
 
 def _folder(kustomization: Body, known: Known) -> tuple[Path, Path]:

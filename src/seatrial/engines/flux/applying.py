@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
+from seatrial.engines.flux.ignoring import as_live, paths
 from seatrial.engines.flux.objects import Kustomization, Target
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
-from seatrial.resource import Body, annotations_of, labels_of, metadata
+from seatrial.resource import Body, Ref, annotations_of, labels_of, metadata
 
 MANAGER = "kustomize-controller"
 PREFIX = "kustomize.toolkit.fluxcd.io"
@@ -19,28 +22,37 @@ IMMUTABLE = ("is immutable", "immutable field")
 OWNED_BY_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 
 
-def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[str]:
-    """Apply the objects of a stage; the words in which it failed, or none. One that fails its trial stops all."""
+class Staged(Struct, frozen=True):
+    """What became of a stage: the words in which it failed, or none, and what was left alone."""
+
+    words: str = ""
+    skipped: frozenset[Ref] = frozenset()
+
+
+def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[Staged]:
+    """Apply the objects of a stage. One that fails its trial stops all."""
     changed = []
+    skipped = []
     for target in stage:
-        sent = marked(target.body, kustomization)
         live = yield about(target, "get")
         if _is_left_alone(target.body, live):
+            skipped.append(target.ref)
             continue
+        sent = as_live(marked(target.body, kustomization), live.body, paths(target, kustomization.ignored))
         tried = yield about(target, "apply", sent, dry_run=True)
-        if _is_immutable(tried) and (kustomization.force or is_set(target.body, "force", "enabled")):
+        if live.code == 200 and _is_immutable(tried) and _is_forced(target.body, live.body, kustomization):
             tried = yield from _made_way(target, sent)
             live = Answer(404)
         words = dry_run_words(target, tried)
         if words:
-            return words
+            return Staged(words)
         if live.code != 200 or said_by(live.body) != said_by(tried.body):
             changed.append((target, sent))
     for target, sent in changed:
         answer = yield about(target, "apply", sent)
         if answer.message or not answer.served:
-            return f"{target.ref} apply failed: {answer.message}"
-    return ""
+            return Staged(f"{target.ref} apply failed: {answer.message}")
+    return Staged(skipped=frozenset(skipped))
 
 
 def dry_run_words(target: Target, answer: Answer) -> str:
@@ -87,12 +99,19 @@ def is_set(body: Body, switch: str, value: str) -> bool:
     return any(str(word).lower() == value.lower() for word in said if word is not None)
 
 
+def is_excluded(body: Body) -> bool:
+    """Whether an object says, here or in the cluster, that Flux is to leave it alone."""
+    return is_set(body, "reconcile", "disabled") or is_set(body, "ssa", "Ignore")
+
+
 def _is_left_alone(body: Body, live: Answer) -> bool:
-    if is_set(body, "reconcile", "disabled") or is_set(body, "ssa", "Ignore"):
+    if is_excluded(body) or is_excluded(live.body):
         return True
-    if live.code != 200:
-        return False
-    return is_set(body, "ssa", "IfNotPresent") or is_set(live.body, "reconcile", "disabled")
+    return live.code == 200 and is_set(body, "ssa", "IfNotPresent")
+
+
+def _is_forced(body: Body, live: Body, kustomization: Kustomization) -> bool:
+    return kustomization.force or is_set(body, "force", "enabled") or is_set(live, "force", "enabled")
 
 
 def _is_immutable(answer: Answer) -> bool:

@@ -6,13 +6,10 @@ looked at. `warn` only speaks of it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Any
-
 from seatrial.engines.flux.applying import about, said_by
 from seatrial.engines.flux.helmact import full_name
-from seatrial.engines.flux.objects import HelmRelease, Ignored, Target
+from seatrial.engines.flux.ignoring import as_live, paths
+from seatrial.engines.flux.objects import HelmRelease, Target
 from seatrial.engines.script import Part, Say
 from seatrial.resource import Body, annotations_of, labels_of, metadata
 
@@ -27,11 +24,11 @@ def detect(release: HelmRelease, revision: int) -> Part[None]:
     for target in release.targets:
         if "disabled" in (annotations_of(target.body).get(DISABLED), labels_of(target.body).get(DISABLED)):
             continue
-        paths = tuple(_paths(target, release.drift_ignored))
+        ignored = paths(target, release.drift_ignored)
         live = yield about(target, "get")
-        if "" in paths and live.code == 200:
+        if "" in ignored and live.code == 200:
             continue
-        sent = _as_live(_owned(target.body, release), live.body, paths if live.code == 200 else ())
+        sent = as_live(_owned(target.body, release), live.body, ignored)
         tried = yield about(target, "apply", sent, dry_run=True, manager=MANAGER)
         if tried.message or (live.code == 200 and said_by(live.body) == said_by(tried.body)):
             continue
@@ -70,47 +67,3 @@ def _owned(body: Body, release: HelmRelease) -> Body:
     labels = {**labels_of(body), "app.kubernetes.io/managed-by": "Helm"}
     annotations = {**annotations_of(body), **owner}
     return {**body, "metadata": {**metadata(body), "labels": labels, "annotations": annotations}}
-
-
-def _paths(target: Target, ignored: tuple[Ignored, ...]) -> Iterator[str]:
-    for rule in ignored:
-        if all(_is_like(said, real) for said, real in rule.matches(target.ref)) and _is_selected(target.body, rule):
-            yield from rule.paths
-
-
-def _is_like(pattern: str, real: str) -> bool:
-    try:
-        return re.fullmatch(pattern or ".*", real) is not None
-    except re.error:
-        return False
-
-
-def _is_selected(body: Body, rule: Ignored) -> bool:
-    """By labels and annotations that are equal; what selects otherwise selects nothing here."""
-    wanted = ((rule.labels, labels_of(body)), (rule.annotations, annotations_of(body)))
-    pairs = ((one.partition("="), has) for selector, has in wanted if selector for one in selector.split(","))
-    return all(has.get(key.strip()) == value.lstrip("=").strip() for (key, _, value), has in pairs)
-
-
-def _as_live(sent: Body, live: Body, pointers: tuple[str, ...]) -> Body:
-    """What is to be, but for what is ignored: that is to stay as it is."""
-    for pointer in pointers:
-        parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.strip("/").split("/")]
-        sent = _taken_over(sent, live, parts)
-    return sent
-
-
-def _taken_over(sent: Any, live: Any, path: list[str]) -> Any:
-    """What is sent, with what the path leads to as it is there."""
-    first, rest = path[0], path[1:]
-    if isinstance(sent, list) and first.isdigit() and int(first) < len(sent):
-        index = int(first)
-        there = live[index] if isinstance(live, list) and index < len(live) else None
-        inner = _taken_over(sent[index], there, rest) if rest else there
-        return [*sent[:index], *([inner] if inner is not None else []), *sent[index + 1 :]]
-    if not isinstance(sent, dict) or (rest and first not in sent):
-        return sent
-    there = live.get(first) if isinstance(live, dict) else None
-    inner = _taken_over(sent[first], there, rest) if rest else there
-    others = {key: value for key, value in sent.items() if key != first}
-    return others if inner is None else {**others, first: inner}

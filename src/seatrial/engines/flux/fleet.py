@@ -294,16 +294,19 @@ class _Farewell:
                 self.errors.append(f"{ref}: {attempt.words}")
                 self.stuck = self.stuck or attempt.stuck
         elif ref in self.fleet.kustomizations:
-            yield from self._objects(kustomization.finalize(self.fleet.kustomizations[ref], self.memory))
+            words = yield from self._objects(kustomization.finalize(self.fleet.kustomizations[ref], self.memory))
+            if words:
+                yield Say(ref, words)
+                self.errors.append(f"{ref}: {words}")
 
-    def _objects(self, script: Part[None]) -> Part[None]:
+    def _objects(self, script: Part[str]) -> Part[str]:
         """Carry the deletion of a Kustomization's objects, and see to those among them that are Flux's own."""
         answer: Answer | None = None
         while True:
             try:
                 line = next(script) if answer is None else script.send(answer)
-            except StopIteration:
-                return
+            except StopIteration as end:
+                return str(end.value)
             answer = yield line
             if isinstance(line, Command) and line.verb == "delete":
                 yield from self.gone(_about(line))

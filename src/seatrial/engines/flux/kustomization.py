@@ -12,13 +12,13 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.engines import Stuck
-from seatrial.engines.flux.applying import about, apply_stage, is_set, owner_labels
+from seatrial.engines.flux.applying import about, apply_stage, is_excluded, is_set, owner_labels
 from seatrial.engines.flux.dependencies import TERMINAL
 from seatrial.engines.flux.objects import Kustomization, Memory, Target
 from seatrial.engines.flux.order import in_order, stages
 from seatrial.engines.flux.waiting import wait_for
-from seatrial.engines.script import Command, Part
-from seatrial.resource import labels_of
+from seatrial.engines.script import Command, Part, Say, Survey, Wait
+from seatrial.resource import Ref, labels_of, metadata, ref_of
 
 STAGE_TIMEOUT = "1m0s"
 """After definitions and classes, whatever `spec.timeout` says."""
@@ -46,22 +46,22 @@ def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
         return Attempt(f"{TERMINAL}: {kustomization.invalid}", is_final=True)
     if kustomization.error:
         return Attempt(kustomization.error)
-    applied = [t for t in kustomization.targets if not is_set(t.body, "reconcile", "disabled")]
     parts = stages(kustomization.targets)
+    skipped: set[Ref] = set()
     for index, stage in enumerate(parts):
-        words = yield from apply_stage(stage, kustomization)
-        if words:
-            return Attempt(words)
+        staged = yield from apply_stage(stage, kustomization)
+        skipped |= staged.skipped
+        if staged.words:
+            return Attempt(staged.words)
         if index < len(parts) - 1:
             waited = yield from wait_for((t.ref for t in stage), memory, STAGE_TIMEOUT)
             if waited.words:
                 return Attempt(waited.words, waited.stuck, STAGE_TIMEOUT)
-    before = memory.inventory.get(kustomization.ref, ())
-    memory.inventory[kustomization.ref] = tuple(kustomization.targets)
-    if kustomization.prune:
-        kept = {target.ref for target in kustomization.targets}
-        yield from delete_objects((t for t in before if t.ref not in kept), kustomization)
-    checked = [target.ref for target in applied] if kustomization.wait else list(kustomization.health_checks)
+    pruned = yield from _prune(kustomization, memory)
+    if pruned:
+        return Attempt(pruned)
+    applied = (target.ref for target in kustomization.targets if target.ref not in skipped)
+    checked = applied if kustomization.wait else kustomization.health_checks
     others = (ref for ref in checked if ref != kustomization.ref)
     waited = yield from wait_for(others, memory, kustomization.timeout, kustomization.health)
     if waited.stuck:
@@ -69,22 +69,66 @@ def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
     return Attempt(waited.words)  # How long it took to fail early, which Flux tells, too, nobody here knows.
 
 
-def finalize(kustomization: Kustomization, memory: Memory) -> Part[None]:
+def finalize(kustomization: Kustomization, memory: Memory) -> Part[str]:
     """Delete what a Kustomization has made, where its policy says so. dependsOn plays no part."""
     made = memory.inventory.pop(kustomization.ref, ())
     memory.ready.pop(kustomization.ref, None)
     deletes = {"MirrorPrune": kustomization.prune, "Orphan": False}.get(kustomization.deletion_policy, True)
-    if deletes and not kustomization.suspended:
-        yield from delete_objects(made, kustomization)
+    if not deletes or kustomization.suspended:
+        return ""
+    deleted = yield from delete_objects(made, kustomization)
+    if not deleted.words and kustomization.deletion_policy == "WaitForTermination":
+        yield from _terminated(kustomization, deleted.gone)
+    return deleted.words
 
 
-def delete_objects(targets: Iterable[Target], kustomization: Kustomization) -> Part[None]:
+class Deleted(Struct, frozen=True):
+    """What was deleted, what was not, and why."""
+
+    gone: tuple[Ref, ...] = ()
+    survivors: tuple[Target, ...] = ()
+    words: str = ""
+
+
+def delete_objects(targets: Iterable[Target], kustomization: Kustomization) -> Part[Deleted]:
     """In the reverse order of kinds, without waiting; what is not marked as this Kustomization's is left alone."""
+    gone, survivors, words = [], [], ""
     for target in reversed(in_order(targets)):
         live = yield about(target, "get")
-        if live.code != 200 or is_set(live.body, "prune", "disabled"):
+        if live.code != 200 or is_set(live.body, "prune", "disabled") or is_excluded(live.body):
             continue
         if not owner_labels(kustomization).items() <= labels_of(live.body).items():
             continue
         ref, version = target.ref, str(target.body["apiVersion"])
-        yield Command("delete", version, ref.kind, ref.namespace, ref.name, propagation="Background")
+        answer = yield Command("delete", version, ref.kind, ref.namespace, ref.name, propagation="Background")
+        if answer.message and answer.code != 404:
+            survivors.append(target)
+            words += f"{ref} delete failed: {answer.message};"
+        else:
+            gone.append(ref)
+    return Deleted(tuple(gone), tuple(survivors), f"delete failed, errors: {words}" if words else "")
+
+
+def _prune(kustomization: Kustomization, memory: Memory) -> Part[str]:
+    """Delete what is no longer said; what could not be deleted is remembered, and tried again."""
+    before = memory.inventory.get(kustomization.ref, ())
+    memory.inventory[kustomization.ref] = tuple(kustomization.targets)
+    if not kustomization.prune:
+        return ""
+    kept = {target.ref for target in kustomization.targets}
+    deleted = yield from delete_objects((t for t in before if t.ref not in kept), kustomization)
+    memory.inventory[kustomization.ref] += deleted.survivors
+    return deleted.words
+
+
+def _terminated(kustomization: Kustomization, refs: tuple[Ref, ...]) -> Part[None]:
+    """Wait until what was deleted is gone; where that is in vain, Flux says so and lets go all the same."""
+    while True:
+        found = yield Survey()
+        there = {ref_of(body, namespaced=bool(metadata(body).get("namespace"))) for body in found.body["items"]}
+        left = tuple(ref for ref in refs if ref in there)
+        if not left:
+            return
+        if (yield Wait(left)).stuck is not None:
+            yield Say(kustomization.ref, "failed to wait for resources termination")
+            return

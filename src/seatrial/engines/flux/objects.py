@@ -22,6 +22,24 @@ class Target(Struct, frozen=True):
     body: Body
 
 
+class Ignored(Struct, frozen=True):
+    """A rule of `spec.driftDetection.ignore`."""
+
+    paths: tuple[str, ...]
+    """JSON pointers."""
+    group: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    labels: str = ""
+    annotations: str = ""
+
+    def matches(self, ref: Ref) -> tuple[tuple[str, str], ...]:
+        """What each expression is held against."""
+        own = (self.group, self.kind, self.namespace, self.name)
+        return tuple(zip(own, (ref.group, ref.kind, ref.namespace, ref.name), strict=True))
+
+
 class Kustomization(Struct, frozen=True):
     """One Kustomization, with its path built."""
 
@@ -34,6 +52,8 @@ class Kustomization(Struct, frozen=True):
     prune: bool = True
     """Which the API requires to be said."""
     force: bool = False
+    ignored: tuple[Ignored, ...] = ()
+    """Fields that are left to others once an object is there."""
     suspended: bool = False
     deletion_policy: str = "MirrorPrune"
     timeout: str = ""
@@ -81,24 +101,6 @@ class Policy(Struct, frozen=True):
     @property
     def is_endless(self) -> bool:
         return self.retries < 0 or self.retries_on_failure
-
-
-class Ignored(Struct, frozen=True):
-    """A rule of `spec.driftDetection.ignore`."""
-
-    paths: tuple[str, ...]
-    """JSON pointers."""
-    group: str = ""
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-    labels: str = ""
-    annotations: str = ""
-
-    def matches(self, ref: Ref) -> tuple[tuple[str, str], ...]:
-        """What each expression is held against."""
-        own = (self.group, self.kind, self.namespace, self.name)
-        return tuple(zip(own, (ref.group, ref.kind, ref.namespace, ref.name), strict=True))
 
 
 class HelmRelease(Struct, frozen=True):

@@ -1,0 +1,57 @@
+"""Fields that Flux leaves to others: `ignore` of a Kustomization, and of the driftDetection of a HelmRelease.
+
+Upstream: `ssa/jsondiff` of fluxcd/pkg, and the drift rules of `ApplyAll` in `ssa/manager_apply.go`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from seatrial.engines.flux.objects import Ignored, Target
+from seatrial.resource import Body, annotations_of, labels_of
+
+
+def paths(target: Target, ignored: tuple[Ignored, ...]) -> tuple[str, ...]:
+    """What of an object the rules are about; an empty path is all of it."""
+    rules = (rule for rule in ignored if _is_selected(target.body, rule))
+    own = (rule for rule in rules if all(_is_like(said, real) for said, real in rule.matches(target.ref)))
+    return tuple(path for rule in own for path in rule.paths)
+
+
+def as_live(sent: Body, live: Body, pointers: tuple[str, ...]) -> Body:
+    """What is to be, but for what is ignored: that is to stay as it is. What is not there yet is made as it is said."""
+    for pointer in pointers if live else ():
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.strip("/").split("/")]
+        sent = _taken_over(sent, live, parts)
+    return sent
+
+
+def _is_like(pattern: str, real: str) -> bool:
+    try:
+        return re.fullmatch(pattern or ".*", real) is not None
+    except re.error:
+        return False
+
+
+def _is_selected(body: Body, rule: Ignored) -> bool:
+    """By labels and annotations that are equal; what selects otherwise selects nothing here."""
+    wanted = ((rule.labels, labels_of(body)), (rule.annotations, annotations_of(body)))
+    pairs = ((one.partition("="), has) for selector, has in wanted if selector for one in selector.split(","))
+    return all(has.get(key.strip()) == value.lstrip("=").strip() for (key, _, value), has in pairs)
+
+
+def _taken_over(sent: Any, live: Any, path: list[str]) -> Any:
+    """What is sent, with what the path leads to as it is there."""
+    first, rest = path[0], path[1:]
+    if isinstance(sent, list) and first.isdigit() and int(first) < len(sent):
+        index = int(first)
+        there = live[index] if isinstance(live, list) and index < len(live) else None
+        inner = _taken_over(sent[index], there, rest) if rest else there
+        return [*sent[:index], *([inner] if inner is not None else []), *sent[index + 1 :]]
+    if not isinstance(sent, dict) or (rest and first not in sent):
+        return sent
+    there = live.get(first) if isinstance(live, dict) else None
+    inner = _taken_over(sent[first], there, rest) if rest else there
+    others = {key: value for key, value in sent.items() if key != first}
+    return others if inner is None else {**others, first: inner}
