@@ -118,6 +118,22 @@ def test_nothing_is_touched_where_one_that_would_go_along_is_protected() -> None
     )
 
 
+def test_who_is_deleted_with_another_goes_and_comes_with_it_and_is_never_deleted_by_itself() -> None:
+    world = World()
+    for value in ("1", "2"):
+        first = resource(config("a", v=value))
+        world.up(first, resource(config("b"), depends=[first], options=Options(deleted_with=first.urn)))
+    assert world.writes(1)[:2] == ["delete ConfigMap/default/a", "create ConfigMap/default/a"]
+
+
+def test_who_is_deleted_with_one_under_a_new_name_is_made_while_the_old_one_is_there() -> None:
+    world = World()
+    for value in ("1", "2"):
+        first = resource(config(f"a-{value}", v=value), name="a", auto_named=True)
+        ended = world.up(first, resource(config("b"), depends=[first], options=Options(deleted_with=first.urn)))
+    assert 'configmaps "b" already exists' in ended.error
+
+
 def test_what_is_gone_already_when_a_deletion_is_refused_is_made_again_by_the_next_run() -> None:
     world = World()
     held = {"gated": "yes"}

@@ -34,8 +34,17 @@ class Decision(Struct, frozen=True):
     """Why it is refused."""
 
 
-def decide(one: Registration, checkpoint: Checkpoint, done: Collection[str], condemned: Collection[str]) -> Decision:
-    """`done` are those that this run has been told of, `condemned` those it has deleted to make them anew."""
+def decide(
+    one: Registration,
+    checkpoint: Checkpoint,
+    done: Collection[str] = (),
+    condemned: Collection[str] = (),
+    anew: Collection[str] = (),
+) -> Decision:
+    """`done` are those that this run has been told of, `condemned` those it has deleted to make them anew.
+
+    `anew` are all that it replaces: who is deleted with one of them is replaced, too, and never deleted first for that.
+    """
     checkpoint.adopt(one)
     if one.reads:
         return Decision("read", one)
@@ -47,9 +56,10 @@ def decide(one: Registration, checkpoint: Checkpoint, done: Collection[str], con
     if state is None or not _is_something(state.registration) or one.urn in condemned:
         return Decision("make", one)
     old, new = state.registration, without_ignored(state.registration, one)
+    goes_with = new.options.deleted_with in anew
     replaced = replaces(old, new, unready=state.unready)
-    if state.pending or replaced:
-        return _replacement(state, new, replaced, checkpoint, done)
+    if state.pending or replaced or goes_with:
+        return _replacement(state, new, replaced and not goes_with, checkpoint, done)
     if old.object == new.object and old.contents == new.contents and not state.unready:
         return Decision("leave", new)
     return Decision("change", new, old)

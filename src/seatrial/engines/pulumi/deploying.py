@@ -59,7 +59,7 @@ def destroy(checkpoint: Checkpoint) -> Script:
 def _unpermitted(program: Program, checkpoint: Checkpoint) -> Iterator[str]:
     """What a preview fails with, which comes before every `up`: the end of what is protected."""
     for one in program.registrations:
-        decision = decide(one, checkpoint, (), ())
+        decision = decide(one, checkpoint)
         if decision.act == "refuse":
             yield messages.of_resource(one, decision.words)
     yield from _protected(checkpoint, [one.urn for one in program.registrations])
@@ -68,7 +68,7 @@ def _unpermitted(program: Program, checkpoint: Checkpoint) -> Iterator[str]:
 def _protected(checkpoint: Checkpoint, wanted: Collection[str]) -> Iterator[str]:
     for one in (state.registration for state in checkpoint if not state.pending):
         if one.options.protect and one.urn not in wanted:
-            yield messages.of_resource(one, messages.protected(one))
+            yield messages.of_resource(one, f"Preview failed: {messages.protected(one)}")
 
 
 def _unrendered(program: Program) -> Part[list[str]]:
@@ -149,7 +149,8 @@ class _Graph:
 
     def _decide(self, one: Registration) -> Decision:
         if one.urn not in self._decided:
-            decision = decide(one, self._checkpoint, self._begun | self._condemned, self._condemned)
+            anew = {urn for urn, other in self._decided.items() if other.act == "replace"} | self._condemned
+            decision = decide(one, self._checkpoint, self._begun | self._condemned, self._condemned, anew)
             self._decided[one.urn] = decision
             self._condemned.update(other.urn for other in decision.along)
         return self._decided[one.urn]
@@ -196,7 +197,7 @@ class _Graph:
         if live.code != 200:
             return messages.missing(one.options.imports)
         self._checkpoint.put(structs.replace(one, object=inputs_of(live.body)))
-        decision = decide(one, self._checkpoint, (), ())
+        decision = decide(one, self._checkpoint)
         if decision.act == "leave":
             self._checkpoint.put(one)
             return ""

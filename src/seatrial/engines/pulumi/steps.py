@@ -53,9 +53,9 @@ def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) ->
             said = messages.in_conflict(answer, manager_of(one))
             return messages.not_created(one, said + (messages.ALREADY_EXISTS if exists else ""))
         words = answer.message if answer.served else messages.no_match(body)
+        assert one.ref is not None
+        yield Say(one.ref, f"Retry #{attempt}; creation failed: {words}")
         if attempt < TRIES_MAX - 1:
-            assert one.ref is not None
-            yield Say(one.ref, f"Retry #{attempt + 1}; creation failed: {words}")
             yield Again((defined_by,) if defined_by and not answer.served else ())
     return messages.kind_unknown(one, body) if words == messages.no_match(body) else messages.not_created(one, words)
 
