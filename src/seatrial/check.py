@@ -20,6 +20,7 @@ from seatrial.rehearsal import Heard, rehearse, rehearse_again
 from seatrial.result import Difference, Played, Result
 from seatrial.rules import all_rules
 from seatrial.sources import kind_of, line_at
+from seatrial.sources.git import is_ref
 from seatrial.standings import standings
 from seatrial.timeline import Rehearsal, Schedule
 from seatrial.webhookgates import gates
@@ -29,6 +30,7 @@ EAGER: Schedule = "eager"
 BOUNDS = (LAZY, EAGER)
 """The two schedules that bound all the others. What the lazy one shows is told first: it says more."""
 AT_ONCE = 4
+KINDS = {"chart": "a chart", "manifests": "manifests", "trial": "a trial file", "program": "a Pulumi program"}
 
 
 def check(
@@ -54,7 +56,11 @@ def _of_old(options: CheckOptions) -> CheckOptions:
     """The same trial with what is compared with; a trial file has its own."""
     if len(options.inputs) > 1 or options.old:
         raise CannotContinue("--compare takes one input and what it is compared with: neither more inputs nor --from")
-    if kind_of(options.inputs[0]) == "trial":
+    kind = kind_of(options.inputs[0])
+    if not is_ref(options.compare) and (other := kind_of(options.compare)) != kind:
+        said = f"{options.compare} is {KINDS[other]}, and {options.inputs[0]} is {KINDS[kind]}"
+        raise CannotContinue(f"--compare takes two of one kind: {said}")
+    if kind == "trial":
         return replace(options, inputs=(options.compare,))
     return replace(options, instead=options.compare)
 

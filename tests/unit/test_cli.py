@@ -1,5 +1,6 @@
 """The command line: verbs, flags, sentences and exit codes."""
 
+import io
 import json
 import os
 import pty
@@ -292,6 +293,16 @@ def test_explain_shows_a_rule_by_name_or_code(capsys: Capture) -> None:
     assert main(["explain", "st201"]) == 0
     assert capsys.readouterr().out == by_name
     assert by_name.startswith("release-to-hook-flip (ST201)\n\nAn object of the release becomes a hook")
+
+
+def test_what_is_piped_in_is_applied_and_applied_again(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONFIG.encode())))
+    assert main(["check", "-"]) == 0
+    assert capsys.readouterr().out.startswith("""\
+kubectl@1.34, lazy and eager schedules
+  1  apply  -  ok  1 created
+  2  apply  -  ok
+""")
 
 
 def test_explain_lists_the_rules_with_a_word_in_their_names(capsys: Capture) -> None:

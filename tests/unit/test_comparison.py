@@ -85,6 +85,13 @@ def test_an_input_is_compared_with_itself_at_a_commit() -> None:
     assert found["lost"] == []
 
 
+def test_things_of_two_kinds_are_not_compared() -> None:
+    Path("trial.yaml").write_text("engine: kubectl\nsteps: [{apply: old}]\n")
+    with pytest.raises(CannotContinue) as said:
+        compared("trial.yaml")
+    assert str(said.value) == "--compare takes two of one kind: trial.yaml is a trial file, and new is manifests"
+
+
 @pytest.mark.parametrize("options", [{"inputs": ("new", "old")}, {"inputs": ("new",), "old": "old"}])
 def test_one_input_is_compared_and_not_a_way_between_two(options: dict[str, Any]) -> None:
     with pytest.raises(CannotContinue, match=r"^--compare takes one input and what it is compared with: neither more"):

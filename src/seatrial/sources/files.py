@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 from seatrial.errors import CannotContinue
 from seatrial.text import Text
@@ -23,7 +25,7 @@ def read_text(path: str, doing: str) -> Text:
 def read_bytes(path: str, doing: str, limit: int = FILE_BYTES_MAX) -> bytes:
     try:
         if path == STDIN:
-            data = sys.stdin.buffer.read(limit + 1)
+            data = _read_once(sys.stdin.buffer, limit + 1)
         else:
             with Path(path).open("rb") as file:  # Not only regular files: `-f <(sops -d secrets.yaml)` is a pipe.
                 data = file.read(limit + 1)
@@ -32,6 +34,12 @@ def read_bytes(path: str, doing: str, limit: int = FILE_BYTES_MAX) -> bytes:
     if len(data) > limit:
         raise CannotContinue(f"{shown(path)}: {doing}: larger than the maximum of {limit} bytes")
     return data
+
+
+@lru_cache(maxsize=1)
+def _read_once(stream: BinaryIO, size: int) -> bytes:
+    """What is piped in can be read once, and steps that deploy it are several."""
+    return stream.read(size)
 
 
 def as_text(path: str, data: bytes, doing: str) -> Text:
