@@ -36,10 +36,10 @@ def restarted(rehearsal: Rehearsal, step: int, workload: Ref) -> bool:
     return was is not None and now is not None and dig(was, "spec", "template") != dig(now, "spec", "template")
 
 
-def owner_of(rehearsal: Rehearsal, step: int, ref: Ref) -> Ref | None:
-    """The workload that a pod is of, through its ReplicaSet; None where nobody owns it."""
+def owner_of(rehearsal: Rehearsal, step: int, ref: Ref, seen: Body | None = None) -> Ref | None:
+    """The workload that a pod is of, through its ReplicaSet; None where nobody owns it. It may be gone since `seen`."""
     owner: Ref | None = None
-    body = live_after(rehearsal, step, ref)
+    body = seen or live_after(rehearsal, step, ref)
     while body is not None and (told := next(iter(dig(body, "metadata", "ownerReferences") or ()), None)):
         owner = Ref(str(told["kind"]), ref.namespace, str(told["name"]), group_of(str(told["apiVersion"])))
         body = live_after(rehearsal, step, owner)

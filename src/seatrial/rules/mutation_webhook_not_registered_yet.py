@@ -20,6 +20,8 @@ spec:
 Install the injector as a release of its own, with `--wait`, before everything that relies on it. `failurePolicy:
 Fail` (with the injector's own namespace left out) turns a pod that would be missed into one that is tried again.
 
+With Flux that is a HelmRelease, or a Kustomization with `wait: true`, which the others name in `dependsOn`.
+
 To repair what runs: `kubectl rollout restart`.
 
 ## Fix safety
@@ -36,6 +38,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.kinds.webhook_rules import Target
 from seatrial.resource import Body, Ref, annotations_of, dig, labels_of, listed
+from seatrial.rules.reconciliations import holder, is_flux
 from seatrial.rules.webhookcalls import FAILED, Webhook, backs, is_about, state_after, webhooks_in
 from seatrial.timeline import Event, Rehearsal
 
@@ -136,16 +139,18 @@ def _owner(pod: Body, there: dict[Ref, Body]) -> Ref:
 def _finding(rehearsal: Rehearsal, case: Case, step: int, missed: Missed) -> Finding:
     webhook, workload = missed.webhook, case.written(step, missed.owner)
     ended, configuration = rehearsal.steps[step], case.written(len(case.releases) - 1, webhook.configuration)
+    the = "the " if is_flux(rehearsal) else ""
     return found(
         RULE,
         rehearsal,
         step,
         objects=[missed.owner],
         damage="failed-deploy",
-        message=f'{ended.action} makes pods of {missed.owner} without what webhook "{webhook.name}" adds to them',
+        message=f'{the}{ended.action} makes pods of {missed.owner} without what webhook "{webhook.name}" adds to them',
         details=(
             _how(rehearsal, missed, step),
             _image(missed),
+            _side_by_side(rehearsal, step, missed),
             f"Nothing was refused, and nothing injects them later. To repair: {_restart(missed.owner)}",
         ),
         places=[
@@ -167,8 +172,23 @@ def _how(rehearsal: Rehearsal, missed: Missed, step: int) -> str:
         )
     later = next(iter(_registered(rehearsal, missed.webhook))).step
     if later == step:
-        return f"Helm makes {missed.owner} before {configuration}, and {missed.event.object} was made in between."
+        who = "Flux" if is_flux(rehearsal) else "Helm"
+        return f"{who} makes {missed.owner} before {configuration}, and {missed.event.object} was made in between."
     return f"{configuration} is registered only by the {rehearsal.steps[later].action} of a later step."
+
+
+def _side_by_side(rehearsal: Rehearsal, step: int, missed: Missed) -> str:
+    """Which parts of Flux bring the pods and their injector."""
+    ended = rehearsal.steps[step]
+    own, other = holder(ended, missed.owner), holder(ended, missed.webhook.configuration)
+    if own is None or other is None:
+        return ""
+    if own == other:
+        return (
+            f"{own} brings both, and webhook configurations come after workloads: give the injector one of its own, "
+            "which is waited for, and let this one depend on it."
+        )
+    return f"{own} brings the one and {other} the other: dependsOn, on one that waits, has the injector come first."
 
 
 def _image(missed: Missed) -> str:

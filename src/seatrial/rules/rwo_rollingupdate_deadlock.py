@@ -45,6 +45,7 @@ from seatrial.resource import Body, Place, Ref, dig, listed
 from seatrial.rules.aftermath import named
 from seatrial.rules.deeds import newest, owner_of, restarted
 from seatrial.rules.volumes import CLAIM
+from seatrial.rules.words import engine_in_words
 from seatrial.timeline import Event, Rehearsal
 
 ELSEWHERE = "Multi-Attach error for volume"
@@ -62,7 +63,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for event in rehearsal.timeline:
         if event.effect != "said" or event.step < 0 or not (ELSEWHERE in event.message or TAKEN in event.message):
             continue
-        workload = owner_of(rehearsal, event.step, event.object)
+        workload = owner_of(rehearsal, event.step, event.object, event.after)
         if workload is None or workload.kind != "Deployment" or workload in told:
             continue
         others = [owner for owner in _holders(rehearsal, event) if owner != workload]
@@ -86,7 +87,8 @@ def _seen(rehearsal: Rehearsal, case: Case, event: Event, workload: Ref, others:
             f'{event.object} says: "{event.message}"',
             "" if others else _why(written),
             ONE_POD if TAKEN in event.message else ONE_NODE,
-            "Helm reported success; after ten minutes the Deployment says ProgressDeadlineExceeded."
+            f"{engine_in_words(rehearsal)} reported success; after ten minutes the Deployment says "
+            "ProgressDeadlineExceeded."
             if ended.outcome == "ok"
             else f"The {ended.action} {ended.outcome}: {ended.error}.",
         ),

@@ -56,6 +56,11 @@ from seatrial.rules.turns import apps_out_of_turn
 from seatrial.timeline import Rehearsal
 
 NAMES_MAX = 4
+EXPLAINED = (
+    *("Multi-Attach error for volume", "ReadWriteOncePod access mode already in-use", "failed calling webhook"),
+    *("exceeded quota", "violates PodSecurity", "is forbidden: error looking up service account"),
+)
+"""What pods say where another rule tells the cause."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -99,14 +104,17 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
 def _is_told_here(rehearsal: Rehearsal, case: Case, one: InVain) -> bool:
     """Whether no rule about a chart or about what operators make knows more of the cause."""
     lacking = [ref for ref, _ in lacked(rehearsal, case, one)]
-    if one.one.acts and (not one.behind or lacking or _pods_speak(rehearsal, one)):
+    said = _pods_say(rehearsal, one)
+    if one.one.acts and (not one.behind or lacking or said):
+        return False
+    if any(words in message for message in said for words in EXPLAINED):
         return False
     return not any(is_made_by_operator(case, ref) for ref in lacking)
 
 
-def _pods_speak(rehearsal: Rehearsal, one: InVain) -> bool:
+def _pods_say(rehearsal: Rehearsal, one: InVain) -> list[str]:
     events = (e for e in rehearsal.of_step(one.step) if e.effect == "said" and e.object.kind in ("Pod", "ReplicaSet"))
-    return any(event.object.name.startswith(ref.name) for event in events for ref in one.waited)
+    return [event.message for event in events if any(event.object.name.startswith(ref.name) for ref in one.waited)]
 
 
 def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:

@@ -39,6 +39,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref, dig
 from seatrial.rules.deeds import GOING
+from seatrial.rules.reconciliations import is_flux
 from seatrial.rules.webhookcalls import (
     Call,
     backs,
@@ -112,6 +113,8 @@ def _how(rehearsal: Rehearsal, call: Call) -> str:
 
 def _reported(rehearsal: Rehearsal, step: int) -> str:
     ended = rehearsal.steps[step]
+    if ended.outcome == "ok" and is_flux(rehearsal):
+        return "Flux is content: without wait a Kustomization is Ready as soon as it is applied."
     if ended.outcome == "ok":
         return (
             f"Helm reports success: it does not wait for pods without --wait, and records the {ended.action} as done."

@@ -61,6 +61,9 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
 
 def is_over(release: HelmRelease, cause: Cause, memory: Memory) -> Part[bool]:
     """Whether what made a release fail would no longer do so: asked by nobody, and nothing is changed by asking."""
+    known = memory.deployed.get(release.ref)
+    if cause == "waited" and known and known.action == "upgrade" and release.upgrade.remediates_last:
+        return False  # What is ready now is what it was rolled back to.
     if cause == "waited":
         plain = yield from statuses_of(release.refs, memory, release.health)
         run = yield from statuses_of((target.ref for target in release.hooks), memory, ())
