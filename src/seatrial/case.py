@@ -55,6 +55,8 @@ class Release(Struct, frozen=True, dict=True):
     vanished: tuple[Vanished, ...] = ()
     program: Program | None = None
     """What a Pulumi program registers, where the release is one."""
+    left_out: tuple[Resource, ...] = ()
+    """Hooks of its charts that the program does not register."""
 
     def find(self, ref: Ref) -> Resource | None:
         return next(chain(self.named(ref), (crd for crd in self.crds if crd.ref == ref)), None)

@@ -113,6 +113,8 @@ class Program(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     recorded: bool = False
     """Whether Pulumi wrote it down: what `dependsOn` names is then not known, only what came of it."""
+    varies: bool = False
+    """Whether another run registers other values, since a chart makes some up whenever it is rendered."""
 
     def find(self, urn: str) -> Registration | None:
         return next((one for one in self.registrations if one.urn == urn), None)

@@ -91,13 +91,17 @@ class Opened:
             self._releases[key] = render(chart, values, **options)
         return self._releases[key]
 
-    def program(self, source: str, values: Body, read: Callable[[str], Release]) -> Release:
-        """A Pulumi program, run once however many steps bring it up; without a source, the first one."""
+    def program(self, source: str, values: Body, read: Callable[[str], Release], *, anew: bool = False) -> Release:
+        """A Pulumi program, run once however many steps bring it up; without a source, the first one.
+
+        `anew` runs one again whose charts make values up.
+        """
         path = self.path(source)
         key = (path, msgspec.json.encode(values, order="sorted")) if source else next(iter(self._programs), (path, b""))
-        if key not in self._programs:
-            self._programs[key] = read(path)
-        return self._programs[key]
+        known = self._programs.get(key)
+        if known is None or (anew and known.program is not None and known.program.varies):
+            known = self._programs[key] = read(path)
+        return known
 
     def case_values(self, case: str) -> Body:
         """The values that make a case, from whichever chart of the trial has them."""
@@ -260,7 +264,7 @@ def _programmed(step: Step, setting: Setting) -> tuple[Played, Release | None]:
         return as_program(_given_release(step, setting), kind)
 
     given = _given(step, setting)
-    release = setting.opened.program(step.source, given, read)
+    release = setting.opened.program(step.source, given, read, anew=step.action == "up")
     name, namespace = step.release or setting.release or release.name, step.namespace or setting.namespace
     assert release.program is not None
     notes = (*release.program.unknown, *release.program.warnings)

@@ -7,6 +7,7 @@ are not modelled. No time passes here, so of the times to live only the shortest
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from msgspec import Struct
 
@@ -41,6 +42,8 @@ class Count(Struct, frozen=True):
     restarts: int
     done: frozenset[int]
     """Indexes that succeeded, of an Indexed Job."""
+    ruled_out: str = ""
+    """What its policy says of a failure that no further pod is tried after."""
 
 
 def behave(job: Body, world: World) -> Acts:
@@ -139,6 +142,7 @@ def _count(job: Body, pods: list[Body]) -> Count:
         failed=max(phases.count("Failed"), int(dig(job, "status", "failed") or 0)),
         restarts=sum(_restarts(pod) for pod in pods),
         done=done,
+        ruled_out=next(_ruled_out(job, pods), ""),
     )
 
 
@@ -147,6 +151,8 @@ def _ending(job: Body, count: Count) -> tuple[str, str, str] | None:
     for type_ in ("SuccessCriteriaMet", "FailureTarget"):
         if met := conditions.find(job, type_):
             return type_, str(met.get("reason")), str(met.get("message"))
+    if count.ruled_out:
+        return "FailureTarget", "PodFailurePolicy", count.ruled_out
     limit = int(dig(job, "spec", "backoffLimit") or 0)
     restarting = dig(job, "spec", "template", "spec", "restartPolicy") == "OnFailure"
     if count.failed > limit or (restarting and count.restarts > 0 and count.restarts >= limit):
@@ -154,6 +160,28 @@ def _ending(job: Body, count: Count) -> tuple[str, str, str] | None:
     completions = dig(job, "spec", "completions")
     enough = count.succeeded > 0 if completions is None else count.succeeded >= int(completions)
     return ("SuccessCriteriaMet", *MET) if enough and not count.active else None
+
+
+def _ruled_out(job: Body, pods: list[Body]) -> Iterator[str]:
+    """What `podFailurePolicy` says where an exit code ends the whole Job: pkg/controller/job/pod_failure_policy.go."""
+    rules = listed(job, "spec", "podFailurePolicy", "rules")
+    for pod in (pod for pod in pods if phase_of(pod) == "Failed"):
+        matched = ((index, rule, found) for index, rule in enumerate(rules) if (found := _matched(rule, pod)))
+        for index, rule, (name, code) in islice(matched, 1):  # The first rule that fits decides.
+            if rule.get("action") == "FailJob":
+                where = f"Container {name} for pod {namespace_of(pod)}/{name_of(pod)}"
+                yield f"{where} failed with exit code {code} matching FailJob rule at index {index}"
+
+
+def _matched(rule: Body, pod: Body) -> tuple[str, int] | None:
+    """The container of a pod that a rule is about, and its exit code."""
+    codes = rule.get("onExitCodes") or {}
+    for container in listed(pod, "status", "containerStatuses"):
+        code = int(dig(container, "state", "terminated", "exitCode") or 0)
+        meant = code and codes.get("containerName") in (None, container.get("name"))
+        if meant and (code in listed(codes, "values")) == (codes.get("operator") == "In") and codes:
+            return str(container.get("name")), code
+    return None
 
 
 def _finish(job: Body, count: Count, end: tuple[str, str, str]) -> Acts:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial import argocdhooks, hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.resource import Ref
-from seatrial.rules.deeds import ENGINES
+from seatrial.rules.deeds import ENGINES, GOING
 from seatrial.rules.secretdata import decoded, is_salted, secret_data
 from seatrial.timeline import Event, Rehearsal, StepResult
 
-DEPLOYS = ("install", "upgrade", "sync")
-DEPLOYS_AGAIN = ("upgrade", "sync")
+DEPLOYS = ("install", "upgrade", "sync", "up")
+DEPLOYS_AGAIN = ("upgrade", "sync", "up")
 
 
 class Renewed(Struct, frozen=True):
-    """A Secret that an upgrade or a sync with the same chart and values gave other content."""
+    """A Secret that an upgrade, a sync or an up with the same chart and values gave other content."""
 
     step: int
     secret: Resource
@@ -58,7 +59,7 @@ def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
     """Each Secret once, with the keys whose values are made up by its template."""
     seen: set[Ref] = set()
     for earlier, step in same_again(rehearsal, case):
-        for event in rehearsal.of_step(step):
+        for event in _changes(rehearsal, step):
             secret = _plain_secret(case.releases[step], event)
             if secret is None or secret.ref in seen:
                 continue
@@ -66,6 +67,18 @@ def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
             if keys:
                 seen.add(secret.ref)
                 yield Renewed(step, secret, event, keys)
+
+
+def _changes(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+    """What was done in a step; what Pulumi deletes and makes anew is a change like any other."""
+    gone: dict[Ref, Event] = {}
+    for event in rehearsal.of_step(step):
+        if event.actor == "pulumi" and event.effect in GOING:
+            gone[event.object] = event
+        if event.actor == "pulumi" and event.effect == "created" and event.object in gone:
+            yield replace(event, effect="changed", before=gone[event.object].before)
+        else:
+            yield event
 
 
 def _step_before(rehearsal: Rehearsal, step: int) -> int | None:
@@ -80,7 +93,12 @@ def _named(ended: StepResult) -> tuple[str, str]:
 
 
 def _plain_secret(release: Release | None, event: Event) -> Resource | None:
-    if event.actor not in ENGINES or event.object.kind != "Secret" or event.effect != "changed" or release is None:
+    if (
+        event.actor not in (*ENGINES, "pulumi")
+        or event.object.kind != "Secret"
+        or event.effect != "changed"
+        or release is None
+    ):
         return None
     found = release.find(event.object)
     is_hook = argocdhooks.is_hook if event.actor == "argocd" else hooks.is_hook

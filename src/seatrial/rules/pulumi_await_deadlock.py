@@ -15,6 +15,11 @@ newest revision, so one with a `partition` never is after a change: the pods bel
 are. A DaemonSet with `updateStrategy: OnDelete` waits until somebody deletes the pods by hand. The change is there, and
 Pulumi gives up on it all the same, with all that depends on it undone.
 
+A Job that fails ends the wait only where it has run out of tries or of time (`BackoffLimitExceeded`,
+`DeadlineExceeded`). One that its `podFailurePolicy` ends is waited for to the last second. A claim without a class, in
+a cluster that has no default one, is never bound. An Ingress waits for an address that its controller writes into its
+status; some never do, as Traefik behind a NodePort. Which controller runs is not known here, and it is taken to.
+
 A claim whose class binds at the first consumer is not waited for, and neither is a Service that has no pods behind it:
 older versions of the provider locked up there too.
 
@@ -41,12 +46,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.registration import Program, Registration, effective, short
-from seatrial.resource import Body, Ref, dig
+from seatrial.resource import Body, Ref, dig, listed
+from seatrial.rules.deeds import live_after
+from seatrial.rules.volumes import CLAIM
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Rehearsal
+
+ALL_IS_WELL = (
+    "The change has been made and is as it was asked for: only Pulumi takes it for a failure. Nothing of what depends "
+    "on it is made, and every up after it waits again."
+)
+ONLY_TWO_REASONS = "Pulumi gives up at once only where the reason is BackoffLimitExceeded or DeadlineExceeded."
+NO_CLASS = (
+    "kubectl and Helm without --wait go on and leave the claim pending. A StorageClass that is the default, or one "
+    "that the claim names, lets it be bound."
+)
+SKIPPED = (
+    'pulumi.com/skipAwait: "true" on the object lets Pulumi go on; pulumi.com/timeoutSeconds lets it give up sooner.'
+)
+
+
+class Trap(Struct, frozen=True):
+    """Something that Pulumi waits for and that never comes."""
+
+    why: str
+    told: str
+    confirm: str
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -59,8 +89,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _finding(rehearsal, case, step, pairs)
             return
         for one in release.program.registrations:
-            if one.ref in ended.waits_for and (why := _held_back(one.object or {})):
-                yield _waits_for_ever(rehearsal, step, one, why)
+            if one.ref in ended.waits_for and (trap := _trap(rehearsal, step, one)):
+                yield _waits_for_ever(rehearsal, step, one, trap)
                 return
 
 
@@ -75,6 +105,26 @@ def _waiting_for_each_other(
                 yield first, second
 
 
+def _trap(rehearsal: Rehearsal, step: int, one: Registration) -> Trap | None:
+    """Why an object is never what Pulumi waits for, by itself and whatever else is made."""
+    assert one.ref is not None
+    live = live_after(rehearsal, step, one.ref) or {}
+    if why := _held_back(one.object or {}):
+        rolled_out = f"kubectl rollout status {in_kubectl(one.ref)}  # done, while pulumi up waits"
+        return Trap(f"it waits until every pod of {one.ref} is of the new revision, and {why}", ALL_IS_WELL, rolled_out)
+    failed = next((c for c in listed(live, "status", "conditions") if c.get("type") == "Failed"), None)
+    if one.ref.kind == "Job" and failed is not None:
+        told = f'{one.ref} has failed ({failed.get("reason")}): "{failed.get("message")}". {ONLY_TWO_REASONS}'
+        shown = f"kubectl describe {in_kubectl(one.ref)}  # Failed, while pulumi up waits"
+        return Trap(f"it waits for {one.ref} to complete, which has failed for good", told, shown)
+    if one.ref.kind == CLAIM and not dig(live, "spec", "storageClassName"):
+        shown = "kubectl get storageclass  # none is the default"
+        return Trap(
+            f"it waits for {one.ref} to be bound, which names no class where none is the default", NO_CLASS, shown
+        )
+    return None
+
+
 def _held_back(body: Body) -> str:
     """Why an object keeps pods of an old revision of its own accord."""
     strategy = dig(body, "spec", "updateStrategy") or {}
@@ -86,7 +136,7 @@ def _held_back(body: Body) -> str:
     return ""
 
 
-def _waits_for_ever(rehearsal: Rehearsal, step: int, one: Registration, why: str) -> Finding:
+def _waits_for_ever(rehearsal: Rehearsal, step: int, one: Registration, trap: Trap) -> Finding:
     assert one.ref is not None
     return found(
         RULE,
@@ -94,16 +144,11 @@ def _waits_for_ever(rehearsal: Rehearsal, step: int, one: Registration, why: str
         step,
         objects=[one.ref],
         damage="failed-deploy",
-        message=f"pulumi up hangs: it waits until every pod of {one.ref} is of the new revision, and {why}",
-        details=(
-            f"Pulumi {rehearsal.steps[step].error}",
-            "The change has been made and is as it was asked for: only Pulumi takes it for a failure. Nothing of what "
-            "depends on it is made, and every up after it waits again.",
-            'pulumi.com/skipAwait: "true" on the object lets Pulumi go on.',
-        ),
+        message=f"pulumi up hangs: {trap.why}",
+        details=(f"Pulumi {rehearsal.steps[step].error}", trap.told, SKIPPED),
         places=[one.place] if one.place else [],
         evidence=[event for event in rehearsal.of_step(step) if event.object == one.ref][:4],
-        confirm=f"kubectl rollout status {in_kubectl(one.ref)}  # done, while pulumi up waits",
+        confirm=trap.confirm,
     )
 
 

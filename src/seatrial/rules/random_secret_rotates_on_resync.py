@@ -1,4 +1,4 @@
-"""A template makes up a password each time it is rendered, and Argo CD renders without a cluster to look into.
+"""A template makes up a password each time it is rendered, and Argo CD and Pulumi render it again and again.
 
 ## What happens
 Argo CD runs `helm template`: `randAlphaNum` and its kin give another value with each rendering, and `lookup` finds
@@ -11,6 +11,12 @@ It is often said that the value changes with every refresh. Argo CD keeps what i
 comes. It renders anew for another commit, whatever that changes; with a hard refresh; when the keeping ends; and when
 the cluster gains or loses an API. Then the Application is `OutOfSync` although nobody changed anything, and automated
 syncs apply the new value at once.
+
+Pulumi renders a `helm.v3.Chart` and a `helm.v4.Chart` whenever the program runs, once for the preview and once more for
+the `up`, be there a change or none. The data of a Secret it never changes in place: every `up` deletes the Secret and
+makes another one. In a `v3.Chart` `lookup` finds nothing, as with Argo CD; in a `v4.Chart` it asks the cluster, and a
+template that keeps what it finds there is left alone. A `helm.v3.Release` is rendered by Helm, and only when its chart
+or values change.
 
 It **will** do harm where a workload with storage reads a key that is called a password. Elsewhere it **may**: whether
 the value is stored anywhere is known only to the app.
@@ -26,7 +32,8 @@ data:
 Take the value from `.Values` with `required`, or name a Secret that exists (`existingSecret`), made by hand, by an
 operator or out of an `ExternalSecret`. If the chart cannot be changed: `ignoreDifferences` for the Secret's `/data`
 together with the sync option `RespectIgnoreDifferences=true`; without that option the field is not compared, and still
-written with each sync.
+written with each sync. With Pulumi: a `helm.v3.Release`, or `ignoreChanges: ["data", "stringData"]` on the Secret by
+a transformation.
 
 ## Fix safety
 Taking the value from elsewhere is safe if it is the one that the data was set up with.
@@ -54,14 +61,30 @@ from seatrial.rules.syncs import is_argocd
 from seatrial.rules.words import confirm_twice
 from seatrial.timeline import Rehearsal
 
+BY_ARGOCD = (
+    "Argo CD renders without a cluster: lookup finds nothing there, so a template that reads the old value back makes "
+    "up another one too. It renders anew for each commit, at a hard refresh, and when what it kept of the last time "
+    "has expired."
+)
+BY_PULUMI = (
+    "A Chart is rendered whenever the program runs, also where nothing changes, and once for the preview: what up "
+    "makes is not what the preview showed. The data of a Secret is never changed in place: it is deleted and made "
+    "anew, and a pod that starts in between does not find it."
+)
+RELEASED = "A helm.v3.Release is rendered only when its chart or values change, by Helm, whose lookup asks the cluster."
+
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    if is_argocd(rehearsal):
+    if is_argocd(rehearsal) or rehearsal.engine.startswith("pulumi@"):
         yield from (_finding(rehearsal, *found_one) for found_one in made_up(rehearsal, case))
 
 
 def _finding(rehearsal: Rehearsal, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
-    ref = renewed.secret.ref
+    ref, by_pulumi = renewed.secret.ref, not is_argocd(rehearsal)
+    what = f"every pulumi up deletes {ref} and makes up its {named(keys)} anew"
+    if not by_pulumi:
+        what = f"a sync makes up {named(keys)} of {ref} anew whenever Argo CD has rendered again"
+    why = BY_PULUMI if by_pulumi else BY_ARGOCD
     keeper = keeper_of(readers)
     certainty, damage = severity(keeper, keys, readers)
     return found(
@@ -71,19 +94,17 @@ def _finding(rehearsal: Rehearsal, renewed: Renewed, keys: tuple[str, ...], read
         objects=[ref],
         damage=damage,
         certainty=certainty,
-        message=f"a sync makes up {named(keys)} of {ref} anew whenever Argo CD has rendered again, "
-        f"{outcome_of(keeper, readers)}",
+        message=f"{what}, {outcome_of(keeper, readers)}",
         details=(
-            "Argo CD renders without a cluster: lookup finds nothing there, so a template that reads the old value "
-            "back makes up another one too. It renders anew for each commit, at a hard refresh, and when what it kept "
-            "of the last time has expired.",
+            why,
             *what_pods_do(rehearsal, renewed, readers),
             TURNED_AWAY if (certainty, damage) == ("will", "outage") else "",
             "Going back to an older commit does not bring the old value back: that is rendered again as well.",
+            RELEASED if by_pulumi else "",
         ),
         places=[place_of(renewed.secret, key) for key in keys],
         evidence=[renewed.event],
-        confirm=confirm_twice(ref, "{.data}", "a hard refresh and a sync"),
+        confirm=confirm_twice(ref, "{.data}", "another pulumi up" if by_pulumi else "a hard refresh and a sync"),
     )
 
 

@@ -63,7 +63,7 @@ from seatrial.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    if not is_argocd(rehearsal):
+    if not is_argocd(rehearsal) and not rehearsal.engine.startswith("pulumi@"):
         yield from (_finding(rehearsal, *found_one) for found_one in made_up(rehearsal, case))
 
 

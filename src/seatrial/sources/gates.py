@@ -20,6 +20,8 @@ _ASKS = re.compile(
     r"\.Release\.(?:IsInstall|IsUpgrade|Revision)\b|\.Capabilities\.APIVersions\b|\blookup\b"
     r"|\b(?:rand[A-Z]\w*|gen(?:PrivateKey|CA\w*|SignedCert\w*|SelfSignedCert\w*)|uuidv4|now|shuffle|htpasswd|bcrypt)\b"
 )
+_CHANCE = re.compile(r"\b(?:rand[A-Z]\w*|genPrivateKey|uuidv4|shuffle)\b")
+_LOOKUP = re.compile(r"\blookup\b")
 _CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 _DECIDES = re.compile(r"(?:else\s+)?(?:if|with|range)\b")
 
@@ -35,6 +37,13 @@ class Gate(Struct, frozen=True):
 def asks_anything(chart: ChartFiles) -> bool:
     """Whether any template's text may come out otherwise the next time, or in another cluster."""
     return any(_ASKS.search(text.content) or ".Capabilities" in text.content for text in template_texts(chart))
+
+
+def makes_up(chart: ChartFiles, *, looks: bool) -> bool:
+    """Whether a template makes values up; who `looks` into the cluster may find there the one that it made before."""
+    texts = [text.content for text in template_texts(chart)]
+    kept = looks and any(_LOOKUP.search(text) for text in texts)
+    return not kept and any(_CHANCE.search(text) for text in texts)
 
 
 def gate_of(chart: ChartFiles, file: str) -> Gate | None:

@@ -66,7 +66,8 @@ def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = N
     program = monitor.program()
     if not program.registrations:
         raise NothingToCheck(f"{shown(path)}: {EMPTY[program.recorded]}")
-    return Release(project.name, NAMESPACE, path, tuple(monitor.resources()), program=program)
+    resources, left_out = tuple(monitor.resources()), tuple(monitor.dropped)
+    return Release(project.name, NAMESPACE, path, resources, program=program, left_out=left_out)
 
 
 def _registered(project: Project, register: Register, charts: Charts) -> Monitor:

@@ -15,6 +15,7 @@ from seatrial.errors import CannotContinue
 from seatrial.resource import Body, metadata
 from seatrial.sources.chart import open_chart
 from seatrial.sources.files import read_text, shown
+from seatrial.sources.gates import makes_up
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.objects import defined_scopes, objects_in, resources
 from seatrial.sources.rendering import render
@@ -59,6 +60,11 @@ class Charts(Struct, frozen=True):
             api_versions=(*self.api_versions, *also),
         )
 
+    def makes_up(self, named: str, *, looks: bool) -> bool:
+        """Whether a chart that is on disk renders to other values each time."""
+        path = self.path(named)
+        return path is not None and makes_up(open_chart(_typed(path)).files, looks=looks)
+
     def values(self, inputs: Body) -> Body:
         """The values of a Chart or Release: its files, and over them those in the program."""
         found: Body = {}
@@ -98,6 +104,12 @@ def as_v4_chart(release: Release, *, crds: bool) -> Iterator[Resource]:
     yield from (r for r in release.resources if not hooks.is_hook(r.body))
 
 
+def dropped_hooks(release: Release) -> Iterator[Resource]:
+    """The hooks that a `v4.Chart` drops, tests left aside."""
+    dropped = (r for r in release.resources if hooks.is_hook(r.body))
+    return (r for r in dropped if not all(event in TESTS for event in hooks.events_of(r.body)))
+
+
 def in_namespace(resource: Resource) -> Resource:
     """The object with the namespace that it is made in."""
     if not resource.ref.namespace:
@@ -117,6 +129,12 @@ def read_files(names: Iterable[Any], folder: Path, namespace: str) -> Iterator[R
     for name in names:
         for path in sorted(folder.glob(str(name))) if not (folder / str(name)).exists() else [folder / str(name)]:
             yield from read_manifests(_typed(str(path)), namespace=namespace).resources
+
+
+def built(named: str, folder: Path, namespace: str) -> list[Resource] | None:
+    """What a kustomization beside the program makes; None where it is not on disk."""
+    path = folder / named
+    return list(read_manifests(_typed(str(path)), namespace=namespace).resources) if path.is_dir() else None
 
 
 def text_of(path: str) -> str:

@@ -33,7 +33,16 @@ from seatrial.registration import (
     urn_of,
 )
 from seatrial.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
-from seatrial.sources.pulumi.charts import Charts, as_v3_chart, as_v4_chart, decoded, in_namespace, read_files
+from seatrial.sources.pulumi.charts import (
+    Charts,
+    as_v3_chart,
+    as_v4_chart,
+    built,
+    decoded,
+    dropped_hooks,
+    in_namespace,
+    read_files,
+)
 from seatrial.sources.pulumi.inside import ordered_children
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
 from seatrial.sources.pulumi.options import aliases_of, options_of
@@ -43,6 +52,7 @@ from seatrial.sources.pulumi.values import UNKNOWN, plain
 from seatrial.sources.rendering import NotRendered
 
 SKIP_AWAIT = "pulumi.com/skipAwait"
+DIRECTORY_V2 = "kubernetes:kustomize/v2:Directory"
 STACK_REFERENCE = "pulumi:pulumi:StackReference"
 
 
@@ -69,6 +79,9 @@ class Monitor:
         self._rendered: dict[Ref, Resource] = {}
         self._asked: dict[str, list[tuple[str, str]]] = {}
         self._unknown: list[str] = []
+        self._varies = False
+        self.dropped: list[Resource] = []
+        """Hooks of charts that are not registered."""
         self.warnings: list[str] = []
         self._answers = {"register": self._register, "read": self._read, "call": self._call}
 
@@ -89,6 +102,7 @@ class Monitor:
             tuple(dict.fromkeys([*self._unknown, *left_out(self._elsewhere(), self._registrations, self._config)])),
             tuple(dict.fromkeys(self.warnings)),
             recorded=self._project.runtime == RECORDED,
+            varies=self._varies,
         )
 
     def definitions(self) -> list[Body]:
@@ -207,27 +221,42 @@ class Monitor:
             self._registrations.append(child)
 
     def _content(self, one: Registration) -> list[Resource]:
-        inputs = one.inputs
+        inputs, inline = one.inputs, list[Resource]()
         namespace = str(inputs.get("namespace") or one.manner.namespace or NAMESPACE)
         if one.type == CHART_V4:
             named, called = str(inputs.get("chart") or ""), str(inputs.get("name") or one.name)
             rendered = self._render(one, named, called, namespace, self._charts.values(inputs))
             found = [] if rendered is None else list(as_v4_chart(rendered, crds=not inputs.get("skipCrds")))
+            self.dropped += [] if rendered is None else map(in_namespace, dropped_hooks(rendered))
+            self._varies = self._varies or self._charts.makes_up(named, looks=True)
         elif one.type.startswith("kubernetes:yaml/v2:"):
             files = [inputs["file"]] if "file" in inputs else inputs.get("files") or []
             found = [
                 *read_files(files if isinstance(files, list) else [files], self._project.working_folder, namespace)
             ]
-            texts = inputs.get("yaml") or ()
-            for text in [texts] if isinstance(texts, str) else texts:
-                found += decoded(str(text), namespace, self._project.file)
-            found += decoded("\n---\n".join(map(json.dumps, inputs.get("objs") or ())), namespace, self._project.file)
+            inline = list(self._inline(inputs, namespace))
+        elif one.type == DIRECTORY_V2:
+            found = self._built(short(one.urn), str(inputs.get("directory") or ""), namespace)
         else:
             self._unknown.append(f"{short(one.urn)}: what is in it cannot be told without the provider")
             found = []
-        found = [_unawaited(in_namespace(r)) if inputs.get("skipAwait") else in_namespace(r) for r in found]
-        self._rendered.update((r.ref, r) for r in found)
-        return found
+        self._rendered.update((r.ref, in_namespace(r)) for r in found)
+        placed = (in_namespace(r) for r in (*found, *inline))
+        return [_unawaited(r) if inputs.get("skipAwait") else r for r in placed]
+
+    def _inline(self, inputs: Body, namespace: str) -> Iterator[Resource]:
+        """What is written in the program itself: where in it cannot be told, only who wrote it."""
+        texts = inputs.get("yaml") or ()
+        for text in [texts] if isinstance(texts, str) else texts:
+            yield from decoded(str(text), namespace, self._project.file)
+        objects = map(json.dumps, inputs.get("objs") or ())
+        yield from decoded("\n---\n".join(objects), namespace, self._project.file)
+
+    def _built(self, who: str, named: str, namespace: str) -> list[Resource]:
+        found = built(named, self._project.working_folder, namespace)
+        if found is None:
+            self._unknown.append(f"{who}: the kustomization {named} is not on disk")
+        return found or []
 
     def _render(self, one: Registration, named: str, called: str, namespace: str, values: Body) -> Release | None:
         rendered = self._rendering(f"{one.type} {one.name}", named, release=called, namespace=namespace, values=values)
@@ -256,6 +285,10 @@ class Monitor:
             return {"result": {"result": self._template(json.loads(args["jsonOpts"]))}}
         if token == "kubernetes:yaml:decode":
             return {"result": {"result": self._decode(args)}}
+        if token == "kubernetes:kustomize:directory":
+            found = [in_namespace(r) for r in self._built("Directory", str(args.get("directory") or ""), NAMESPACE)]
+            self._rendered.update((r.ref, r) for r in found)
+            return {"result": {"result": [r.body for r in found]}}
         self._unknown.append(f"the program calls {token}, which was answered with nothing")
         return {"result": {"result": []} if token.startswith(KUBERNETES) else {}}
 
@@ -268,6 +301,7 @@ class Monitor:
         if rendered is None:
             self._unknown.append(_unknown_chart(f"v3.Chart {called}", named))
             return []
+        self._varies = self._varies or self._charts.makes_up(named, looks=False)
         wanted = as_v3_chart(
             rendered,
             crds=not options.get("skip_crd_rendering"),
@@ -278,9 +312,9 @@ class Monitor:
         return [r.body for r in found]
 
     def _decode(self, args: Body) -> list[Body]:
-        found = decoded(str(args.get("text") or ""), str(args.get("defaultNamespace") or NAMESPACE), self._project.file)
-        self._rendered.update((r.ref, r) for r in found)
-        return [r.body for r in found]
+        """The text may be that of a file or of the program: which one is not told, so it is placed by its component."""
+        text, namespace = str(args.get("text") or ""), str(args.get("defaultNamespace") or NAMESPACE)
+        return [r.body for r in decoded(text, namespace, self._project.file)]
 
     def _urn(self, message: Body) -> str:
         if "urn" in message:

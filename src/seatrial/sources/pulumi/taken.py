@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from seatrial.case import Release
 from seatrial.registration import CHART_V4, Program, Registration, urn_of
-from seatrial.sources.pulumi.charts import as_v4_chart, in_namespace
+from seatrial.sources.pulumi.charts import as_v4_chart, dropped_hooks, in_namespace
 from seatrial.sources.pulumi.inside import ordered_children
 from seatrial.sources.pulumi.project import USUAL_STACK
 
@@ -25,4 +25,5 @@ def as_program(release: Release, kind: str) -> Release:
     content = [in_namespace(resource) for resource in as_v4_chart(release, crds=True)]
     children = ordered_children(own, content, USUAL_STACK, name)
     program = Program(name, (own, *children), USUAL_STACK, warnings=(TAKEN_AS[kind],))
-    return replace(release, resources=tuple(content), crds=(), program=program)
+    dropped = tuple(dropped_hooks(release)) if kind == "chart" else ()
+    return replace(release, resources=tuple(content), crds=(), program=program, left_out=dropped)
