@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,8 +20,7 @@ from seatrial.planning import CheckOptions, Planned, plans
 from seatrial.rehearsal import Heard, rehearse, rehearse_again
 from seatrial.result import Difference, Played, Result
 from seatrial.rules import all_rules
-from seatrial.sources import kind_of, line_at
-from seatrial.sources.git import is_ref
+from seatrial.sources import Kind, git, kind_of, line_at
 from seatrial.standings import standings
 from seatrial.timeline import Rehearsal, Schedule
 from seatrial.webhookgates import gates
@@ -30,18 +30,24 @@ EAGER: Schedule = "eager"
 BOUNDS = (LAZY, EAGER)
 """The two schedules that bound all the others. What the lazy one shows is told first: it says more."""
 AT_ONCE = 4
-KINDS = {"chart": "a chart", "manifests": "manifests", "trial": "a trial file", "program": "a Pulumi program"}
+KINDS: dict[Kind, str] = {
+    "chart": "a chart",
+    "manifests": "manifests",
+    "trial": "a trial file",
+    "program": "a Pulumi program",
+}
 
 
 def check(
     options: CheckOptions, progress: Callable[[str], None] = lambda said: None, rules: tuple[Rule, ...] | None = None
 ) -> Result:
     """Play every case with every engine under both schedules, and hold all rules against what happened."""
-    before = _of_old(options) if options.compare else None
+    if not options.compare:
+        return _checked(options, progress, rules).result
+    kind = _comparable(options)
     new = _checked(options, progress, rules)
-    if before is None:
-        return new.result
-    old = _checked(before, progress, rules)
+    with _on_disk(options, kind) as before:
+        old = _checked(before, progress, rules)
     was = Side(options.compare, old.seen, old.result.findings)
     now = Side(options.inputs[0], new.seen, new.result.findings)
     return replace(new.result, comparison=comparison(was, now))
@@ -52,17 +58,27 @@ class _Checked(Struct, frozen=True):
     result: Result
 
 
-def _of_old(options: CheckOptions) -> CheckOptions:
-    """The same trial with what is compared with; a trial file has its own."""
+def _comparable(options: CheckOptions) -> Kind:
+    """The kind of both, which is one."""
     if len(options.inputs) > 1 or options.old:
         raise CannotContinue("--compare takes one input and what it is compared with: neither more inputs nor --from")
     kind = kind_of(options.inputs[0])
-    if not is_ref(options.compare) and (other := kind_of(options.compare)) != kind:
+    if not git.is_ref(options.compare) and (other := kind_of(options.compare)) != kind:
         said = f"{options.compare} is {KINDS[other]}, and {options.inputs[0]} is {KINDS[kind]}"
         raise CannotContinue(f"--compare takes two of one kind: {said}")
+    return kind
+
+
+@contextmanager
+def _on_disk(options: CheckOptions, kind: Kind) -> Iterator[CheckOptions]:
+    """The same trial with what is compared with; a trial file has its own. Manifests of a commit are written out."""
     if kind == "trial":
-        return replace(options, inputs=(options.compare,))
-    return replace(options, instead=options.compare)
+        yield replace(options, inputs=(options.compare,))
+    elif kind == "manifests" and git.is_ref(options.compare):
+        with git.on_disk(options.compare, options.inputs[0]) as path:
+            yield replace(options, instead=path)
+    else:
+        yield replace(options, instead=options.compare)
 
 
 def _checked(options: CheckOptions, progress: Callable[[str], None], rules: tuple[Rule, ...] | None) -> _Checked:

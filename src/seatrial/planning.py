@@ -125,6 +125,9 @@ def newest_releases(options: CheckOptions) -> list[Release]:
 
 def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
     """The default trial of a chart, of manifests or of a program."""
+    if kind == "manifests" and git.is_ref(options.old):
+        said = f"--from {options.old} takes a chart or a Pulumi program, and {path} is manifests"
+        raise CannotContinue(f"{said}; name a folder with the old ones, or compare: --compare {options.old}")
     for engine in options.engines or (usual_engine(path, kind),):
         name = engine.partition("@")[0]
         if kind == "program" and name != pulumi.NAME:

@@ -39,6 +39,11 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             (Path(folder) / f"{number}.yaml").write_text(text)
 
 
+def commit(folder: str) -> None:
+    for command in (["init", "--quiet"], ["add", folder], ["commit", "--quiet", "--message", "Begin"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@canal.example", *command], check=True)
+
+
 def compared(old: str, new: str = "new", engine: str = "kubectl") -> Any:
     result = check(CheckOptions(inputs=(new,), engines=(engine,), compare=old))
     report = json.loads(render(result, Page()))
@@ -77,12 +82,32 @@ def test_an_input_is_compared_with_itself_at_a_commit() -> None:
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: canal\nversion: 1.0.0\n")
     (chart / "templates" / "locks.yaml").write_text(CONFIG.replace(", namespace: canal", ""))
-    for command in (["init", "--quiet"], ["add", "chart"], ["commit", "--quiet", "--message", "Begin"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@canal.example", *command], check=True)
+    commit("chart")
     (chart / "templates" / "keeper.yaml").write_text(KEEPER.replace(", namespace: canal", ""))
     found = compared("git:HEAD", "chart", engine="helm")
     assert found["gained"] == [{"user": "Deployment/default/keeper", "object": "ConfigMap/default/locks"}]
     assert found["lost"] == []
+
+
+def test_manifests_are_compared_with_themselves_at_a_commit() -> None:
+    commit("new")
+    Path("new/2.yaml").unlink()
+    found = compared("git:HEAD")
+    assert (found["old"], found["gained"]) == ("git:HEAD", [])
+    assert found["lost"] == [
+        {"user": "Deployment/canal/keeper", "object": "ConfigMap/canal/locks"},
+        {"user": "Deployment/canal/keeper", "object": "Namespace/canal"},
+    ]
+    with pytest.raises(CannotContinue, match=r"^git:HEAD:nowhere: there is no such file or folder$"):
+        compared("git:HEAD:nowhere")
+
+
+def test_manifests_are_not_upgraded_from_a_commit() -> None:
+    commit("new")
+    with pytest.raises(
+        CannotContinue, match=r"^--from git:HEAD takes a chart or a Pulumi program, and new is manifests"
+    ):
+        check(CheckOptions(inputs=("new",), old="git:HEAD"))
 
 
 def test_things_of_two_kinds_are_not_compared() -> None:

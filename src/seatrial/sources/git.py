@@ -9,12 +9,14 @@ import os
 import posixpath
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
-from seatrial.errors import CannotContinue
+from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.sources.files import shown
 
 PREFIX = "git:"
@@ -94,6 +96,21 @@ def export(tree: Tree, into: Path) -> None:
         if _stays_inside(posixpath.normpath(posixpath.join(posixpath.dirname(path), target))):
             (into / path).parent.mkdir(parents=True, exist_ok=True)
             (into / path).symlink_to(target)
+
+
+@contextmanager
+def on_disk(source: str, beside: str) -> Iterator[str]:
+    """What `git:REF` names as files, for a while; whatever is complained of meanwhile is said of the commit."""
+    tree, own = located(source, beside)
+    with tempfile.TemporaryDirectory(prefix="seatrial-", ignore_cleanup_errors=True) as folder:
+        root = Path(folder).resolve()
+        export(tree, root)
+        (root / ".git").touch()  # It is one project as far as links and paths may lead.
+        try:
+            yield os.path.normpath(root / own)
+        except (CannotContinue, NothingToCheck) as why:
+            why.args = (str(why).replace(f"{root}/", tree.shown("")),)
+            raise
 
 
 def _entries(tree: Tree, folder: str, inside: str, links: int) -> Iterator[tuple[str, str, int]]:
