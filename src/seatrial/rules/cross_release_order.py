@@ -173,17 +173,24 @@ def _early(rehearsal: Rehearsal, early: Early) -> Finding:
         early.event.step,
         objects=[early.what.ref],
         damage="nuisance",
+        certainty="may",
         message=f"{ref} fails at its first attempt: it needs {early.what.ref}, which {early.bringer} brings, and it "
         "depends on nothing that would wait for it",
         details=(
             f'Flux says of it: "{early.event.message}"',
-            f"It is tried again after {interval_of(own)}, and ends well then; all that depends on it waits as long.",
+            f"It is tried again after {_pause(own)}, and ends well then; all that depends on it waits as long.",
             "On a cluster that has had both for long, any order works: that hides it.",
         ),
         places=[own.place("spec"), early.what.place("metadata", "name")],
         evidence=[early.event],
-        confirm=f"flux get kustomizations {ref.name} -n {ref.namespace}",
+        confirm=f"flux get {ref.kind.lower()}s {ref.name} -n {ref.namespace}",
     )
+
+
+def _pause(own: Resource) -> str:
+    if own.ref.kind == "HelmRelease":
+        return "a pause that grows with every try, up to 15 minutes"
+    return interval_of(own)
 
 
 RULE = Rule("ST701", "cross-release-order", check)

@@ -50,7 +50,7 @@ from seatrial.timeline import Event, Reconciled, Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for late in delayed(rehearsal, case):
+    for late in (late for late in delayed(rehearsal, case) if late.own.ref.kind == "Kustomization"):
         early = list(_early(rehearsal, late.step, late.own, late.release, late.first))
         if early:
             brings = _brings(late.release, rehearsal.steps[late.step].reconciled, late.first)

@@ -1,4 +1,4 @@
-"""Kustomizations of Flux that fail at first for what another one brings, on which they do not depend."""
+"""Kustomizations and HelmReleases that fail at first for what another one brings, on which they do not depend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
 
 
 class Early(Struct, frozen=True):
-    """A Kustomization that came too early, for what, and who brings that."""
+    """One that came too early, for what, and who brings that."""
 
     own: Resource
     what: Resource

@@ -32,7 +32,7 @@ def holder(ended: StepResult, ref: Ref) -> Ref | None:
 
 
 class Delayed(Struct, frozen=True):
-    """A Kustomization that failed at first and ended well at a later attempt."""
+    """A Kustomization or HelmRelease that failed at first and ended well at a later attempt."""
 
     step: int
     release: Release
@@ -45,7 +45,7 @@ class Delayed(Struct, frozen=True):
 def delayed(rehearsal: Rehearsal, case: Case) -> Iterator[Delayed]:
     for step, ended in enumerate(rehearsal.steps):
         release = case.releases[step]
-        for one in kustomizations(ended) if release else ():
+        for one in ended.reconciled if release else ():
             own = release.find(one.object) if release else None
             if release is None or own is None or one.message or one.attempts < 2:
                 continue
