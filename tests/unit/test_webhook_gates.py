@@ -168,3 +168,29 @@ def test_a_webhook_that_may_fail_says_so_and_lets_through_what_it_was_not_asked_
     (gate,) = told(bundle, engines=("argocd",))["gates"]
     assert gate["failure_policies"] == ["Ignore"]
     assert [moment["then"] for moment in gate["moments"]] == ["let through"]
+
+
+def test_a_conversion_has_neither_rules_nor_a_policy_and_any_use_asks_for_it(bundle: Path) -> None:
+    versions = (
+        "[{name: v1, served: true, storage: true, SCHEMA}, {name: v1beta1, served: true, storage: false, SCHEMA}]"
+    )
+    conversion = """\
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {service: {name: lockkeeper, namespace: default}}
+"""
+    head = DEFINITION[: DEFINITION.index("  versions:")]
+    shapes = versions.replace("SCHEMA", "schema: {openAPIV3Schema: {type: object}}")
+    (bundle / "definition.yaml").write_text(f"{head}  versions: {shapes}\n{conversion}")
+    (bundle / "gates.yaml").write_text(GATES.replace("canal.example/v1", "canal.example/v1beta1"))
+    (gate,) = told(bundle, engines=("flux",))["gates"]
+    assert (gate["webhook"], gate["owner"]) == ("the conversion to v1", "CustomResourceDefinition/gates.canal.example")
+    assert (gate["failure_policies"], gate["rules"], gate["about"][0]["operations"]) == ([], [], [])
+    assert gate["needs"][-1] == {
+        "what": "ca-bundle",
+        "objects": ["CustomResourceDefinition/gates.canal.example"],
+        "by": "",
+    }
+    assert [moment["then"] for moment in gate["moments"]] == ["refused"]
