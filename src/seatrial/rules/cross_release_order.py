@@ -10,8 +10,9 @@ A kind that is not served stops Helm before anything is made: `no matches for ki
 content. A missing Secret, ConfigMap or account only lets pods wait, and Kubernetes makes up for the order by itself,
 unless Helm waits for them (`--wait`, a hook).
 
-Flux works on all Kustomizations at once. One that needs what another brings, and does not depend on it, fails and is
-tried again after its `retryInterval`, which is the whole `interval` where nobody sets it.
+Flux works on all Kustomizations and HelmReleases at once. A Kustomization that needs what another brings, and does not
+depend on it, fails and is tried again after its `retryInterval`, which is the whole `interval` where nobody sets it. A
+HelmRelease that fails before Helm has written a revision down is tried again with growing pauses.
 
 ## Example
 ```yaml
@@ -41,7 +42,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.graph import needs_of
 from seatrial.resource import Ref, dig, group_of, listed, version_of
 from seatrial.rules.fluxorder import Early, too_early
-from seatrial.rules.reconciliations import interval_of
+from seatrial.rules.reconciliations import interval_of, is_flux
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.webhookcalls import outcome_of
 from seatrial.rules.words import engine_in_words
@@ -68,7 +69,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         yield _early(rehearsal, early)
     for step, ended in enumerate(rehearsal.steps):
         release = case.releases[step]
-        if ended.outcome == "ok" or release is None:
+        if ended.outcome == "ok" or release is None or (is_flux(rehearsal) and ended.action == "delete"):
             continue
         told: set[Ref] = set()
         for missing in _missing(rehearsal, case, step, release):
@@ -149,9 +150,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, miss
         f"{other.name} brings {'in a later step' if later else 'and which is not there yet'}",
         details=(
             f'{engine} says: "{rehearsal.steps[step].error.strip()}"',
-            f"{engine} knows of one {unit} at a time: their order is up to whoever installs them."
-            if later
-            else f"{unit[:1].upper()}{unit[1:]} {other.name} was not waited for.",
+            _no_order(rehearsal, unit) if later else f"{unit[:1].upper()}{unit[1:]} {other.name} was not waited for.",
             "On a cluster that has had both for long, any order works: that hides it.",
         ),
         places=[
@@ -159,10 +158,22 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, miss
             missing.provider.place("metadata", "name"),
         ],
         evidence=[missing.event] if missing.event else [],
-        confirm=f"argocd app get {other.name}  # before {release.name} is synced"
-        if is_argocd(rehearsal)
-        else f"helm status {other.name} --namespace {other.namespace}  # before {release.name} is installed",
+        confirm=_look_at(rehearsal, other, release),
     )
+
+
+def _no_order(rehearsal: Rehearsal, unit: str) -> str:
+    if is_flux(rehearsal):
+        return "Flux keeps no order between them, unless dependsOn says so and what it names is waited for."
+    return f"{engine_in_words(rehearsal)} knows of one {unit} at a time: their order is up to whoever installs them."
+
+
+def _look_at(rehearsal: Rehearsal, other: Release, release: Release) -> str:
+    if is_argocd(rehearsal):
+        return f"argocd app get {other.name}  # before {release.name} is synced"
+    if is_flux(rehearsal):
+        return f"flux get all -A  # before {release.name} is synced: {other.name}"
+    return f"helm status {other.name} --namespace {other.namespace}  # before {release.name} is installed"
 
 
 def _early(rehearsal: Rehearsal, early: Early) -> Finding:

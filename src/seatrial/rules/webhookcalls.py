@@ -18,6 +18,8 @@ from seatrial.kinds import webhook_rules
 from seatrial.kinds.selection import fits
 from seatrial.resource import Body, Ref, dig, labels_of, listed, metadata
 from seatrial.rules.deeds import GOING
+from seatrial.rules.reconciliations import is_flux
+from seatrial.rules.words import act_in_words
 from seatrial.timeline import Event, Rehearsal
 
 FAILED = re.compile(r'failed calling webhook "(?P<webhook>[^"]+)": (?P<words>.*)', re.S)
@@ -156,6 +158,8 @@ def outcome_of(rehearsal: Rehearsal, step: int) -> str:
     """`helm install fails`"""
     ended = rehearsal.steps[step]
     ends = {"failed": "fails", "hung": "hangs", "ok": "succeeds"}[ended.outcome]
+    if is_flux(rehearsal):
+        return f"{act_in_words(rehearsal, step)} {ends}"
     return f"{' '.join((rehearsal.engine.partition('@')[0], ended.action, *ended.flags))} {ends}"
 
 
