@@ -23,7 +23,7 @@ def taken_for_granted(
     crds = [crd for release in releases for crd in release.crds]
     definitions = (*outside.definitions(earlier, crds, given, deployed=True), *outside.definitions(releases, (), given))
     served = (*given, *(body for body, _ in definitions))
-    objects = outside.objects(releases, served, described_in(given))
+    objects = [*outside.objects(releases, served, described_in(given)), *outside.touched(releases)]
     taken = (
         *definitions,
         *outside.namespaces(releases, [setting.namespace], objects),

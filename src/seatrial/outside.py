@@ -29,6 +29,7 @@ from seatrial.kinds.operators import (
 )
 from seatrial.kinds.rbac import GROUP as RBAC
 from seatrial.kinds.removed import REMOVED
+from seatrial.registration import short
 from seatrial.resource import Body, Ref, dig, group_of, listed, metadata, ref_of, version_of
 from seatrial.result import Prerequisite
 
@@ -56,6 +57,11 @@ MADE_UP: dict[tuple[str, str], Body] = {
         "spec": {"controller": "example.com/assumed"},
     },
 }
+NAMED_ONLY: dict[tuple[str, str], Body] = {
+    ("", "Namespace"): {"apiVersion": "v1"},
+    ("", "Service"): {"apiVersion": "v1", "spec": {"ports": [{"port": 80}]}},
+}
+"""What can be made up where a program only asks for it by name."""
 FLUXS = ("HelmRelease", "Kustomization")
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 ALWAYS_THERE = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -164,6 +170,21 @@ def objects(
         ):
             wanted.setdefault(need.object, (edge.user, []))[1].append(need)
     return [_made_up(ref, *wanted[ref], served) for ref in sorted(wanted) if not _comes_by_itself(ref)]
+
+
+def touched(releases: Iterable[Release]) -> Iterator[tuple[Body, Prerequisite]]:
+    """The objects of others that Pulumi programs read, patch or take over, as far as they can be made up."""
+    programs = [one for release in releases if release.program for one in release.program.registrations if one.ref]
+    made = {one.ref for one in programs if not (one.reads or one.patches or one.options.imports)}
+    for one in programs:
+        if one.ref is None or one.object is None or one.ref in made or one.ref.name in ALWAYS_THERE:
+            continue
+        does = "reads" if one.reads else "patches" if one.patches else "takes over"
+        known = one.object if one.options.imports else MADE_UP.get(_key(one.ref)) or NAMED_ONLY.get(_key(one.ref))
+        if known is not None:
+            meta = {key: value for key, value in metadata(one.object).items() if key in ("name", "namespace")}
+            body = {**known, "kind": one.ref.kind, "metadata": {**metadata(known), **meta}}
+            yield body, Prerequisite(str(one.ref), f"{short(one.urn)} {does} it")
 
 
 def default_storage(releases: Iterable[Release]) -> Iterator[Prerequisite]:

@@ -355,7 +355,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
             break
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
     notes = tuple(dict.fromkeys(note for step, _ in played for note in step.notes))
-    if not any(release.resources or release.crds for release in given):
+    if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
         raise NothingToCheck("\n  ".join((empty, *notes)))
     made = {name for step, _ in played if step.fleet for name in namespaces_made(step.fleet)}
@@ -378,6 +378,11 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
     )
     gated = tuple(_gated(played, setting)) if engine == "helm" else ()
     return Planned(engine, plan, prerequisites, setting.opened.missing, gated, notes)
+
+
+def _touches_others(release: Release) -> bool:
+    """Whether a program reads or patches objects that are not its own."""
+    return release.program is not None and any(one.object for one in release.program.registrations)
 
 
 def _gated(played: Iterable[tuple[Played, Release | None]], setting: Setting) -> Iterator[Difference]:

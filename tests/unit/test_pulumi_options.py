@@ -96,6 +96,22 @@ def test_what_is_not_ready_when_it_is_looked_at_is_gone_back_to() -> None:
     assert world.up(resource(late)).outcome == "hung"
 
 
+def test_what_is_ignored_and_has_become_anothers_is_left_to_him() -> None:
+    world = World()
+    ignores = Options(ignore_changes=("metadata.labels.size",))
+    world.up(resource(config("a", labels={"size": "1", "v": "1"}), options=ignores))
+    world.put(config("a", labels={"size": "5"}))
+    assert world.up(resource(config("a", labels={"size": "1", "v": "2"}), options=ignores)).outcome == "ok"
+    assert _labels(world) == {"size": "5", "v": "2"}
+
+
+def test_what_is_not_ignored_is_in_conflict_where_it_has_become_anothers() -> None:
+    world = World()
+    world.up(resource(config("a", labels={"size": "1", "v": "1"})))
+    world.put(config("a", labels={"size": "5"}))
+    assert "had an apply conflict" in world.up(resource(config("a", labels={"size": "1", "v": "2"}))).error
+
+
 def test_a_patch_adds_to_what_is_there_and_gives_up_its_fields_when_it_goes() -> None:
     world = World()
     world.put(config("a", labels={"of": "others"}, v="1"))

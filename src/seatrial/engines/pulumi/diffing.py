@@ -68,6 +68,20 @@ def path_of(text: str) -> Path:
     )
 
 
+def put(body: Any, path: Path, value: Any) -> Any:
+    """A copy with this value at a path, as far as there is a way to it; None takes it out."""
+    if not path:
+        return value
+    first, *further = path
+    rest = tuple(further)
+    if isinstance(body, list) and isinstance(first, int) and first < len(body):
+        return [put(one, rest, value) if index == first else one for index, one in enumerate(body)]
+    if not isinstance(body, dict) or isinstance(first, int) or (rest and first not in body and value is None):
+        return body
+    inner = put(body.get(first, {} if rest else None), rest, value)
+    return {**body, first: inner} if inner is not None else {key: one for key, one in body.items() if key != first}
+
+
 def _member(values: list[Any], index: int) -> Any:
     return values[index] if index < len(values) else None
 

@@ -7,10 +7,12 @@ Upstream: `fieldManagerName` in `provider/pkg/provider/provider.go` and `fixCSAF
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
+from seatrial.engines.pulumi.diffing import Path, put
 from seatrial.registration import Registration
-from seatrial.resource import Body, annotations_of, metadata
+from seatrial.resource import Body, annotations_of, dig, metadata
 
 CREATES = "pulumi-kubernetes"
 PATCH_MANAGER = "pulumi.com/patchFieldManager"
@@ -46,6 +48,25 @@ def handed_over(live: Body, manager: str) -> Body | None:
     rest = [entry for entry in entries if entry not in own and entry not in taken]
     mine = {**taken[0], "manager": manager, "operation": "Apply", "fieldsV1": fields}
     return {"metadata": {"managedFields": [*rest, mine], "resourceVersion": metadata(live).get("resourceVersion")}}
+
+
+def left_to_others(body: Body, live: Body, ignored: Iterable[Path], manager: str) -> Body:
+    """What is sent where changes are ignored: without the fields that only others have, and the live value of the rest.
+
+    As `handleSSAIgnoreFields` does, which knows no lists.
+    """
+    for path in ignored:
+        told = tuple(f"f:{step}" for step in path)
+        owners = {e.get("manager") for e in metadata(live).get("managedFields") or [] if _has(e.get("fieldsV1"), told)}
+        if owners and manager not in owners:
+            body = put(body, path, None)
+        elif dig(live, *path) is not None:
+            body = put(body, path, dig(live, *path))
+    return body
+
+
+def _has(fields: Any, path: tuple[str, ...]) -> bool:
+    return dig(fields, *path) is not None
 
 
 def _is_handed_over(entry: Body) -> bool:

@@ -5,11 +5,9 @@ Upstream: `Diff` in `provider/pkg/provider/provider.go` of pulumi-kubernetes 4.3
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec.structs import replace
 
-from seatrial.engines.pulumi.diffing import Change, Path, changes, covers, path_of, touches
+from seatrial.engines.pulumi.diffing import Change, Path, changes, covers, path_of, put, touches
 from seatrial.forcenew import ALWAYS, OF_RELEASE, forced
 from seatrial.registration import HELM_RELEASE, Registration
 from seatrial.resource import annotations_of, dig
@@ -42,7 +40,7 @@ def without_ignored(old: Registration, new: Registration) -> Registration:
         return new
     body = new.object
     for path in map(path_of, new.options.ignore_changes):
-        body = _put(body, list(path), dig(old.object, *path))
+        body = put(body, path, dig(old.object, *path))
     return replace(new, object=body)
 
 
@@ -62,16 +60,3 @@ def _forced(one: Registration) -> list[Path]:
     if one.patches:
         return [path_of(path) for path in ALWAYS]
     return [path_of(path) for path in forced(one.ref, one.manner, one.object)] if one.ref else []
-
-
-def _put(body: Any, path: list[str | int], value: Any) -> Any:
-    """A copy with this value at a path, as far as there is a way to it; None takes it out."""
-    if not path:
-        return value
-    first, *rest = path
-    if isinstance(body, list) and isinstance(first, int) and first < len(body):
-        return [_put(one, rest, value) if index == first else one for index, one in enumerate(body)]
-    if not isinstance(body, dict) or isinstance(first, int):
-        return body
-    inner = _put(body.get(first, {} if rest else None), rest, value)
-    return {**body, first: inner} if inner is not None else {key: one for key, one in body.items() if key != first}

@@ -15,7 +15,8 @@ from msgspec import Struct, structs
 
 from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
-from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, manager_of
+from seatrial.engines.pulumi.diffing import path_of
+from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, left_to_others, manager_of
 from seatrial.engines.script import Answer, Command, Line, Part, Say, Verb, Wait
 from seatrial.readiness import pulumi as readiness
 from seatrial.registration import Registration
@@ -73,8 +74,10 @@ def update(one: Registration, checkpoint: Checkpoint) -> Move[str]:
     else:
         owned = None if one.patches else handed_over(live.body, manager_of(one))
         if owned is not None:
-            yield about(body, "merge", owned)
-        answer = yield applied(one)
+            live = yield about(body, "merge", owned)
+        ignored = [path_of(path) for path in one.options.ignore_changes]
+        sent = left_to_others(body, live.body, ignored, manager_of(one))
+        answer = yield structs.replace(applied(one), body=sent)
     if answer.message or not answer.served:
         return messages.not_updated(one, messages.in_conflict(answer, manager_of(one)) or messages.no_match(body))
     checkpoint.put(one, unready=True)
