@@ -179,12 +179,12 @@ def touched(releases: Iterable[Release]) -> Iterator[tuple[Body, Prerequisite]]:
     for one in programs:
         if one.ref is None or one.object is None or one.ref in made or one.ref.name in ALWAYS_THERE:
             continue
-        does = "reads" if one.reads else "patches" if one.patches else "takes over"
+        does = "reads it" if one.reads else "patches it" if one.patches else "takes it over"
         known = one.object if one.options.imports else MADE_UP.get(_key(one.ref)) or NAMED_ONLY.get(_key(one.ref))
         if known is not None:
             meta = {key: value for key, value in metadata(one.object).items() if key in ("name", "namespace")}
             body = {**known, "kind": one.ref.kind, "metadata": {**metadata(known), **meta}}
-            yield body, Prerequisite(str(one.ref), f"{short(one.urn)} {does} it")
+            yield body, Prerequisite(str(one.ref), f"{short(one.urn)} {does}")
 
 
 def default_storage(releases: Iterable[Release]) -> Iterator[Prerequisite]:

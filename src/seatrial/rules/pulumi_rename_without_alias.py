@@ -8,8 +8,8 @@ another URN. To Pulumi the old resource is gone and a new one has come.
 It makes what is new first and deletes what is old at the end. An object that has its name from the program is still
 there when it is to be made: `already exists`. The up fails, and so does every further one.
 
-An object that has its name from Pulumi is made under another one, and the old one is deleted. Nothing fails; what a
-claim loses by that is told as `stateful-resource-renamed-or-dropped`.
+An object that has its name from Pulumi is made under another one, and the old one is deleted. Nothing fails. Of a claim
+that is all its data, of a Namespace all that is in it.
 
 ## Example
 ```yaml
@@ -43,13 +43,17 @@ from msgspec import Struct
 from seatrial.case import Case, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.registration import Program, Registration, short
+from seatrial.resource import Ref
+from seatrial.rules.deeds import GOING, cascade
+from seatrial.rules.madeanew import LOST_MAX, lost_sentence, with_it
 from seatrial.timeline import Event, Rehearsal
 
+HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 NAMED_MAX = 3
 
 
 class Renamed(Struct, frozen=True):
-    """A resource that was another one to Pulumi, and the refusal of the object that is both."""
+    """A resource that was another one to Pulumi, and what became of that in the cluster."""
 
     old: Registration
     new: Registration
@@ -62,28 +66,46 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         before = deployed_before(rehearsal, case, step)
         if ended.action != "up" or release is None or release.program is None or not before or not before.program:
             continue
-        renamed = list(_refused(rehearsal, step, _pairs(before.program, release.program)))
-        if renamed:
-            yield _in_the_way(rehearsal, step, renamed)
+        pairs = list(_pairs(before.program, release.program))
+        refused = list(_refused(rehearsal, step, pairs))
+        if refused:
+            yield _in_the_way(rehearsal, step, refused)
+        told = list(_deleted(rehearsal, step, pairs))
+        yield from (_lost(rehearsal, step, one) for one in told)
+        if refused or told:
             return
 
 
 def _pairs(old: Program, new: Program) -> Iterator[tuple[Registration, Registration]]:
-    """Resources that are in one program only, and the one of the other that is the same object."""
+    """Resources that are in one program only, and the one of the other that says the same."""
     known, wanted = {one.urn for one in old.registrations}, {one.urn for one in new.registrations}
     gone = [one for one in old.registrations if one.ref is not None and one.urn not in wanted]
     for one in new.registrations:
         if one.ref is None or one.urn in known or not known.isdisjoint(one.aliases):
             continue
-        same = [other for other in gone if other.ref == one.ref]
+        same = [other for other in gone if other.ref == one.ref or (one.auto_named and _says_the_same(other, one))]
         if len(same) == 1:
             yield same[0], one
 
 
-def _refused(rehearsal: Rehearsal, step: int, pairs: Iterator[tuple[Registration, Registration]]) -> Iterator[Renamed]:
+def _says_the_same(one: Registration, other: Registration) -> bool:
+    return one.auto_named and one.inputs == other.inputs and one.type == other.type
+
+
+def _refused(rehearsal: Rehearsal, step: int, pairs: list[tuple[Registration, Registration]]) -> Iterator[Renamed]:
     for old, new in pairs:
         for event in rehearsal.of_object(new.ref) if new.ref else ():
             if event.step == step and event.actor == "pulumi" and event.message.endswith("already exists"):
+                yield Renamed(old, new, event)
+                break
+
+
+def _deleted(rehearsal: Rehearsal, step: int, pairs: list[tuple[Registration, Registration]]) -> Iterator[Renamed]:
+    for old, new in pairs:
+        if old.ref is None or old.ref == new.ref or old.ref.kind not in HOLDS_DATA:
+            continue
+        for event in rehearsal.of_object(old.ref):
+            if event.step == step and event.actor == "pulumi" and event.effect in GOING:
                 yield Renamed(old, new, event)
                 break
 
@@ -107,6 +129,28 @@ def _in_the_way(rehearsal: Rehearsal, step: int, renamed: list[Renamed]) -> Find
         ),
         places=[one.new.place for one in renamed[:NAMED_MAX] if one.new.place],
         evidence=[one.event for one in renamed[:NAMED_MAX]],
+        confirm="pulumi preview  # one to create, one to delete",
+    )
+
+
+def _lost(rehearsal: Rehearsal, step: int, one: Renamed) -> Finding:
+    lost = [event for event in cascade(rehearsal, one.event) if event.object.kind != "PersistentVolume"]
+    objects: list[Ref] = [ref for ref in (one.old.ref, one.new.ref) if ref]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=objects,
+        damage="data-loss",
+        message=f"pulumi up deletes {one.old.ref}{with_it(lost)}: {_told(one.old)} is now {_told(one.new)}, which "
+        "Pulumi takes for a new resource",
+        details=(
+            f"{one.new.ref} is made in its place, and is empty.",
+            lost_sentence(rehearsal, step, [event.object for event in lost]),
+            _alias(one),
+        ),
+        places=[one.new.place] if one.new.place else [],
+        evidence=[one.event, *lost[:LOST_MAX]],
         confirm="pulumi preview  # one to create, one to delete",
     )
 
