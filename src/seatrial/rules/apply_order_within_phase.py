@@ -10,6 +10,9 @@ Deployment.
 
 Helm reports success, with `--wait` too. How long the gap is depends on how fast the new pods start: it is a `may`.
 
+`kubectl apply --prune` does the same. Pulumi does not: it deletes at the end of the `up`, when all that is new is
+ready. kapp, which deletes and makes at once unless a rule says otherwise, is not rehearsed here.
+
 Other objects of one phase that depend on each other without saying so (a plain Job that prepares what a Deployment of
 the same release uses) are not decided here: Helm waits for neither, and what the pods do meanwhile is their own affair.
 
@@ -37,8 +40,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Body, Ref, dig
 from seatrial.rules.deeds import pruned
 from seatrial.rules.reconciliations import is_flux
-from seatrial.rules.syncs import is_argocd
-from seatrial.rules.words import act_in_words, engine_in_words, in_kubectl
+from seatrial.rules.words import act_in_words, in_kubectl, speaker
 from seatrial.timeline import Event, Rehearsal
 
 WORKLOADS = ("Deployment", "DaemonSet")
@@ -55,6 +57,10 @@ PRUNED_BY_ARGOCD = (
     "Argo CD prunes before it makes anything else of a wave, and waits for neither. The sync option PruneLast=true "
     "leaves it for the end, when everything else is healthy."
 )
+PRUNED_BY = {
+    "Argo CD": PRUNED_BY_ARGOCD,
+    "kubectl": "kubectl apply --prune makes what is new, waits for none of it, and deletes what left the files.",
+}
 READY = ("readyReplicas", "numberReady")
 
 
@@ -93,7 +99,7 @@ def _finding(
         f"{service.ref} has nobody to send requests to in between",
         details=(
             _order(rehearsal, event),
-            f"To {engine_in_words(rehearsal)} these are two objects: the strategy of {heirs[0].ref} has no say in it.",
+            f"To {speaker(rehearsal, step)} these are two objects: the strategy of {heirs[0].ref} has no say in it.",
         ),
         places=[heirs[0].place("metadata", "name"), service.place("spec", "selector")],
         evidence=[event],
@@ -105,7 +111,7 @@ def _finding(
 def _order(rehearsal: Rehearsal, deletion: Event) -> str:
     if is_flux(rehearsal):
         return PRUNED_BY_FLUX[deletion.actor]
-    return PRUNED_BY_ARGOCD if is_argocd(rehearsal) else PRUNED_BY_HELM
+    return PRUNED_BY.get(speaker(rehearsal, deletion.step), PRUNED_BY_HELM)
 
 
 def _services_of(release: Release, workload: Body) -> Iterator[Resource]:

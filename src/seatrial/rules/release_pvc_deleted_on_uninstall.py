@@ -46,7 +46,7 @@ from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
-from seatrial.rules.deeds import ALL_ENGINES, GOING
+from seatrial.rules.deeds import ENGINES, GOING
 from seatrial.rules.reconciliations import holder
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.volumes import CLAIM, gone, volume_of
@@ -62,6 +62,9 @@ KEPT_BY_ARGOCD = (
     "argocd.argoproj.io/sync-options: Delete=false on the claim keeps it, and so does helm.sh/resource-policy: keep."
 )
 
+DELETES = (*ENGINES, "flux")
+"""Who deletes by a list that people did not write."""
+
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
@@ -69,12 +72,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = before if ended.action in ("uninstall", "delete") else _remedied(rehearsal, case, step)
         for event in rehearsal.of_step(step) if release else ():
             claim = release.find(event.object) if release and event.object.kind == CLAIM else None
-            if (
-                claim is None
-                or hooks.is_hook(claim.body)
-                or event.actor not in ALL_ENGINES
-                or event.effect not in GOING
-            ):
+            if claim is None or hooks.is_hook(claim.body) or event.actor not in DELETES or event.effect not in GOING:
                 continue
             if volume := volume_of(rehearsal, step, claim.ref):
                 yield _finding(rehearsal, release, step, claim, event, volume)

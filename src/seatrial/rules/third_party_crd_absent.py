@@ -84,9 +84,17 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if foreign:
             yield _refused(rehearsal, case, step, release, foreign)
             return
-    deployed = newest(rehearsal, case)
+    deployed = newest(rehearsal, case) or _applied(rehearsal, case)
     if deployed is not None and rehearsal.steps[deployed[0]].outcome == "ok":
         yield from _ending(rehearsal, case, *deployed)
+
+
+def _applied(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
+    """The last thing that kubectl or Pulumi deploys, where it is the engine."""
+    act = {"kubectl": "apply", "pulumi": "up"}.get(rehearsal.engine.partition("@")[0])
+    steps = zip(rehearsal.steps, case.releases, strict=True)
+    found = [(step, release) for step, (ended, release) in enumerate(steps) if release and ended.action == act]
+    return found[-1] if found else None
 
 
 def _is_foreign(missing: Unserved) -> bool:
@@ -237,7 +245,7 @@ def _no_longer(
         certainty="may",
         message=f"{named_is(refs)} written in {api_version}, which {ending.operator} serves before {ending.until} only",
         details=(
-            f'Where a newer one runs, Helm fails: "no matches for kind "{refs[0].kind}" in '
+            f'Where a newer one runs, {speaker(rehearsal, step)} fails: "no matches for kind "{refs[0].kind}" in '
             f'version "{api_version}"". It was assumed to be served here, as nothing says which release runs.',
             f"Write {ending.instead}." if ending.instead else "",
             _mixed(release, missing),

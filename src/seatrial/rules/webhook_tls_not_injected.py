@@ -25,7 +25,8 @@ webhooks:
 ## Instead
 Make objects that the webhook is about in a release of their own, or behind the Job that writes the bundle. Leave
 `caBundle` out altogether. Let the Job run after upgrades too (`post-install,post-upgrade`), or have cert-manager
-inject the authority.
+inject the authority. With Pulumi, `pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}"` on the
+configuration has it wait until the bundle is there.
 
 ## Fix safety
 Taking a placeholder away is safe with Helm 3 from the next upgrade on. With Helm 4 the field stays with whoever wrote
@@ -40,13 +41,14 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
-from seatrial.kinds.cabundle import INJECTOR, holds_certificate
+from seatrial.kinds.cabundle import INJECTOR, asks_for_injection, holds_certificate
 from seatrial.resource import Body, Place, Ref, dig, listed
 from seatrial.rules.aftermath import revisions
 from seatrial.rules.webhookcalls import CONFIGURATIONS, Call, named, outcome_of, refused_by_cause
 from seatrial.rules.words import speaker
 from seatrial.timeline import Event, Rehearsal
 
+WAITED_FOR = 'pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}" on the configuration has it wait.'
 CONFLICT = ".clientConfig.caBundle"
 
 
@@ -79,7 +81,7 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         "its caBundle is written",
         details=(
             f'The API server says: "{first.event.message}"',
-            _who(rehearsal, step, webhook.configuration, writer),
+            _injected(rehearsal, step, configuration) or _who(rehearsal, step, webhook.configuration, writer),
             "The pods behind it may well be ready: the API server cannot know that it speaks with the right one.",
             revisions(rehearsal, step),
         ),
@@ -163,6 +165,15 @@ def _holds(webhook: Body) -> bool:
 
 def _names_bundle(webhook: Body) -> bool:
     return dig(webhook, "clientConfig", "caBundle") is not None
+
+
+def _injected(rehearsal: Rehearsal, step: int, configuration: Resource | None) -> str:
+    """That cert-manager is asked to write it, and who does not wait for that."""
+    if configuration is None or not asks_for_injection(configuration.body):
+        return ""
+    who = speaker(rehearsal, step)
+    waits = f" {WAITED_FOR}" if who == "Pulumi" else ""
+    return f"cert-manager is asked to inject it, and had not done so yet: {who} does not wait for that.{waits}"
 
 
 def _who(rehearsal: Rehearsal, step: int, ref: Ref, writer: Resource | None) -> str:
