@@ -135,6 +135,7 @@ function described(req, heard) {
         provider: urnIn(req.getProvider() || (req.getProvidersMap().get("kubernetes") ?? "")),
         dependencies: [...req.getDependenciesList()].sort(),
         propertyDependencies: properties,
+        aliases: aliases(req),
         asked: heard.get(`${req.getType()} ${req.getName()}`)?.asked ?? [],
         options: options(req),
     };
