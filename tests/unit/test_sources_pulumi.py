@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -207,6 +209,15 @@ for descriptor in range(3, 64):
     except OSError:
         pass
 """
+FORGED = """
+import json, os
+def forge(message):
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, json.dumps(message).encode() + b"\\n")
+        except OSError:
+            pass
+"""
 DAEMON = """
 import os, sys, time
 if os.fork() == 0:
@@ -230,6 +241,8 @@ NO_PROCESSES = "seatrial runs this program without a network and without process
         ("import os\nos.remove('__main__.py')\n", "seatrial lets this program change no file: os.remove __main__.py"),
         ("import sqlite3\nsqlite3.connect('made')\n", "lets this program change no file: sqlite3.connect made"),
         ("open('/proc/1/environ')\n", "read nothing of yours beside its project: /proc/1/environ"),
+        ("import os\nos.open('/', os.O_RDONLY)\n", "read nothing of yours beside its project: /"),
+        ("open('/dev/shm/made', 'w')\n", "seatrial lets this program write no file: /dev/shm/made"),
     ],
 )
 def test_a_program_starts_nothing_and_changes_nothing(write: Write, code: str, words: str) -> None:
@@ -259,6 +272,9 @@ def test_what_no_hook_hears_of_cannot_write_to_the_disk_either(write: Write) -> 
         ("kept = []\nwhile True: kept.append(bytearray(100_000_000))\n", "MemoryError: "),
         ("def deep(): deep()\ndeep()\n", "RecursionError: maximum recursion depth exceeded"),
         (GARBAGE, "it writes into a pipe that is not its own"),
+        (f"{FORGED}forge({{'do': 'register', 'type': 'a:b:C', 'name': 'c', 'dependencies': 7}})\n", "a pipe that is"),
+        (f"{FORGED}forge({{'do': 'register', 'name': 'c'}})\n", "a pipe that is not its own"),
+        (f"{FORGED}forge({{'do': 'raised'}})\n", "a pipe that is not its own"),
     ],
 )
 def test_a_program_that_is_too_much_is_ended_and_told_of(write: Write, code: str, words: str) -> None:
@@ -272,6 +288,34 @@ def test_a_program_may_register_only_so_much(write: Write, monkeypatch: pytest.M
     with pytest.raises(CannotContinue) as raised:
         read_program(write(MADE + "for number in range(30): Made(f'a{number}')\n"))
     assert str(raised.value) == "app: run the program: registers more than 20 resources, or 200000000 characters"
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("within", ["home", "home/tmp"])
+def test_what_no_hook_hears_of_sees_nothing_of_the_user_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str
+) -> None:
+    """Not the home of the user but for the project in it, and no other process: from a program without guards."""
+    home, project = tmp_path / "home", tmp_path / "home" / "work" / "app"
+    project.mkdir(parents=True)
+    (home / "secret").write_text("key")
+    (project / "own").write_text("own")
+    (tmp_path / within).mkdir(exist_ok=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / within))
+    code = (
+        "import os\n"
+        f"print(os.listdir('{home}'), open('own').read(), os.path.exists('/proc/{os.getpid()}/environ'))\n"
+        "open(os.environ['HOME'] + '/made', 'w').write('made')\n"
+        "print(os.listdir(os.environ['HOME']))\n"
+    )
+    command = [sys.executable, "-c", code]
+    farewell = process.run(lambda *pipes: command, {}, lambda asked: {}, folder=project, seconds=20)
+    seen, made = farewell.said.splitlines()
+    assert "secret" not in seen
+    assert "own False" in seen
+    assert "made" in made
+    assert list((tmp_path / within).glob("seatrial-*")) == []
 
 
 @pytest.mark.usefixtures("namespaces")

@@ -236,3 +236,28 @@ chart.resources.apply(lambda found: found["v1/Service:default/wiki"])
     assert complaint(write(**python_program(code))).splitlines()[-1] == (
         "  v3.Chart wiki: the chart wiki is not on disk; --chart wiki=PATH says where it is"
     )
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "{type: 'kubernetes:helm.sh/v4:Chart', properties: {chart: ../../elsewhere}}",
+        "{type: 'kubernetes:helm.sh/v3:Release', properties: {chart: ../../elsewhere}}",
+        "{type: 'kubernetes:yaml/v2:ConfigFile', properties: {file: ../../elsewhere/all.yaml}}",
+        "{type: 'kubernetes:kustomize/v2:Directory', properties: {directory: ../../elsewhere}}",
+        "{type: 'kubernetes:helm.sh/v3:Release', properties: {chart: ../chart, valueYamlFiles: [../../elsewhere]}}",
+    ],
+)
+def test_what_lies_outside_of_the_project_is_not_read_for_a_program(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str
+) -> None:
+    """Nor where the home of the user is where we are: then it counts for nothing."""
+    here = tmp_path / "here"
+    path = write(
+        **{f"here/{name}": content for name, content in (CHART | yaml_program(f"  c: {resource}\n")).items()},
+        **{"here/.git": "", "elsewhere/Chart.yaml": CHART["chart/Chart.yaml"], "elsewhere/all.yaml": "{}"},
+    )
+    for home, cwd in ((tmp_path, here), (here, here)):
+        monkeypatch.setenv("HOME", str(home))
+        monkeypatch.chdir(cwd)
+        assert f"/../../elsewhere lies outside of {here}; " in complaint(path).replace("/all.yaml", "")

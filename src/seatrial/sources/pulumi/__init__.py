@@ -61,7 +61,7 @@ def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = N
         register = _runs(project)
     if checkout is not None:
         project = replace(project, today=checkout.today, packages=checkout.packages)
-    found = replace(charts, folder=project.working_folder)
+    found = replace(charts, folder=project.working_folder, root=project.root)
     monitor = _registered(project, register, found)
     program = monitor.program()
     if not program.registrations:

@@ -14,7 +14,7 @@ from seatrial.case import Release, Resource
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body, metadata
 from seatrial.sources.chart import open_chart
-from seatrial.sources.files import read_text, shown
+from seatrial.sources.files import shown
 from seatrial.sources.gates import makes_up
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.objects import defined_scopes, objects_in, resources
@@ -34,6 +34,8 @@ class Charts(Struct, frozen=True):
     """By name: what the user said with --chart NAME=PATH."""
     kube_version: str = ""
     api_versions: tuple[str, ...] = ()
+    root: Path = Path()
+    """The project that the program is a part of."""
 
     def path(self, named: str) -> str | None:
         """Where the chart that a program calls so lies: as the user says, or beside the program."""
@@ -41,7 +43,9 @@ class Charts(Struct, frozen=True):
         if named in self.given or last in self.given:
             return self.given.get(named) or self.given[last]
         local = self.folder / named
-        return str(local) if named and (local / "Chart.yaml").is_file() else None
+        if not named or not (local / "Chart.yaml").is_file():
+            return None
+        return self._near(local, f"--chart {last}={named} has it read all the same")
 
     def render(
         self, named: str, *, release: str, namespace: str, values: Body, also: Iterable[str] = ()
@@ -71,8 +75,33 @@ class Charts(Struct, frozen=True):
         for entry in inputs.get("valueYamlFiles") or ():
             path = entry.get("path") if isinstance(entry, dict) else entry
             if isinstance(path, str):
-                found = merged(found, read_values(str(self.folder / path)))
-        return merged(found, inputs.get("values") or {})
+                found = merged(found, read_values(self._near(self.folder / path)))
+        own = inputs.get("values") or {}
+        if not isinstance(own, dict):
+            raise CannotContinue("the values of a chart are a mapping")
+        return merged(found, own)
+
+    def read_files(self, names: Iterable[Any], namespace: str) -> Iterator[Resource]:
+        """The objects of files that the provider reads for the program; a name may be a pattern."""
+        for name in map(str, names):
+            one = self.folder / name
+            for path in [one] if one.exists() else sorted(self.folder.glob(name)):
+                yield from read_manifests(_typed(self._near(path)), namespace=namespace).resources
+
+    def built(self, named: str, namespace: str) -> list[Resource] | None:
+        """What a kustomization beside the program makes; None where it is not on disk."""
+        path = self.folder / named
+        if not path.is_dir():
+            return None
+        return list(read_manifests(_typed(self._near(path)), namespace=namespace).resources)
+
+    def _near(self, path: Path, remedy: str = "seatrial reads nothing there for a program") -> str:
+        """A path that a program gives to a provider, if it is its business: in the project, or where we are."""
+        real, here, home = path.resolve(), Path.cwd(), Path.home().resolve()
+        around = () if home.is_relative_to(here) else (here,)
+        if not any(real.is_relative_to(one) for one in (self.root, *around)):
+            raise CannotContinue(f"{path} lies outside of {self.root}; {remedy}")
+        return str(path)
 
 
 def charts_given(flags: Iterable[str]) -> dict[str, str]:
@@ -123,22 +152,6 @@ def decoded(text: str, namespace: str, file: str) -> list[Resource]:
     source = Text(file, text)
     found = [one for document in documents(source) for one in objects_in(document, file, lambda d, offset: d.place())]
     return [replace(resource, file="") for resource in resources(found, namespace, defined_scopes(found))]
-
-
-def read_files(names: Iterable[Any], folder: Path, namespace: str) -> Iterator[Resource]:
-    for name in names:
-        for path in sorted(folder.glob(str(name))) if not (folder / str(name)).exists() else [folder / str(name)]:
-            yield from read_manifests(_typed(str(path)), namespace=namespace).resources
-
-
-def built(named: str, folder: Path, namespace: str) -> list[Resource] | None:
-    """What a kustomization beside the program makes; None where it is not on disk."""
-    path = folder / named
-    return list(read_manifests(_typed(str(path)), namespace=namespace).resources) if path.is_dir() else None
-
-
-def text_of(path: str) -> str:
-    return read_text(path, "read the YAML of the program").content
 
 
 def _typed(path: str) -> str:

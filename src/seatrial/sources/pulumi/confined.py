@@ -1,6 +1,7 @@
 """Started as a process of its own: gives up the network and other means, then becomes the program it is to run.
 
-Run by path, with the only folder that may be written to and the command; knows nothing but the standard library.
+Run by path, with the only folder that may be written to, what is to be hidden, what of that is to be seen all the same
+(both joined as a PATH is), and the command; knows nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ import ctypes
 import os
 import resource
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 MOUNT_SETATTR = 442
 """The number of this call on every architecture: the C library may be older than it."""
@@ -22,6 +26,7 @@ MOUNT_ATTR_RDONLY = 1
 PR_SET_PDEATHSIG, SIGKILL = 1, 9
 CPU_SECONDS_MAX = 120
 FILE_BYTES_MAX = 64 * 1024 * 1024
+HOME_BYTES_MAX = 4 * FILE_BYTES_MAX
 MEMORY_BYTES_MAX = 4 * 1024 * 1024 * 1024
 PROCESSES_MAX = 4096
 """Threads among them, and on older kernels all of the user's: it is to end a bomb and nothing else."""
@@ -39,8 +44,9 @@ class Attributes(ctypes.Structure):
 
 
 def main() -> None:
-    home, *command = sys.argv[1:]
-    alone = sys.platform == "linux" and _alone(home)
+    home, hidden, seen, *command = sys.argv[1:]
+    shown = [home, *seen.split(os.pathsep), str(Path(command[0]).resolve().parent.parent)]
+    alone = sys.platform == "linux" and _alone(home, hidden.split(os.pathsep), shown)
     for limit, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, CPU_SECONDS_MAX),
@@ -56,32 +62,60 @@ def main() -> None:
     os.execv(command[0], command)
 
 
-def _alone(home: str) -> bool:
+def _alone(home: str, hidden: list[str], shown: list[str]) -> bool:
     """Enter namespaces without a network, without other processes, and with a disk that cannot be written to.
 
     The kernel lets everyone do so on most machines; elsewhere the guards inside of the program have to do.
     """
     libc = ctypes.CDLL(None, use_errno=True)
+    user, group = os.getuid(), os.getgid()
     if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID):
         return False
+    for file, text in (("uid_map", f"{user} {user} 1"), ("setgroups", "deny"), ("gid_map", f"{group} {group} 1")):
+        with suppress(OSError):  # Without a name in the new one, nobody could write to the home below.
+            Path("/proc/self", file).write_text(text)
     own = libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
-    if not own or libc.mount(home.encode(), home.encode(), None, MS_BIND, None):
+    size = f"size={HOME_BYTES_MAX},mode=700".encode()
+    if not own or (
+        libc.mount(b"tmpfs", home.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, size)
+        and libc.mount(home.encode(), home.encode(), None, MS_BIND, None)
+    ):
         return True  # Without a place to write to it could not even begin: then the disk is left to the guards.
-    for path, flags, attributes in (
+    for number, path in enumerate(hidden):
+        _hide(libc, Path(path), [*map(Path, shown)], Path(home, ".hidden", str(number)))
+    for mount, flags, attributes in (
         (b"/", AT_RECURSIVE, Attributes(set=MOUNT_ATTR_RDONLY)),
         (home.encode(), 0, Attributes(clear=MOUNT_ATTR_RDONLY)),
     ):
-        number, where, how = (ctypes.c_long(word) for word in (MOUNT_SETATTR, AT_FDCWD, flags))
-        size = ctypes.c_size_t(ctypes.sizeof(attributes))
-        libc.syscall(number, where, path, how, ctypes.byref(attributes), size)
+        call, where, how = (ctypes.c_long(word) for word in (MOUNT_SETATTR, AT_FDCWD, flags))
+        libc.syscall(call, where, mount, how, ctypes.byref(attributes), ctypes.c_size_t(ctypes.sizeof(attributes)))
     return True
+
+
+def _hide(libc: ctypes.CDLL, path: Path, shown: list[Path], empty: Path) -> None:
+    """Put nothing in the place of a file or folder, but for folders in it that are to be seen."""
+    if not path.exists() or any(path.is_relative_to(one) for one in shown):
+        return  # It is the project itself, or a part of it.
+    if not path.is_dir():
+        libc.mount(b"/dev/null", bytes(path), None, MS_BIND, None)
+        return
+    empty.mkdir(parents=True)
+    for one in sorted(one for one in shown if one.is_relative_to(path)):
+        place = empty / one.relative_to(path)
+        with suppress(OSError):  # It may be there already, in one that holds it and that cannot be written to.
+            place.mkdir(parents=True)
+        libc.mount(bytes(one), bytes(place), None, MS_BIND | MS_REC, None)
+    libc.mount(bytes(empty), bytes(path), None, MS_BIND | MS_REC, None)
 
 
 def _first_of_its_kind() -> None:
     """Go on as the first process of the namespace: whatever it starts ends with it, and it ends with us."""
     child = os.fork()
     if child == 0:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
+        libc = ctypes.CDLL(None)
+        libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
+        # The processes of others are not seen any more; a container may forbid to look at one's own, too.
+        libc.mount(b"proc", b"/proc", b"proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
         return
     os.closerange(3, 1024)  # Who reads from it is to notice when it is gone.
     _, status = os.waitpid(child, 0)

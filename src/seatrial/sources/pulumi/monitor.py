@@ -37,11 +37,9 @@ from seatrial.sources.pulumi.charts import (
     Charts,
     as_v3_chart,
     as_v4_chart,
-    built,
     decoded,
     dropped_hooks,
     in_namespace,
-    read_files,
 )
 from seatrial.sources.pulumi.inside import ordered_children
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
@@ -146,7 +144,7 @@ class Monitor:
         type_, name = str(message["type"]), str(message["name"])
         urn = self._urn(message)
         inputs = plain(message.get("inputs") or {})
-        ref = _read_ref(type_, str(message["id"]))
+        ref = _read_ref(type_, str(message.get("id") or ""))
         body: Body | None = None
         if type_.startswith(KUBERNETES):
             api_version, kind = api_version_of(type_)
@@ -156,7 +154,7 @@ class Monitor:
             urn,
             type_,
             name,
-            reads=str(message["id"]),
+            reads=str(message.get("id") or ""),
             parent=str(message.get("parent") or ""),
             inputs=inputs,
             dependencies=tuple(message.get("dependencies") or ()),
@@ -231,9 +229,7 @@ class Monitor:
             self._varies = self._varies or self._charts.makes_up(named, looks=True)
         elif one.type.startswith("kubernetes:yaml/v2:"):
             files = [inputs["file"]] if "file" in inputs else inputs.get("files") or []
-            found = [
-                *read_files(files if isinstance(files, list) else [files], self._project.working_folder, namespace)
-            ]
+            found = [*self._charts.read_files(files if isinstance(files, list) else [files], namespace)]
             inline = list(self._inline(inputs, namespace))
         elif one.type == DIRECTORY_V2:
             found = self._built(short(one.urn), str(inputs.get("directory") or ""), namespace)
@@ -253,7 +249,7 @@ class Monitor:
         yield from decoded("\n---\n".join(objects), namespace, self._project.file)
 
     def _built(self, who: str, named: str, namespace: str) -> list[Resource]:
-        found = built(named, self._project.working_folder, namespace)
+        found = self._charts.built(named, namespace)
         if found is None:
             self._unknown.append(f"{who}: the kustomization {named} is not on disk")
         return found or []
@@ -282,7 +278,7 @@ class Monitor:
     def _call(self, message: Body) -> Body:
         token, args = str(message["token"]), plain(message["args"])
         if token == "kubernetes:helm:template":
-            return {"result": {"result": self._template(json.loads(args["jsonOpts"]))}}
+            return {"result": {"result": self._template(_chart_asked_for(args))}}
         if token == "kubernetes:yaml:decode":
             return {"result": {"result": self._decode(args)}}
         if token == "kubernetes:kustomize:directory":
@@ -358,6 +354,16 @@ class Monitor:
         while parent is not None and parent.place is None:
             parent = named.get(parent.parent)
         return parent.place if parent and parent.place else Place(self._project.file, 1, "file")
+
+
+def _chart_asked_for(args: Body) -> Body:
+    try:
+        options = json.loads(args["jsonOpts"])
+    except (KeyError, TypeError, ValueError):
+        options = None
+    if not isinstance(options, dict):
+        raise CannotContinue("the program asks for no chart that could be understood")
+    return options
 
 
 def _by_group(definitions: Iterable[Body]) -> Iterator[list[Body]]:

@@ -48,8 +48,14 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
         limits = [f"--max-old-space-size={MEGABYTES_MAX}", "--no-warnings", f"--allow-fs-write={home}", *thread]
         return [node, flag, *allowed, *limits, str(RECORDER), str(reads), str(writes)]
 
-    folder = project.working_folder
-    farewell = process.run(command, _setting(project), monitor.answer, folder=folder, seconds=seconds)
+    farewell = process.run(
+        command,
+        _setting(project),
+        monitor.answer,
+        folder=project.working_folder,
+        seconds=seconds,
+        seen=_seen(project, folders),
+    )
     if farewell.message["do"] == "lacking":
         raise CannotContinue(_lacking(project, str(farewell.message["message"])))
     if complaint := compiling.refused(farewell, project, monitor):
@@ -73,14 +79,19 @@ def _node(project: Project) -> tuple[str, tuple[int, int]]:
     return node, version
 
 
+def _seen(project: Project, folders: list[Path]) -> set[Path]:
+    """The project and its packages."""
+    packages = (home_of(package) for folder in folders for package in packages_in(folder))
+    return {project.root, *project.packages, *packages, *(one.resolve() for one in folders)}
+
+
 def _readable(project: Project, folders: list[Path], home: Path) -> list[Path]:
     """The project, its packages, what runs it, and what node and the SDK ask for on the way up, be it there or not.
 
     Node 20 refuses a folder whose name is the beginning of another that it is to allow: of `ts` and `tsconfig.json`
     beside it, the folder is what counts. So does what is allowed already with a folder that holds it.
     """
-    packages = (home_of(package) for folder in folders for package in packages_in(folder))
-    wanted = {project.root, RECORDER, GUARD, home, *project.packages, *packages, *(one.resolve() for one in folders)}
+    wanted = {RECORDER, GUARD, home, *_seen(project, folders)}
     allowed = [path for path in sorted(wanted) if not wanted & set(path.parents)]
     upwards = (folder / name for folder in project.working_folder.parents for name in UPWARDS)
     return [*allowed, *(path for path in upwards if not any(str(path).startswith(str(one)) for one in allowed))]

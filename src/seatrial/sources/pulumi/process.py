@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -21,14 +21,18 @@ from typing import IO, Any
 from msgspec import Struct
 
 from seatrial.resource import Body
+from seatrial.sources.pulumi.messages import LAST_WORDS, understood
 
 CONFINED = Path(__file__).with_name("confined.py")
 MESSAGES_MAX = 50_000
 MESSAGE_CHARS_MAX = 20_000_000
 SAID_CHARS_MAX = 200_000_000
 SAID_BYTES_MAX = 20_000
-LAST_WORDS = ("ended", "raised", "lacking")
-QUESTIONS = ("register", "read", "call")
+SECRETIVE = (
+    *("/run/secrets", "/var/run/secrets", "/run/user", "/run/credentials"),
+    *("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock"),
+)
+"""Beside the home of the user: tokens of whatever runs us, and sockets of those who would run anything."""
 
 
 class Farewell(Struct, frozen=True):
@@ -47,14 +51,16 @@ def run(
     *,
     folder: Path,
     seconds: float,
+    seen: Iterable[Path] = (),
 ) -> Farewell:
     """Run a program to its end, and answer what it asks meanwhile.
 
-    `command` gets the descriptors that it is to speak by, and its home.
+    `command` gets the descriptors that it is to speak by, and its home. Of what is hidden, it sees its own folder and
+    those in `seen`.
     """
     with _home() as home, _pipes() as (theirs, ours), Path(home, "said").open("w+b") as said:
         process = subprocess.Popen(
-            [sys.executable, "-I", str(CONFINED), home, *command(*theirs, home)],
+            [sys.executable, "-I", str(CONFINED), home, *_view((folder, *seen)), *command(*theirs, home)],
             cwd=folder,
             env=_environment(home),
             stdin=subprocess.DEVNULL,
@@ -84,6 +90,13 @@ def version_of(interpreter: str) -> str:
     return subprocess.run(asked, capture_output=True, text=True, check=False, env={}, timeout=10).stdout
 
 
+def _view(seen: Iterable[Path]) -> Iterator[str]:
+    """What is hidden from a program, and what of it is to be seen: two lists, each joined as a PATH is."""
+    hidden = dict.fromkeys(os.path.realpath(path) for path in (Path.home(), *SECRETIVE))
+    yield os.pathsep.join(hidden)
+    yield os.pathsep.join(dict.fromkeys(os.path.realpath(path) for path in (CONFINED.parent, *seen)))
+
+
 def _converse(reads: IO[str], writes: IO[str], setting: Body, answer: Callable[[Body], Body]) -> Body:
     with suppress(BrokenPipeError):
         _say(writes, setting)
@@ -92,22 +105,13 @@ def _converse(reads: IO[str], writes: IO[str], setting: Body, answer: Callable[[
             said += len(line)
             if count == MESSAGES_MAX or said > SAID_CHARS_MAX:
                 return _complaint(f"registers more than {MESSAGES_MAX} resources, or {SAID_CHARS_MAX} characters")
-            message = _understood(line)
+            message = understood(line)
+            if message is None:
+                return _complaint("it writes into a pipe that is not its own, or more than can be taken at once")
             if message["do"] in LAST_WORDS:
                 return message
             _say(writes, answer(message))
     return {"do": "gone"}
-
-
-def _understood(line: str) -> Body:
-    """A message as the recorders write them; of anything else the program is told to be the author."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        message = None
-    if isinstance(message, dict) and message.get("do") in (*LAST_WORDS, *QUESTIONS):
-        return message
-    return _complaint("it writes into a pipe that is not its own, or more than can be taken at once")
 
 
 def _complaint(words: str) -> Body:

@@ -26,8 +26,15 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
     def command(reads: int, writes: int, home: str) -> list[str]:
         return [str(interpreter), "-s", "-B", str(RECORDER), str(reads), str(writes)]
 
-    setting, folder = _setting(project, interpreter), project.working_folder
-    farewell = process.run(command, setting, monitor.answer, folder=folder, seconds=seconds)
+    opened = _opened(project, interpreter)
+    farewell = process.run(
+        command,
+        _setting(project, opened),
+        monitor.answer,
+        folder=project.working_folder,
+        seconds=seconds,
+        seen=opened,
+    )
     if farewell.message["do"] == "lacking":
         raise CannotContinue(_lacking(project, interpreter, str(farewell.message["message"])))
     if farewell.message.get("type") == "ModuleNotFoundError":
@@ -47,9 +54,14 @@ def _interpreter(project: Project) -> Path:
     return Path(sys.executable)
 
 
-def _setting(project: Project, interpreter: Path) -> Body:
-    """Closed are the user's home, but for the project and for what Python itself is made of, and other processes."""
-    opened = {project.root, interpreter.parent.parent, interpreter.resolve().parent.parent}
+def _opened(project: Project, interpreter: Path) -> list[Path]:
+    """The project, and what Python itself is made of."""
+    pythons = (interpreter.parent.parent, interpreter.resolve().parent.parent, Path(sys.prefix), Path(sys.base_prefix))
+    return sorted({project.root, *pythons})
+
+
+def _setting(project: Project, opened: list[Path]) -> Body:
+    """Closed are the user's home, but for what is opened, and other processes."""
     return {
         "project": project.name,
         "stack": project.stack,
@@ -57,7 +69,7 @@ def _setting(project: Project, interpreter: Path) -> Body:
         "secrets": list(project.secrets),
         "program": str(project.program),
         "closed": [str(Path.home().resolve()), "/proc"],
-        "open": sorted({str(path) for path in opened} | {sys.prefix, sys.base_prefix}),
+        "open": [str(path) for path in opened],
     }
 
 

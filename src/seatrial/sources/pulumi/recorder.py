@@ -32,6 +32,7 @@ CHANGES = (
 )
 LOOKS = ("os.listdir", "os.scandir", "os.chdir")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+DEVICES = ("/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/dev/tty")
 ROOT = "pulumi:pulumi:Stack"
 
 
@@ -277,6 +278,10 @@ def _guard(home: str, closed: list[str], opened: list[str]) -> Any:
             return False
         return any(real == folder or real.startswith(folder.rstrip("/") + "/") for folder in folders)
 
+    def holds(path: Any, folders: list[str]) -> bool:
+        """Whether it is a folder above these: what is opened from there does not say where it lies."""
+        return any(within(folder, [os.path.realpath(os.fsdecode(path))]) for folder in folders)
+
     def guard(event: str, args: tuple[Any, ...]) -> None:
         if event in REFUSED:
             raise PermissionError(f"seatrial runs this program without a network and without processes: {event}")
@@ -286,9 +291,9 @@ def _guard(home: str, closed: list[str], opened: list[str]) -> Any:
             raise PermissionError(f"seatrial lets this program change no file: {event} {args[0]}")
         if event != "open" or isinstance(args[0], int):
             return
-        if args[2] is not None and args[2] & WRITING and not within(args[0], [home, "/dev"]):
+        if args[2] is not None and args[2] & WRITING and not within(args[0], [home, *DEVICES]):
             raise PermissionError(f"seatrial lets this program write no file: {args[0]}")
-        if within(args[0], closed) and not within(args[0], opened):
+        if (within(args[0], closed) and not within(args[0], opened)) or holds(args[0], closed):
             raise PermissionError(f"seatrial lets this program read nothing of yours beside its project: {args[0]}")
 
     return guard
