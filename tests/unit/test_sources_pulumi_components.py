@@ -261,3 +261,39 @@ def test_what_lies_outside_of_the_project_is_not_read_for_a_program(
         monkeypatch.setenv("HOME", str(home))
         monkeypatch.chdir(cwd)
         assert f"/../../elsewhere lies outside of {here}; " in complaint(path).replace("/all.yaml", "")
+
+
+def test_a_reference_by_way_of_a_variable_is_a_dependency(write: Write) -> None:
+    resources = """  first: {type: 'kubernetes:core/v1:ConfigMap', properties: {metadata: {name: locks}}}
+  second:
+    type: kubernetes:core/v1:ConfigMap
+    properties: {metadata: {name: "${names.own}"}, data: {of: "${others}"}}
+variables:
+  others: "after ${names.first}"
+  names: {own: gates, first: "${first.metadata.name}"}
+"""
+    program = registered(write(**yaml_program(resources)))
+    assert edges(program)["ConfigMap second"] == ["ConfigMap first"]
+    assert program.registrations[-1].object == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "gates", "namespace": "default"},
+        "data": {"of": "after locks"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("resources", "said"),
+    [
+        (
+            "  a: {type: 'kubernetes:core/v1:ConfigMap', properties: {metadata: {name: '${b.metadata.name}'}}}\n",
+            'app/Pulumi.yaml:4: resource or variable named "b" could not be found',
+        ),
+        (
+            "  a: {type: 'kubernetes:core/v1:ConfigMap'}\nvariables:\n  b: ${c}\n  c: ${b}\n",
+            "app/Pulumi.yaml:6: circular dependency of variable 'b' transitively on itself",
+        ),
+    ],
+)
+def test_a_name_that_is_nobodys_and_one_that_leads_to_itself_are_told(write: Write, resources: str, said: str) -> None:
+    assert complaint(write(**yaml_program(resources))) == said

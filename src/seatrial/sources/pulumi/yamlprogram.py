@@ -1,7 +1,7 @@
 """Pulumi programs in YAML: resources of a Pulumi.yaml, with their references resolved. Runs nothing.
 
-Upstream: `pkg/pulumiyaml` of pulumi-yaml 1.2x. References are dependencies; keys that are not known are dropped with a
-warning, so a misspelled `dependsOn` depends on nothing.
+Upstream: `pkg/pulumiyaml` of pulumi-yaml 1.2x. References are dependencies, by way of variables too; keys that are not
+known are dropped with a warning, so a misspelled `dependsOn` depends on nothing.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def read(project: Project, monitor: Monitor) -> None:
         raise CannotContinue(f"{document.place('resources')}: resources is a mapping of names")
     known = _Known(project, document, monitor)
     pending = {str(name): body or {} for name, body in resources.items()}
+    known.refuse_circles()
     while pending:
-        ready = [name for name, body in pending.items() if not (_names(body) & (pending.keys() - {name}))]
+        ready = [name for name, body in pending.items() if not (known.behind(body) & (pending.keys() - {name}))]
         if not ready:
             raise CannotContinue(f"{project.file}: circular dependency of resource {', '.join(sorted(pending))}")
         for name in ready:
@@ -54,14 +55,30 @@ class _Known:
         self._project = project
         self._document = document
         self._monitor = monitor
+        variables = document.body.get("variables")
+        self._variables: Body = variables if isinstance(variables, dict) else {}
         self._answers: dict[str, Body] = {}
         self._types: dict[str, str] = {}
         self._providers: dict[str, str] = {}
         self._default = ""
         """The provider of whatever names none."""
 
+    def refuse_circles(self) -> None:
+        for name, value in self._variables.items():
+            if name in self.behind(value):
+                place = self._document.place("variables", name)
+                raise CannotContinue(f"{place}: circular dependency of variable '{name}' transitively on itself")
+
+    def behind(self, value: Any) -> set[str]:
+        """The names that a value refers to, and those that the variables among them do."""
+        found = _names(value)
+        for _ in self._variables:
+            found |= {other for name in found & self._variables.keys() for other in _names(self._variables[name])}
+        return found
+
     def register(self, name: str, body: Body) -> None:
         self._warn(name, body)
+        self._refuse_strangers(name, body)
         options = body.get("options") or {}
         written = body.get("properties") or {}
         by_property = {key: self._urns(value) for key, value in written.items()}
@@ -106,6 +123,16 @@ class _Known:
                     said = f"{where}{key} of {name} is not known to Pulumi, which warns and drops it"
                     self._monitor.warnings.append(f"{place}: {said}")
 
+    def _refuse_strangers(self, name: str, body: Body) -> None:
+        """Names that are nobody's."""
+        declared = {**(self._document.body.get("config") or {}), **(self._document.body.get("configuration") or {})}
+        own = {key.removeprefix(f"{self._project.name}:") for key in (*self._project.config, *declared)}
+        known = {*self._answers, *self._variables, *self._project.config, *own, "pulumi"}
+        for key, value in (body.get("properties") or {}).items():
+            if strangers := sorted(self.behind(value) - known):
+                place = self._document.place("resources", name, "properties", key)
+                raise CannotContinue(f'{place}: resource or variable named "{strangers[0]}" could not be found')
+
     def _target(self, written: Any, name: str) -> str:
         wanted = _reference(written)
         if wanted not in self._answers:
@@ -132,7 +159,7 @@ class _Known:
         return {**written, "parentUrn": self._urn(written.get("parent"))}
 
     def _urns(self, value: Any) -> list[str]:
-        return sorted({self._answers[name]["urn"] for name in _names(value) if name in self._answers})
+        return sorted({self._answers[name]["urn"] for name in self.behind(value) if name in self._answers})
 
     def _value(self, value: Any) -> Any:
         match value:
@@ -163,22 +190,27 @@ class _Known:
         return filled.replace("$${", "${")
 
     def _looked_up(self, path: str) -> Any:
-        """`res`, `res.id`, `res.metadata.name`, `pulumi.stack`, or a key of the configuration."""
+        """`res`, `res.id`, `res.metadata.name`, `pulumi.stack`, a variable, or a key of the configuration."""
         first, *rest = _steps(path)
         if first == "pulumi":
             return {"stack": self._project.stack, "project": self._project.name}.get(rest[0] if rest else "", UNKNOWN)
-        if first not in self._answers:
-            return self._project.config.get(f"{self._project.name}:{first}", UNKNOWN)
-        answer = self._answers[first]
-        found: Any = {**answer["state"], "id": answer["id"], "urn": answer["urn"]} if rest else answer["id"]
-        for key in rest:
-            if isinstance(found, dict) and key in found:
-                found = found[key]
-            elif isinstance(found, list) and key.isdigit() and int(key) < len(found):
-                found = found[int(key)]
-            else:
-                return UNKNOWN
-        return found
+        if first in self._answers:
+            answer = self._answers[first]
+            return _inside({**answer["state"], "id": answer["id"], "urn": answer["urn"]}, rest or ["id"])
+        if first in self._variables:
+            return _inside(self._value(self._variables[first]), rest)
+        return self._project.config.get(f"{self._project.name}:{first}", UNKNOWN)
+
+
+def _inside(value: Any, path: list[str]) -> Any:
+    for key in path:
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return UNKNOWN
+    return value
 
 
 def _type(type_: str, properties: Body) -> str:
