@@ -45,6 +45,8 @@ class Fault(Struct, frozen=True):
     words: str
     is_ours: bool = False
     """Whether only this program has none: others might."""
+    why: str = ""
+    """What went wrong in the evaluation, without what it was about."""
 
 
 def fault_of(text: str) -> Fault | None:
@@ -64,6 +66,18 @@ def fault_of_typed(text: str, variables: tuple[str, ...]) -> Fault | None:
     if given == Type.BOOL:
         return None
     return Fault(f"CEL expression output type mismatch: expected bool, got {str(given).lower()}")
+
+
+def text_of(text: str, data: Mapping[str, Any]) -> str | None:
+    """What an expression makes of data, where that is a text."""
+    program = _program(text, ())
+    if isinstance(program, Fault):
+        return None
+    try:
+        found = program.eval(data=data).value()
+    except RuntimeError:
+        return None
+    return found if isinstance(found, str) else None
 
 
 def is_true(text: str, data: Mapping[str, Any], variables: tuple[str, ...] = ()) -> bool | Fault:
@@ -95,7 +109,7 @@ def _failed(words: str, text: str) -> Fault:
     for pattern, instead in _IN_GO:
         said = pattern.sub(instead, said)
     said = _UNKNOWN_NAME.sub(lambda match: f"no such attribute(s): {_path(match.group(1), text)}", said)
-    return Fault(f"failed to evaluate the CEL expression '{text}': {said}")
+    return Fault(f"failed to evaluate the CEL expression '{text}': {said}", why=said)
 
 
 def _path(name: str, text: str) -> str:

@@ -36,7 +36,8 @@ def test_what_controllers_in_go_find_true_is_true(text: str) -> None:
     ],
 )
 def test_what_cannot_be_evaluated_is_told_as_cel_go_tells_it(text: str, words: str) -> None:
-    assert cel.is_true(text, DATA) == cel.Fault(f"failed to evaluate the CEL expression '{text}': {words}")
+    whole = f"failed to evaluate the CEL expression '{text}': {words}"
+    assert cel.is_true(text, DATA) == cel.Fault(whole, why=words)
 
 
 def test_what_is_neither_true_nor_false_is_no_answer() -> None:

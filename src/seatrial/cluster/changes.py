@@ -13,7 +13,7 @@ from seatrial.cluster.managed import same_but_for_times, track_update
 from seatrial.cluster.refusal import conflict, invalid, modified
 from seatrial.cluster.request import Request
 from seatrial.cluster.sizes import refuse_large
-from seatrial.cluster.validation.transition import transition_problems
+from seatrial.cluster.validation.expressions import rule_problems
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import CATALOGUE, ServedKind
 from seatrial.resource import Body, Ref, metadata, name_of
@@ -141,7 +141,7 @@ def _refuse_bad_change(cluster: Cluster, kind: ServedKind, live: Body, body: Bod
     if subresource != "status":
         custom = cluster.custom_schema_of(kind)
         causes += validate.problems_in_words_of(cluster.minor, kind, body, custom)
-        causes += transition_problems(live, body, custom.node) if custom is not None and not causes else ()
+        causes += rule_problems(body, live, custom.node) if custom is not None and not causes else ()
     if known is not None and known.frozen is not None:
         causes += known.frozen(live, body, cluster.minor)
     if causes:

@@ -23,7 +23,7 @@ from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.scale import paths_of, scale_of, scaled
 from seatrial.cluster.sizes import refuse_large
 from seatrial.cluster.validation.custom import rules_in_cel
-from seatrial.cluster.validation.transition import is_understood
+from seatrial.cluster.validation.expressions import is_evaluated, rule_problems
 from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
 from seatrial.kinds.catalogue import ServedKind
@@ -122,7 +122,7 @@ def create_object(
     body = admission.mutate(asked, view)
     if cause is None:  # What controllers make is of the right shape.
         validate.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
-        _note_rules_in_cel(cluster, kind)
+        _ask_rules_in_cel(cluster, kind, body)
     admission.validate(structs.replace(asked, body=body), view)
     existing = cluster.store.get(ref)
     if existing is not None:
@@ -152,10 +152,15 @@ def create_object(
     return stored
 
 
-def _note_rules_in_cel(cluster: Cluster, kind: ServedKind) -> None:
-    """Say of a custom resource that the rules of its definition were not asked."""
+def _ask_rules_in_cel(cluster: Cluster, kind: ServedKind, body: Body) -> None:
+    """Refuse a new custom resource that the rules of its definition forbid, and say how many of them were not asked."""
     schema = cluster.custom_schema_of(kind)
-    unasked = sum(not is_understood(rule) for _, rule in rules_in_cel(schema.node)) if schema else 0
+    if schema is None:
+        return
+    causes = list(rule_problems(body, None, schema.node))
+    if causes:
+        raise invalid(kind.kind, kind.group, name_of(body), causes)
+    unasked = sum(not is_evaluated(rule, node) for rule, node in rules_in_cel(schema.node))
     if unasked:
         rules = "1 rule in CEL is" if unasked == 1 else f"{unasked} rules in CEL are"
         cluster.warn(f"seatrial: {rules} not evaluated for {kind.plural}.{kind.group}, and taken to allow")

@@ -1,6 +1,6 @@
 """What the API server refuses a custom resource for: its structural schema. The words are kube-openapi's validators'.
 
-Rules in CEL (`x-kubernetes-validations`) are found but not evaluated.
+Rules in CEL (`x-kubernetes-validations`) are only found here; `expressions` evaluates them.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ def custom_problems(body: Body, node: Body) -> Iterator[str]:
         yield _UNCHECKED
 
 
-def rules_in_cel(node: Body, path: str = "") -> Iterator[tuple[str, str]]:
-    """(path, rule) of everything that this program does not evaluate."""
+def rules_in_cel(node: Body) -> Iterator[tuple[Body, Body]]:
+    """All rules, each with the schema of what it is about."""
     for rule in node.get(CEL) or ():
-        yield path, str(rule.get("rule", ""))
-    for key, child in (node.get("properties") or {}).items():
-        yield from rules_in_cel(child, f"{path}.{key}" if path else key)
-    for key, step in (("items", "[*]"), ("additionalProperties", ".*")):
+        yield rule, node
+    for child in (node.get("properties") or {}).values():
+        yield from rules_in_cel(child)
+    for key in ("items", "additionalProperties"):
         if isinstance(node.get(key), dict):
-            yield from rules_in_cel(node[key], path + step)
+            yield from rules_in_cel(node[key])
 
 
 def _problems(value: Any, node: Body, path: str) -> Iterator[str]:

@@ -1,0 +1,178 @@
+"""What the API server refuses a custom resource for by rules in CEL (`x-kubernetes-validations`).
+
+Upstream: `validateExpressions` in pkg/apiserver/schema/cel/validation.go of apiextensions-apiserver. A rule that calls
+what only Kubernetes has (`quantity`, `url`, `ip`), or that is about values which have types of their own there, is not
+evaluated here and taken to allow; `is_evaluated` tells which. Costs are not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from seatrial import cel
+from seatrial.cluster.validation.causes import duplicate, invalid, required
+from seatrial.cluster.validation.custom import CEL
+from seatrial.kinds.immutable import forbidden
+from seatrial.resource import Body
+
+CALLS = frozenset(
+    (
+        *(
+            "has",
+            "all",
+            "exists",
+            "exists_one",
+            "filter",
+            "map",
+            "size",
+            "matches",
+            "contains",
+            "startsWith",
+            "endsWith",
+        ),
+        *(
+            "int",
+            "uint",
+            "double",
+            "string",
+            "bool",
+            "dyn",
+            "type",
+            "duration",
+            "lowerAscii",
+            "upperAscii",
+            "substring",
+        ),
+        *("split", "join", "replace", "trim", "charAt", "orValue", "hasValue", "in"),
+    )
+)
+"""What may be called: the same here and there."""
+TYPED = ("date-time", "date", "duration", "byte")
+"""Formats whose texts are no texts in CEL."""
+RESERVED = frozenset(
+    (
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"),
+        *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    )
+)
+_ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
+_TEXT = re.compile(r"""r?('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_OLD = re.compile(r"\boldSelf\b")
+
+
+def rule_problems(new: Any, old: Any, node: Body, path: str = "", *, ratchets: bool = False) -> Iterator[str]:
+    """The refusals of an object, or of what it is to become. What is not changed is not refused (`ratchets`)."""
+    if new is None:
+        return
+    same = new == old if old is not None else ratchets
+    for rule in node.get(CEL) or ():
+        yield from _refusals(rule, new, old, node, path, ratchets=same)
+    if isinstance(new, dict):
+        before = old if isinstance(old, dict) and node.get("x-kubernetes-map-type") != "atomic" else {}
+        for key, value in new.items():
+            child, inner = _child(node, key, path)
+            if child:
+                yield from rule_problems(value, before.get(key), child, inner, ratchets=same)
+    elif isinstance(new, list) and isinstance(node.get("items"), dict):
+        for index, item in enumerate(new):
+            yield from rule_problems(item, _paired(item, old, node), node["items"], f"{path}[{index}]", ratchets=same)
+
+
+def is_evaluated(rule: Body, node: Body) -> bool:
+    """Whether what a rule says of a value of this schema is known here."""
+    text = str(rule.get("rule") or "")
+    calls = set(_CALL.findall(_TEXT.sub("''", text)))
+    if rule.get("optionalOldSelf") or not calls <= CALLS or node.get("format") in TYPED:
+        return False
+    return not any(re.search(rf"\b{re.escape(name)}\b", text) for name in _typed(node)) and cel.fault_of(text) is None
+
+
+def _refusals(rule: Body, new: Any, old: Any, node: Body, path: str, *, ratchets: bool) -> Iterator[str]:
+    text = str(rule.get("rule") or "")
+    looks_back = _OLD.search(text) is not None
+    if (looks_back and old is None) or (ratchets and not looks_back) or not is_evaluated(rule, node):
+        return
+    data = {"self": _value(new, node, sorts=looks_back)}
+    if looks_back:
+        data["oldSelf"] = _value(old, node, sorts=True)
+    answer = cel.is_true(text, data)
+    kind = str(node.get("type") or "")
+    said = str(rule.get("message") or text).strip()
+    if isinstance(answer, cel.Fault):
+        if not answer.is_ours and answer.why and answer.why != "no such overload":
+            yield invalid(path or "<nil>", kind, f"{answer.why} evaluating rule: {said}")
+    elif not answer:
+        yield _refusal(rule, kind, f"{path}{rule.get('fieldPath') or ''}".lstrip(".") or "<nil>", data)
+
+
+def _refusal(rule: Body, kind: str, path: str, data: Body) -> str:
+    told = cel.text_of(str(rule["messageExpression"]), data) if rule.get("messageExpression") else None
+    said = str(rule.get("message") or "").strip() or f"failed rule: {str(rule['rule']).strip()}"
+    words = told.strip() if told and told.strip() and "\n" not in told.strip() else said
+    match rule.get("reason"):
+        case "FieldValueForbidden":
+            return forbidden(path, words)
+        case "FieldValueRequired":
+            return required(path, words)
+        case "FieldValueDuplicate":
+            return duplicate(path, kind)
+    return invalid(path, kind, words)
+
+
+def _child(node: Body, key: str, path: str) -> tuple[Body, str]:
+    """The schema of a field, and its path."""
+    fields = node.get("properties") or {}
+    if key in fields:
+        return fields[key], f"{path}.{key}" if path else key
+    others = node.get("additionalProperties")
+    return (others, f"{path}[{key}]") if isinstance(others, dict) else ({}, "")
+
+
+def _paired(item: Any, old: Any, node: Body) -> Any:
+    """What an item of a list with keys was before."""
+    keys = node.get("x-kubernetes-list-map-keys") or ()
+    if not keys or not isinstance(old, list) or not isinstance(item, dict):
+        return None
+    own = [item.get(key) for key in keys]
+    return next((one for one in old if isinstance(one, dict) and [one.get(key) for key in keys] == own), None)
+
+
+def _value(value: Any, node: Body, *, sorts: bool) -> Any:
+    """A value as CEL sees it: names that are none in CEL escaped, numbers as fractions, sets without an order."""
+    if isinstance(value, dict):
+        fields, others = node.get("properties") or {}, node.get("additionalProperties")
+        rest = others if isinstance(others, dict) else {}
+        return {
+            _escaped(key) if key in fields else key: _value(one, fields.get(key, rest), sorts=sorts)
+            for key, one in value.items()
+        }
+    if isinstance(value, list):
+        items = node["items"] if isinstance(node.get("items"), dict) else {}
+        found = [_value(one, items, sorts=sorts) for one in value]
+        unordered = sorts and node.get("x-kubernetes-list-type") in ("set", "map")
+        return sorted(found, key=lambda one: json.dumps(one, sort_keys=True)) if unordered else found
+    is_fraction = node.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if is_fraction else value
+
+
+def _escaped(name: str) -> str:
+    if name in RESERVED:
+        return f"__{name}__"
+    for part, instead in _ESCAPES:
+        name = name.replace(part, instead)
+    return name
+
+
+def _typed(node: Body) -> Iterator[str]:
+    """The names of fields, however deep, whose values have types of their own."""
+    for name, child in (node.get("properties") or {}).items():
+        if child.get("format") in TYPED:
+            yield name
+        yield from _typed(child)
+    for key in ("items", "additionalProperties"):
+        if isinstance(node.get(key), dict):
+            yield from _typed(node[key])
