@@ -152,9 +152,11 @@ def objects(
     releases: Iterable[Release], given: Iterable[Body] = (), described: Mapping[tuple[str, str], Kind] = NOBODY
 ) -> list[tuple[Body, Prerequisite]]:
     """The objects that are needed by name and that no release brings or leads to; `described` are a trial's kinds."""
-    resources = [resource for release in releases for resource in release.resources]
+    several = list(releases)
+    resources = [resource for release in several for resource in release.resources]
     assumed = list(given)
     there = {resource.ref for resource in resources} | {_ref(body) for body in assumed} | BUILT_IN
+    there |= {hook.ref for release in several for hook in release.left_out}  # Nobody else brings these either.
     there |= {product for resource in resources for product in products_of(resource, described)}
     served = {_defined(body): _newest(body) for body in assumed if body.get("kind") == "CustomResourceDefinition"}
     wanted: dict[Ref, tuple[Resource, list[Need]]] = {}

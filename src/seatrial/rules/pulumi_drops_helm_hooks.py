@@ -12,8 +12,9 @@ before does not migrate. It is waited for, so that the `up` fails where the Job 
 
 Only a `helm.v3.Release` runs hooks, as it is Helm that deploys it.
 
-Whether a hook matters is known to its chart. One that is a Job or a Pod, and runs at an install or an upgrade, is taken
-to be part of what is deployed. Tests are not told of.
+Where a plain object of the chart needs what a hook would make, it **will** fail. Else it **may**: whether the work of a
+hook matters is known to its chart alone. A Job or a Pod that runs at an install or an upgrade is taken to be part of
+what is deployed. Tests are not told of.
 
 ## Example
 ```yaml
@@ -39,7 +40,9 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource
 from seatrial.findings import Certainty, Damage, Finding, Rule, found
+from seatrial.graph import needs_of
 from seatrial.registration import CHART_V3
+from seatrial.resource import Ref
 from seatrial.rules.aftermath import named
 from seatrial.timeline import Rehearsal
 
@@ -53,7 +56,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if release is None:
         return
     if release.left_out:
-        yield _dropped(rehearsal, step, list(release.left_out))
+        yield _dropped(rehearsal, step, release)
     if plain := [hook for hook in _made_like_all_else(release) if _is_work(hook)]:
         yield _unordered(rehearsal, step, plain)
 
@@ -79,12 +82,13 @@ def _is_work(hook: Resource) -> bool:
     return hook.ref.kind in RUNS and any(event in DEPLOYS for event in hooks.events_of(hook.body))
 
 
-def _dropped(rehearsal: Rehearsal, step: int, dropped: list[Resource]) -> Finding:
-    work = [hook for hook in dropped if _is_work(hook)]
-    first = (work or dropped)[0]
+def _dropped(rehearsal: Rehearsal, step: int, release: Release) -> Finding:
+    dropped = list(release.left_out)
+    work, missed = [hook for hook in dropped if _is_work(hook)], next(_missed(release), None)
+    first, ended = (work or dropped)[0], rehearsal.steps[step]
     refs = [hook.ref for hook in (*work, *(hook for hook in dropped if hook not in work))]
-    damage: Damage = "failed-deploy" if work else "nuisance"
-    certainty: Certainty = "will" if work else "may"
+    damage: Damage = "failed-deploy" if work or missed else "nuisance"
+    certainty: Certainty = "will" if missed else "may"
     return found(
         RULE,
         rehearsal,
@@ -92,14 +96,31 @@ def _dropped(rehearsal: Rehearsal, step: int, dropped: list[Resource]) -> Findin
         objects=refs,
         damage=damage,
         certainty=certainty,
-        message=f"{named(refs)} never {'runs' if work else 'comes'}: helm.v4.Chart drops the hooks of its chart",
+        message=f"{named(refs)} {_never(work, refs)}: helm.v4.Chart drops the hooks of its chart",
         details=(
             f"{first.ref} is a hook of {_events(first)}. Only what is no hook is registered, and nobody is told.",
+            f"{missed[0].ref} needs {missed[1]}, which is one of them." if missed else "",
+            f"Pulumi {ended.error}." if missed and ended.outcome == "hung" else "",
             "A helm.v3.Release runs hooks: it is Helm that deploys it. A v3.Chart makes them together with all else.",
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK) for hook in dropped],
         confirm="pulumi stack --show-urns  # does not list it",
     )
+
+
+def _never(work: list[Resource], refs: list[Ref]) -> str:
+    if len(refs) > 1:
+        return "never run" if len(work) == len(refs) else "never come"
+    return "never runs" if work else "never comes"
+
+
+def _missed(release: Release) -> Iterator[tuple[Resource, Ref]]:
+    """Who of the release needs a hook that is dropped."""
+    dropped = {hook.ref for hook in release.left_out}
+    for user in release.resources:
+        for need in needs_of(user):
+            if need.object in dropped and not need.optional and not need.guess:
+                yield user, need.object
 
 
 def _unordered(rehearsal: Rehearsal, step: int, plain: list[Resource]) -> Finding:
