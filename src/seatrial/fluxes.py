@@ -55,6 +55,15 @@ FLAGS = {
 ACTED_ON = ((KUSTOMIZE_GROUP, "Kustomization"), (HELM_GROUP, "HelmRelease"))
 
 
+NOT_PLAYED = {
+    ("HelmRelease", "postRenderers"): "its postRenderers are not run; objects are as the chart renders them",
+    ("HelmRelease", "commonMetadata"): "its commonMetadata is not added to the objects of the chart",
+    ("HelmRelease", "kubeConfig"): "its kubeConfig is not followed; it acts on the cluster of the trial",
+    ("Kustomization", "kubeConfig"): "its kubeConfig is not followed; it acts on the cluster of the trial",
+}
+"""Fields that change what is deployed or where, and are left out here."""
+
+
 class Gathered(Struct, frozen=True):
     fleet: flux.Fleet
     release: Release
@@ -207,8 +216,11 @@ class _Gathering:
 
 
 def _not_evaluated(body: Body) -> Iterator[str]:
-    """What is said in CEL and not decided here."""
+    """What is not played, and what is said in CEL and not decided here."""
     who = f"flux: {body.get('kind')}/{metadata(body).get('namespace')}/{name_of(body)}"
+    for (kind, field), words in NOT_PLAYED.items():
+        if kind == body.get("kind") and dig(body, "spec", field):
+            yield f"{who}: {words}"
     read = fluxhealth.read(_entries(body, "healthCheckExprs"))
     for named in read.beyond:
         yield f"{who}: the expressions about {named} are beyond what is evaluated here; kstatus judges it"

@@ -65,6 +65,27 @@ def test_what_is_depended_on_elsewhere_and_what_of_cel_is_not_decided_is_named(a
     )
 
 
+def test_what_is_left_out_of_a_release_is_named(at: Path) -> None:
+    _write(at / "charts/operator/Chart.yaml", "apiVersion: v2\nname: operator\nversion: 1.0.0\n")
+    _write(at / "charts/operator/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    spec = "spec: {postRenderers: [{kustomize: {images: []}}], chart: {spec: {chart: ./charts/operator, sourceRef: "
+    local = RELEASE.partition("spec:")[0] + spec + "{kind: GitRepository, name: platform}}}}\n"
+    _write(at / "apps/release.yaml", local)
+    gathered = _gathered(at, _kustomization("apps"))
+    words = "its postRenderers are not run; objects are as the chart renders them"
+    assert gathered.notes == (f"flux: HelmRelease/flux-system/operator: {words}",)
+
+
+@pytest.mark.parametrize(
+    ("said", "timeout"),
+    [("interval: 1h", "59m30s"), ("interval: 20s", "30s"), ("interval: 1h\n  timeout: 3m", "3m"), ("", "30s")],
+)
+def test_health_is_checked_for_half_a_minute_less_than_the_interval(at: Path, said: str, timeout: str) -> None:
+    _write(at / "apps/issuer.yaml", ISSUER)
+    [one] = _gathered(at, _kustomization("apps", said or "prune: true")).fleet.kustomizations.values()
+    assert one.timeout == timeout
+
+
 def test_a_cluster_begins_with_what_bootstrap_wrote(at: Path) -> None:
     _write(at / "apps/issuer.yaml", ISSUER)
     _write(at / "cluster/flux-system/sync.yaml", SOURCE + "---\n" + _kustomization("cluster"))

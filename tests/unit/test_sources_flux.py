@@ -111,6 +111,12 @@ def test_values_come_from_objects_in_their_order_and_last_from_the_release(tmp_p
     values, notes = values_of(release, chart, known)
     assert values == {"a": 1, "b": 3}
     assert notes == ["flux: web: the values of Secret/shop/elsewhere are not known here"]
+    known.objects[Ref("Secret", "shop", "elsewhere")] = {"kind": "Secret", "stringData": {"other.yaml": "a: 2"}}
+    words = "could not resolve Secret chart values reference 'shop/elsewhere' with key 'values.yaml': key not found"
+    with pytest.raises(CannotContinue, match=words):
+        values_of(release, chart, known)
+    release["spec"]["valuesFrom"][1]["optional"] = True
+    assert values_of(release, chart, known) == ({"a": 1, "b": 3}, [])
 
 
 @needs_kustomize
