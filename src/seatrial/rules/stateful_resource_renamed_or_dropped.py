@@ -78,7 +78,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if written_otherwise(case, step, was.ref) is not None:
                 continue  # self-pruning-template-guard says why.
             loss = _loss(rehearsal, case, step, deletion, was)
-            if loss is not None and (loss.lost or (loss.stranded and not is_uninstalled(ended, was.ref))):
+            if loss is None or _is_called_so_by_pulumi(case, step, loss):
+                continue
+            if loss.lost or (loss.stranded and not is_uninstalled(ended, was.ref)):
                 yield _finding(rehearsal, case, step, loss)
 
 
@@ -102,6 +104,14 @@ def _loss(rehearsal: Rehearsal, case: Case, step: int, deletion: Event, was: Res
     lost = gone(rehearsal, step, there)
     left = set(there) - {event.object for event in lost}
     return Loss(deletion, was, successor, tuple(lost), tuple(sorted(left)))
+
+
+def _is_called_so_by_pulumi(case: Case, step: int, loss: Loss) -> bool:
+    """Whether Pulumi has named both after their resource: then pulumi-rename-without-alias tells of it."""
+    programs = (r.program for r in case.releases[: step + 1] if r is not None and r.program is not None)
+    refs = {loss.was.ref, loss.successor.ref if loss.successor else None}
+    named = {one.ref for program in programs for one in program.registrations if one.auto_named and one.ref in refs}
+    return loss.successor is not None and named == refs
 
 
 def _successor(old: Release | None, new: Release | None, was: Resource) -> Resource | None:
