@@ -165,3 +165,38 @@ def test_other_json_is_not_taken_for_pulumis(write: Write) -> None:
     assert kind_of(path) == "manifests"
     with pytest.raises(CannotContinue, match="neither `pulumi preview --json` nor `pulumi stack export` writes such"):
         read_program(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (exported(state("ConfigMap", "a", dependencies=7)), "ConfigMap a is not as Pulumi writes it: Expected `array"),
+        (exported(state("ConfigMap", "a", aliases="b")), "ConfigMap a is not as Pulumi writes it: Expected `array"),
+        (exported(state("ConfigMap", "a", customTimeouts=7)), "ConfigMap a is not as Pulumi writes it: Expected `obj"),
+        (exported(pending_operations=[{"resource": 7}]), "it is not as Pulumi writes it: Expected `object | null`"),
+        (
+            {"config": {}, "steps": 7},
+            "it is not as Pulumi writes it: Expected `array | null`, got `int`",
+        ),
+        (
+            {"config": {}, "steps": [], "diagnostics": [7]},
+            "it is not as Pulumi writes it: Expected `object`",
+        ),
+        ('{"version": 3, "deployment": ' + "[" * 100_000, "it is nested too deeply"),
+        (exported(state("ConfigMap", "a", inputs=json.loads('{"data":' * 700 + "1" + "}" * 700))), "nested too deeply"),
+    ],
+)
+def test_what_pulumi_never_writes_is_told_in_one_sentence(write: Write, content: Any, words: str) -> None:
+    with pytest.raises(CannotContinue) as raised:
+        read(write(content))
+    assert str(raised.value).startswith("stack.json: read what Pulumi wrote: ") and words in str(raised.value)
+
+
+def test_what_pulumi_may_write_is_read(write: Write) -> None:
+    """A mark that Windows puts first, nothing where a list could be, and a secret that is no JSON."""
+    secret = {**SHOWN, "plaintext": "no JSON"}
+    lax = state(
+        "ConfigMap", "a", dependencies=None, propertyDependencies={"data": None}, inputs={"data": {"b": secret}}
+    )
+    (resource,) = read(write("\ufeff" + json.dumps(exported(lax)))).resources
+    assert resource.body["data"] == {"b": "[secret]"}

@@ -182,7 +182,7 @@ class Monitor:
             parent=str(message.get("parent") or ""),
             inputs=inputs,
             dependencies=tuple(message.get("dependencies") or ()),
-            property_dependencies={k: tuple(v) for k, v in (message.get("propertyDependencies") or {}).items()},
+            property_dependencies={k: tuple(v or ()) for k, v in (message.get("propertyDependencies") or {}).items()},
             options=options_of(message.get("options") or {}),
             aliases=aliases_of(message, self._project, self._registrations),
             provider=str(message.get("provider") or ""),

@@ -7,6 +7,7 @@ Pulumi 3.259. Both hold resources as the engine got them, with the dependencies 
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,7 @@ from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.naming import NAMESPACE
 from seatrial.sources.pulumi.project import RECORDED, SECRET, Project
 from seatrial.sources.pulumi.values import plain
+from seatrial.sources.pulumi.written import Deployment, Preview, State, misfit
 from seatrial.text import Text
 
 DOING = "read what Pulumi wrote"
@@ -50,12 +52,13 @@ class Recording(Struct, frozen=True):
 
 def is_recording(content: bytes) -> bool:
     """Whether Pulumi wrote this file, though it may be broken."""
+    content = content.removeprefix(codecs.BOM_UTF8)
     if not content.lstrip().startswith(b"{"):
         return False
     try:
         body = json.loads(content)
-    except ValueError:
-        return b'"urn:pulumi:' in content
+    except (ValueError, RecursionError):
+        return b'"urn:pulumi:' in content or b'"deployment"' in content
     return isinstance(body, dict) and ("deployment" in body or _is_preview(body))
 
 
@@ -63,10 +66,12 @@ def read_recording(path: str) -> tuple[Project, Recording]:
     """The stack that a file is about, and what is in it."""
     text = read_text(path, DOING)
     try:
-        body = json.loads(text.content)
+        body = json.loads(text.content.removeprefix("\ufeff"))
     except json.JSONDecodeError as broken:
         where = f"line {broken.lineno}, column {broken.colno}"
         raise CannotContinue(f"{text.path}: {DOING}: it is no whole JSON document: it breaks off at {where}") from None
+    except RecursionError:
+        raise CannotContinue(f"{text.path}: {DOING}: it is nested too deeply") from None
     if isinstance(body, dict) and "deployment" in body:
         recording = _exported(body, text)
     elif isinstance(body, dict) and _is_preview(body):
@@ -84,7 +89,10 @@ def read_recording(path: str) -> tuple[Project, Recording]:
 def replay(recording: Recording, project: Project, monitor: Monitor) -> None:
     """Register what was registered, as it was."""
     monitor.warnings += recording.warnings
-    states = [{**state, "inputs": plain(state.get("inputs") or {})} for state in recording.states]
+    try:
+        states = [{**state, "inputs": plain(state.get("inputs") or {})} for state in recording.states]
+    except RecursionError:
+        raise CannotContinue(f"{recording.text.path}: {DOING}: it is nested too deeply") from None
     wanted = _wanted_keys(states)
     lines = dict(_lines(recording.text))
     parents = {state.get("parent") for state in states}
@@ -106,6 +114,7 @@ def _exported(body: Body, text: Text) -> Recording:
         raise CannotContinue(f"{text.path}: {DOING}: version {version} of stack exports is not known, only 3 and 4")
     if not isinstance(deployment, dict):
         raise CannotContinue(f"{text.path}: {DOING}: its deployment is empty")
+    _refuse_misfit(deployment, Deployment, text)
     states = [state for state in _states(deployment.get("resources") or [], text) if not state.get("delete")]
     begun = [one for one in deployment.get("pending_operations") or [] if isinstance(one, dict)]
     warnings = tuple(
@@ -117,6 +126,7 @@ def _exported(body: Body, text: Text) -> Recording:
 
 
 def _previewed(body: Body, text: Text) -> Recording:
+    _refuse_misfit(body, Preview, text)
     for said in body.get("diagnostics") or []:
         if said.get("severity") == "error":
             words = " ".join(str(said.get("message")).split())
@@ -134,10 +144,17 @@ def _previewed(body: Body, text: Text) -> Recording:
     return Recording(text, list(by_urn.values()), remedy="a preview never shows it")
 
 
+def _refuse_misfit(value: Body, shape: type[Struct], text: Text) -> None:
+    if wrong := misfit(value, shape):
+        what = short(str(value["urn"])) if "urn" in value else "it"
+        raise CannotContinue(f"{text.path}: {DOING}: {what} is not as Pulumi writes it: {wrong}")
+
+
 def _states(written: Any, text: Text) -> Iterator[Body]:
     for state in written if isinstance(written, list) else ():
         if not isinstance(state, dict) or str(state.get("urn")).count("::") < 3 or not state.get("type"):
             raise CannotContinue(f"{text.path}: {DOING}: there is a resource without a URN or a type in it")
+        _refuse_misfit(state, State, text)
         if state["type"] != STACK:
             yield state
 

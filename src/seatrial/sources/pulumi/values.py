@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -35,5 +36,6 @@ def _unwrapped(value: dict[str, Any]) -> Any:
     if value[SIGNATURE] in ASSETS:
         return {key: plain(one) for key, one in value.items() if key != SIGNATURE}
     if "plaintext" in value:  # `pulumi stack export --show-secrets`
-        return plain(json.loads(value["plaintext"]))
+        with suppress(ValueError, TypeError):  # It is JSON again, where Pulumi wrote it.
+            return plain(json.loads(value["plaintext"]))
     return plain(value.get("value", "[secret]"))
