@@ -38,7 +38,7 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     state = yield from borne_out(_known(release, memory), release)
     if state.is_in_sync and release.drift != "disabled":
         yield from detect(release, (yield from revision_of(release)))
-    attempt = Attempt(state.stalled or state.failed_tests, is_final=True)
+    attempt = Attempt(state.stalled, is_final=bool(state.stalled))
     for _ in range(ACTS_MAX):
         if state.is_in_sync or state.stalled:
             break
@@ -56,7 +56,7 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     memory.deployed[release.ref] = state
     if state.stalled and attempt.words != state.stalled:
         return replace(attempt, words=f"{state.stalled}. {attempt.words}", is_final=True)
-    return replace(attempt, words=state.failed_tests, is_final=True) if state.is_in_sync else attempt
+    return Attempt(state.failed_tests, is_final=bool(state.failed_tests)) if state.is_in_sync else attempt
 
 
 def is_over(release: HelmRelease, cause: Cause, memory: Memory) -> Part[bool]:
