@@ -78,6 +78,11 @@ def test_one_invalid_object_is_told_as_a_sentence() -> None:
     assert ended.error == f'The Job "once" is invalid: {words}'
 
 
+def test_force_is_no_matter_of_the_server() -> None:
+    ended = _played(_with(), apply(_files(JOB), "default", ("--force", "--server-side")))
+    assert ended.error == "error: --force cannot be used with --server-side"
+
+
 def _with(*bodies: Body) -> Cluster:
     cluster = Cluster()
     assert _played(cluster, apply(_files(*bodies), "default")) == Ended("ok")

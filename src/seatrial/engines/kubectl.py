@@ -42,6 +42,8 @@ REASONS = {
     500: "InternalError",
     503: "ServiceUnavailable",
 }
+LATE = 504
+"""What kubectl itself has no more patience for."""
 INVALID = re.compile(
     r'Error from server \(Invalid\): (?:error when \w+ "[^"]*": )?'
     r'(?P<kind>\w+)[\w.-]* "(?P<name>[^"]*)" is invalid: (?!\[)'
@@ -171,9 +173,25 @@ def _resource(body: Body, given: Iterable[Manifest]) -> str:
 
 def _applied(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Answer]]:
     if not options.server_side:
-        return (yield from applied(body, namespace))
+        verb, answer = yield from applied(body, namespace)
+        forced = options.force and verb in ("strategic", "merge") and answer.code in (409, 422)
+        return (yield from _made_anew(body, namespace)) if forced else (verb, answer)
     command = _about(body, namespace, "apply", body, SERVER_SIDE)
     return "apply", (yield msgspec.structs.replace(command, force=options.force_conflicts))
+
+
+def _made_anew(body: Body, namespace: str) -> Part[tuple[Verb, Answer]]:
+    """`--force`: delete what may not change, and make it once more if it is gone at the first look.
+
+    Upstream: `deleteAndCreate` in `patcher.go`, which polls until a timeout that is 0 unless `--timeout` is given.
+    """
+    command = _about(body, namespace, "delete")
+    answer = yield msgspec.structs.replace(command, propagation="Background")
+    if answer.message:
+        return "delete", answer
+    if (yield _about(body, namespace, "get")).code == 200:
+        return "get", Answer(LATE, message="context deadline exceeded")
+    return "create", (yield _about(body, namespace, "create", _remembering(body)))
 
 
 def _about(body: Body, namespace: str, verb: Verb, sent: Body | None = None, manager: str = MANAGER) -> Command:
@@ -210,6 +228,8 @@ def _complaint(one: Manifest, verb: Verb, answer: Answer) -> str:
         return _unmapped(one)
     if verb == "apply" and answer.code == 409:
         return f"error: {answer.message}{CONFLICT}"
+    if answer.code == LATE:
+        return f'error: error when applying patch: ... for: "{one.file}": {answer.message}'
     reason = REASONS.get(answer.code)
     doing = DOING.get(verb) if one.file else None
     said = f'{doing} "{one.file}": {answer.message}' if doing else answer.message

@@ -14,7 +14,7 @@ from seatrial.errors import CannotContinue
 from seatrial.resource import Body, labels_of
 
 KNOWN = (
-    *("--server-side", "--force-conflicts", "--prune", "--all", "-R", "--recursive"),
+    *("--server-side", "--force-conflicts", "--force", "--prune", "--all", "-R", "--recursive"),
     *("-l KEY=VALUE", "--selector=KEY=VALUE", "--prune-allowlist=GROUP/VERSION/KIND", "--applyset=NAME"),
 )
 KNOWN_TO_DELETE = ("--wait=false", "--timeout=DURATION", "--ignore-not-found", "-R", "--recursive")
@@ -29,6 +29,8 @@ class Asked(Struct, frozen=True):
 
     server_side: bool = False
     force_conflicts: bool = False
+    force: bool = False
+    """Whether an object is deleted and made anew where its change is refused."""
     prune: bool = False
     all: bool = False
     selector: tuple[str, ...] = ()
@@ -40,6 +42,8 @@ class Asked(Struct, frozen=True):
     @property
     def refused(self) -> str:
         """Why kubectl does not begin at all, in its words."""
+        if self.force and self.server_side:
+            return "error: --force cannot be used with --server-side"
         if not self.applyset:
             return UNSELECTED if self.prune and not self.all and not self.selector else ""
         if not self.prune:
@@ -97,6 +101,8 @@ def _with_flag(options: Asked, flag: str) -> Asked:
             return replace(options, server_side=value != "false")
         case "--force-conflicts":
             return replace(options, force_conflicts=value != "false")
+        case "--force":
+            return replace(options, force=value != "false")
         case "--prune":
             return replace(options, prune=value != "false")
         case "--all":

@@ -16,6 +16,9 @@ that Helm 4 applies server-side refuse the flag: `cannot use server-side apply a
 With Argo CD it is as is often said: `Force=true,Replace=true` deletes the object and makes it anew with every sync, be
 there a change or none. That is meant for Jobs. A Deployment is down meanwhile, and a claim loses its volume.
 
+`kubectl apply --force` and `kubectl replace --force` delete as well: the first only what it may not change, and then
+looks once whether it is gone; the second whatever it is given.
+
 ## Example
 ```sh
 helm upgrade shop ./shop --force
@@ -66,12 +69,21 @@ MEANT_FOR = ("Job", "Pod")
 WORKLOADS = ("DaemonSet", "Deployment", "Ingress", "Service", "StatefulSet")
 LOSES: dict[str, Damage] = {CLAIM: "data-loss", "Namespace": "data-loss", **dict.fromkeys(WORKLOADS, "outage")}
 
+OWNERS = ("DaemonSet", "Deployment", "StatefulSet")
+LOOKED_ONCE = (
+    "kubectl looks once whether the old one is gone, and gives up where it is not: a finalizer is enough for that. The "
+    "next apply makes the new one."
+)
+
 Path = tuple[str | int, ...]
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if is_argocd(rehearsal):
         yield from _made_anew(rehearsal, case)
+        return
+    if rehearsal.engine.startswith("kubectl@"):
+        yield from _forced(rehearsal, case)
         return
     seen: set[Ref] = set()
     for step, ended in enumerate(rehearsal.steps):
@@ -85,6 +97,41 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 told = list(_of_replacement(rehearsal, case, step, event))
                 seen.update(finding.objects[0] for finding in told)
                 yield from told
+
+
+def _forced(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """What `kubectl apply --force` deletes, because its change was refused."""
+    for step, ended in enumerate(rehearsal.steps):
+        new = case.releases[step] if "--force" in ended.flags and ended.action == "apply" else None
+        for event in rehearsal.of_step(step) if new else ():
+            own = event.actor == "kubectl" and event.effect in GOING and event.object.kind not in MEANT_FOR
+            if own and new is not None and (written := new.find(event.object)):
+                yield _by_force(rehearsal, step, written, event)
+
+
+def _by_force(rehearsal: Rehearsal, step: int, written: Resource, deletion: Event) -> Finding:
+    ref, ended = written.ref, rehearsal.steps[step]
+    refused = [e for e in rehearsal.of_step(step) if e.object == ref and e.effect == "refused"][:1]
+    anew = "makes it anew" if ref in ended.recreated else "does not come to make it anew"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage=LOSES.get(ref.kind, "nuisance"),
+        message=f"kubectl apply --force deletes {ref} and {anew}, because its change is refused",
+        details=(
+            f'The API server says: "{_first_line(refused[0].message)}"' if refused else "",
+            LOOKED_ONCE if ref not in ended.recreated else "",
+            "Its volume goes with it, unless the reclaim policy is Retain: the new claim gets an empty one."
+            if ref.kind == CLAIM
+            else "",
+            "kubectl delete --cascade=orphan leaves its pods and claims to the next one." if ref.kind in OWNERS else "",
+        ),
+        places=[written.place("spec")],
+        evidence=[*refused, deletion],
+        confirm=confirm_twice(ref, "{.metadata.uid}", "the apply"),
+    )
 
 
 def _made_anew(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:

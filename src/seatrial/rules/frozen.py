@@ -105,6 +105,8 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
             continue
         if kinds and event.object.kind not in kinds:
             continue
+        if event.actor == "kubectl" and "--force" in rehearsal.steps[event.step].flags:
+            continue  # It goes on, and force-replace-side-effects tells how.
         if event.actor == FLUX and not failed_kustomization(rehearsal.steps[event.step], event.object):
             continue  # It was only asked, and then deleted for the change.
         if MAY_NOT_CHANGE.search(event.message) and live_before(rehearsal, event.step, event.object):
