@@ -11,7 +11,7 @@ from seatrial.engines.script import Command, play
 from seatrial.inprocess import InProcess
 from seatrial.registration import Options, Program, Registration, urn_of
 from seatrial.resource import Body, Ref, ref_of
-from seatrial.timeline import Schedule
+from seatrial.timeline import Event, Schedule
 
 CLUSTER_SCOPED = ("CustomResourceDefinition", "Namespace", "ValidatingWebhookConfiguration")
 
@@ -35,15 +35,20 @@ class World:
         return play(destroy(self._checkpoint), self._client)
 
     def writes(self, step: int) -> list[str]:
-        """What Pulumi made and deleted in a step, in order."""
+        """What Pulumi made and deleted in a step, in order; without what Helm keeps for itself."""
         events = self.cluster.timeline()[self._begun[step] :]
-        return [f"{e.verb} {e.object}" for e in events if e.actor == "pulumi" and e.verb in ("create", "delete")]
+        return [f"{e.verb} {e.object}" for e in events if _is_pulumis(e) and e.verb in ("create", "delete")]
 
     def made(self) -> list[str]:
-        return [str(e.object) for e in self.cluster.timeline() if e.actor == "pulumi" and e.effect == "created"]
+        return [str(e.object) for e in self.cluster.timeline() if _is_pulumis(e) and e.effect == "created"]
 
     def said(self, name: str) -> list[str]:
         return [e.message for e in self.cluster.timeline() if e.effect == "said" and e.object.name == name]
+
+    def status_of(self, release: str, revision: int) -> str:
+        """What Helm has written of a revision of a release."""
+        record = self.get("Secret", f"sh.helm.release.v1.{release}.v{revision}")
+        return str(record["metadata"]["labels"]["status"]) if record else ""
 
     def get(self, kind: str, name: str, group: str = "") -> Body | None:
         return self.cluster.store.get(Ref(kind, "default", name, group))
@@ -172,3 +177,7 @@ WEBHOOK: Body = {
         }
     ],
 }
+
+
+def _is_pulumis(event: Event) -> bool:
+    return event.actor == "pulumi" and not event.object.name.startswith("sh.helm.release.v1.")

@@ -264,11 +264,64 @@ def test_a_release_waits_unless_it_is_told_not_to_and_for_jobs_only_when_it_is_t
     assert World().up(release(stuck, timeout=60)).error.endswith("after 60 seconds")
 
 
+def test_a_release_that_waited_in_vain_is_recorded_as_failed_and_upgraded_by_the_next_run() -> None:
+    world = World()
+    assert world.up(release(pod(envFrom=[{"configMapRef": {"name": "nowhere"}}]))).outcome == "hung"
+    assert world.status_of("keeper", 1) == "failed"
+    assert world.up(release(config("a"), values={"a": "1"})).outcome == "ok"
+    assert world.status_of("keeper", 2) == "deployed"
+
+
+def test_a_release_that_was_refused_says_so_in_the_words_of_three() -> None:
+    ended = World().up(release(config("a"), {**config("b"), "data": {"not a key": "1"}}))
+    assert ended.error.startswith(
+        'kubernetes:helm.sh/v3:Release (keeper): error: 1 error occurred:\n\t* Helm release "default/keeper" was '
+        "created, but failed to initialize completely. Use Helm CLI to investigate: failed to become available within "
+        'allocated timeout. Error: Helm Release default/keeper: 1 error occurred:\n\t* ConfigMap "b" is invalid: '
+    )
+
+
+def test_an_atomic_release_that_fails_is_gone_and_installed_anew() -> None:
+    world = World()
+    bad = {**config("b"), "data": {"not a key": "1"}}
+    ended = world.up(release(config("a"), bad, atomic=True))
+    said = "release keeper failed, and has been uninstalled due to atomic being set: 1 error occurred:"
+    assert ended.error.startswith(f"kubernetes:helm.sh/v3:Release (keeper): error: {said}")
+    assert not world.get("ConfigMap", "a")
+    assert world.up(release(config("a"), atomic=True)).outcome == "ok"
+    assert world.status_of("keeper", 1) == "deployed"
+
+
+def test_a_release_without_values_keeps_those_of_the_revision_before() -> None:
+    world = World()
+    world.up(release(config("a"), config("only-if"), values={"more": True}))
+    world.up(release(config("a")))
+    assert world.get("ConfigMap", "only-if")
+    world.up(release(config("a"), values={"more": False}))
+    assert not world.get("ConfigMap", "only-if")
+
+
+def test_of_a_release_only_the_inputs_are_compared_not_what_its_chart_renders_to() -> None:
+    world = World()
+    world.up(release(config("a"), version="1.0.0"))
+    assert world.up(release(config("a"), config("b"), version="1.0.0")).outcome == "ok"
+    assert world.writes(1) == []
+    world.up(release(config("a"), config("b"), version="1.0.1"))
+    assert world.writes(2) == ["create ConfigMap/default/b"]
+
+
+def test_a_release_goes_in_the_order_of_kinds_and_what_helm_does_not_know_goes_last() -> None:
+    world = World()
+    world.up(release(config("a"), custom("gate"), pod()))
+    world.destroy()
+    assert world.writes(1)[:3] == ["delete Pod/default/p", "delete ConfigMap/default/a", "delete Gate/default/gate"]
+
+
 def test_a_release_deletes_what_its_chart_no_longer_has_and_keeps_what_is_to_be_kept() -> None:
     world = World()
     kept = config("kept", annotations={"helm.sh/resource-policy": "keep"})
     world.up(release(config("a"), config("b"), kept))
-    assert world.up(release(config("b"))).outcome == "ok"
+    assert world.up(release(config("b"), version="1.0.1")).outcome == "ok"
     assert [bool(world.get("ConfigMap", name)) for name in ("a", "b", "kept")] == [False, True, True]
     assert world.destroy().outcome == "ok"
     assert not world.get("ConfigMap", "b")

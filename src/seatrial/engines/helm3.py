@@ -68,6 +68,9 @@ class Act(Struct, frozen=True):
     namespace: str
     shelf: Shelf
     release: Release | None = None
+    keeps_values: bool = False
+    """Whether the release is rendered with nothing but what is given now. Helm takes the values of the revision before
+    where none are given: of the same chart it makes the same objects again."""
 
     @property
     def owner(self) -> tuple[str, str]:
@@ -132,7 +135,7 @@ def _upgrade(act: Act) -> Part[None]:
         yield from _install(replace(act, step=replace(act.step, flags=(*act.step.flags, "--replace"))))
         return
     current, last = _current(act, known), known[-1]
-    release = _given(act)
+    release = _with_values(act, current.release)
     wanted, before = _main(release), _main(current.release)
     live = yield from built(wanted)
     yield from built(before, "unable to build kubernetes objects from current release manifest: ")
@@ -257,6 +260,12 @@ ACTS: dict[str, Callable[[Act], Part[None]]] = {
 def _given(act: Act) -> Release:
     assert act.release is not None
     return act.release
+
+
+def _with_values(act: Act, before: Release) -> Release:
+    release = _given(act)
+    same = act.keeps_values and release.source == before.source
+    return before if same and before.values and not release.values else release
 
 
 def _main(release: Release) -> list[Resource]:

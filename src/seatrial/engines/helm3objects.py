@@ -95,7 +95,7 @@ def create(resources: Iterable[Resource], owner: tuple[str, str] | None) -> Part
         if answer.message:
             errors.append(answer.message)
     if errors:
-        raise Failed(_counted(errors))
+        raise Failed(counted(errors))
 
 
 def update(
@@ -172,6 +172,12 @@ def is_gone(body: Body) -> bool:
     return False
 
 
+def counted(errors: list[str]) -> str:
+    """As go-multierror writes it."""
+    count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+    return f"{count} occurred:\n" + "\n".join(f"\t* {error}" for error in errors)
+
+
 def _drop(resource: Resource) -> Part[None]:
     """Delete what left the manifest, unless its live object is to be kept; refusals are only logged."""
     live = yield about(resource, "get")
@@ -215,9 +221,3 @@ def _no_mapping(resource: Resource) -> str:
         f'resource mapping not found for name: "{resource.ref.name}" namespace: "{own}" from "": no matches for kind '
         f'"{resource.ref.kind}" in version "{body.get("apiVersion")}"\nensure CRDs are installed first'
     )
-
-
-def _counted(errors: list[str]) -> str:
-    """As go-multierror writes it."""
-    count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-    return f"{count} occurred:\n" + "\n".join(f"\t* {error}" for error in errors)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.engines.helm3 import Shelf
 from seatrial.registration import Registration
 
 
@@ -26,6 +27,8 @@ class Checkpoint:
     def __init__(self) -> None:
         self._states: dict[str, State] = {}
         self._replaced: list[Registration] = []
+        self.releases: Shelf = {}
+        """What Helm has recorded of the Releases among them."""
 
     def get(self, urn: str) -> State | None:
         return self._states.get(urn)

@@ -60,7 +60,9 @@ def decide(
     replaced = replaces(old, new, unready=state.unready)
     if state.pending or replaced or goes_with:
         return _replacement(state, new, replaced and not goes_with, checkpoint, done)
-    if old.object == new.object and old.contents == new.contents and not state.unready:
+    # Of a Release only the inputs are looked at, the version of its chart among them: not what the chart renders to.
+    same = old.inputs == new.inputs if new.type == HELM_RELEASE else old.object == new.object
+    if same and not state.unready:
         return Decision("leave", new)
     return Decision("change", new, old)
 

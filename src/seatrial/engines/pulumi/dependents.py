@@ -3,7 +3,8 @@
 Upstream: `calculateDependentReplacements` in `pkg/resource/deploy/step_generator.go` of Pulumi 3.259, which asks the
 provider what would become of a dependent if the input that is made of the other were not known. To pulumi-kubernetes
 4.32 an unknown `spec` is one in which every field is gone, `spec.selector` among them, and an unknown `metadata` one
-without a name: whoever builds these from outputs is replaced, whatever comes of it. A mere `dependsOn` is no input.
+without a name: whoever builds these from outputs is replaced, whatever comes of it. A mere `dependsOn` is no input, and
+an unknown `stringData` of a Secret replaces nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def _is_replaced(one: Registration, gone: set[str]) -> bool:
         return False
     if one.options.deleted_with in gone:
         return True
-    unknown = [key for key, urns in one.property_dependencies.items() if not gone.isdisjoint(urns)]
+    made_of = {key: urns for key, urns in one.property_dependencies.items() if key != "stringData"}
+    unknown = [key for key, urns in made_of.items() if not gone.isdisjoint(urns)]
     body = one.inputs if one.type == HELM_RELEASE else one.object or {}
     ignored = [path_of(path) for path in one.options.ignore_changes]
     seen = (change for change in lost(body, unknown) if not any(covers(path, change.path) for path in ignored))

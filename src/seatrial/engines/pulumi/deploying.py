@@ -217,9 +217,9 @@ class _Graph:
         return ""
 
     def _change(self, decision: Decision) -> Move[str]:
-        one, old = decision.new, decision.old
-        if one.type == HELM_RELEASE and old is not None:
-            return upgrade(old, one, self._checkpoint)
+        one = decision.new
+        if one.type == HELM_RELEASE:
+            return upgrade(one, self._checkpoint)
         return steps.update(one, self._checkpoint)
 
     def _replacement(self, decision: Decision) -> Move[str]:
@@ -244,17 +244,17 @@ def _refused(words: str) -> Move[str]:
 
 def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Move[str]:
     """Delete a resource that is to be made anew."""
-    words = yield from _gone(one, going - {one.urn})
+    words = yield from _gone(one, checkpoint, going - {one.urn})
     if not words:
         checkpoint.pend(one.urn)
     return words
 
 
-def _gone(one: Registration, going: Set[str]) -> Move[str]:
+def _gone(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Move[str]:
     """Delete a resource, unless it is to be kept, or taken to go with another; nobody looks whether it does."""
     if one.reads or one.options.retain_on_delete or one.options.deleted_with in going:
         return ""
-    return (yield from uninstall(one) if one.type == HELM_RELEASE else steps.delete(one))
+    return (yield from uninstall(one, checkpoint) if one.type == HELM_RELEASE else steps.delete(one))
 
 
 def _delete(gone: list[Registration], checkpoint: Checkpoint, warnings: tuple[str, ...], *, slow: bool) -> Script:
@@ -293,7 +293,7 @@ def _needs(one: Registration, inside: dict[str, set[str]]) -> set[str]:
 
 
 def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Move[str]:
-    words = yield from _gone(one, going)
+    words = yield from _gone(one, checkpoint, going)
     if not words:
         checkpoint.drop(one)
     return words

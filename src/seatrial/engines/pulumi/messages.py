@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from seatrial.engines.helm3objects import counted
 from seatrial.engines.script import Answer
 from seatrial.registration import CHART_V3, STACK, Registration
-from seatrial.resource import Body
+from seatrial.resource import Body, metadata, name_of
 
 ALREADY_EXISTS = """
 
@@ -67,11 +68,23 @@ def missing(id_: str) -> str:
     return f"resource '{id_}' does not exist"
 
 
-def not_live(one: Registration, words: str) -> str:
-    return (
-        f'resource "{one.urn}" was successfully created, but the Kubernetes API server reported that it failed to '
-        f"fully initialize or become live: {words}"
-    )
+def not_live(one: Registration, words: str, *, updated: bool, sub: str = "") -> str:
+    """Of an object that is there and not as it should be. Pulumi lists what the provider says, and then its reasons."""
+    assert one.object is not None
+    if updated:
+        said = (
+            f'the Kubernetes API server reported that "{_named(one.object)}" failed to fully initialize or become live'
+        )
+    else:
+        said = (
+            f'resource "{one.urn}" was successfully created, but the Kubernetes API server reported that it failed to '
+            "fully initialize or become live"
+        )
+    return counted([f"{said}: {words}", *([sub] if sub else [])])
+
+
+def uninitialized(body: Body) -> str:
+    return f"Resource '{name_of(body)}' was created but failed to initialize"
 
 
 def not_updated(one: Registration, words: str) -> str:
@@ -115,3 +128,7 @@ def unrendered(one: Registration) -> str:
 def of_resource(one: Registration, words: str) -> str:
     """An error as `pulumi up` shows it, under the resource that it is about."""
     return f"{one.type} ({one.name}): error: {words}"
+
+
+def _named(body: Body) -> str:
+    return "/".join(filter(None, (str(metadata(body).get("namespace") or ""), name_of(body))))

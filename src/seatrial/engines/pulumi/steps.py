@@ -48,7 +48,7 @@ def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) ->
         answer = yield sent
         if not answer.message and answer.served:
             checkpoint.put(one, unready=True)
-            return (yield from awaited(one, answer.body, checkpoint))
+            return (yield from awaited(one, answer.body, checkpoint, updated=False))
         if answer.served and answer.code != 404:
             exists = answer.code == 409 and answer.message.endswith("already exists")
             said = messages.in_conflict(answer, manager_of(one))
@@ -81,7 +81,7 @@ def update(one: Registration, checkpoint: Checkpoint) -> Move[str]:
     if answer.message or not answer.served:
         return messages.not_updated(one, messages.in_conflict(answer, manager_of(one)) or messages.no_match(body))
     checkpoint.put(one, unready=True)
-    return (yield from awaited(one, answer.body, checkpoint))
+    return (yield from awaited(one, answer.body, checkpoint, updated=True))
 
 
 def read(one: Registration) -> Move[str]:
@@ -133,13 +133,14 @@ def until_gone(body: Body, ref: Ref) -> Move[None]:
         yield Wait((ref,))
 
 
-def awaited(one: Registration, body: Body, checkpoint: Checkpoint) -> Move[str]:
+def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: bool) -> Move[str]:
     """Wait until an object is as its awaiter wants it."""
     assert one.ref is not None and one.object is not None
     asked = annotations_of(one.object).get(readiness.WAIT_FOR)
     wrong = next((c for c in readiness.conditions(str(asked or "")) if asked and not _is_condition(c)), "")
     if wrong:
-        return messages.not_live(one, f'expected a "jsonpath=" or "condition=" prefix, got "{wrong}"')
+        words = f'expected a "jsonpath=" or "condition=" prefix, got "{wrong}"'
+        return messages.not_live(one, words, updated=updated)
     if asked and one.taken_ready:
         yield Say(one.ref, f"nothing here acts on it: {asked} is taken to come true")
     while readiness.is_awaited(body) and not one.taken_ready:
@@ -147,7 +148,7 @@ def awaited(one: Registration, body: Body, checkpoint: Checkpoint) -> Move[str]:
         if live.code == 200 and (yield from is_content(live.body)):
             break
         if words := readiness.failure(live.body):
-            return messages.not_live(one, words)
+            return messages.not_live(one, messages.uninitialized(live.body), updated=updated, sub=words)
         other = readiness.beside(live.body) if live.code == 200 else None
         yield Wait((one.ref, *((other,) if other and other.kind == "Endpoints" else ())))
     checkpoint.ready(one.urn)

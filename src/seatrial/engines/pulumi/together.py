@@ -101,6 +101,7 @@ def together(
             return Ending(tuple(failed))
         stuck = yield from _wait(running)
         if stuck is not None:
+            yield from _give_up(running, stuck)
             return Ending(tuple(failed), stuck, tuple(running.jobs))
     return Ending((*failed, ("", f"more than {ROUNDS_MAX} rounds")))
 
@@ -157,6 +158,17 @@ def _one_by_one(running: Running) -> Part[bool]:
             running.resume([urn], Answer(200))
             return True
     return False
+
+
+def _give_up(running: Running, stuck: Stuck) -> Part[None]:
+    """Time is up. Whoever has something to do about it, as Helm has, does it; that it failed is known."""
+    for job in running.jobs.values():
+        answer = Answer(200, stuck=stuck)
+        try:
+            while not isinstance(line := job.move.send(answer), Wait | Again):
+                answer = yield line
+        except StopIteration:
+            continue
 
 
 def _sorted(refs: tuple[Ref, ...]) -> tuple[Ref, ...]:

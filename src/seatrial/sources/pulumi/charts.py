@@ -64,6 +64,11 @@ class Charts(Struct, frozen=True):
             api_versions=(*self.api_versions, *also),
         )
 
+    def version(self, named: str) -> str:
+        """Which version of a chart is on disk; a program says at most which would do."""
+        path = self.path(named)
+        return open_chart(_typed(path)).version if path is not None else ""
+
     def makes_up(self, named: str, *, looks: bool) -> bool:
         """Whether a chart that is on disk renders to other values each time."""
         path = self.path(named)

@@ -202,13 +202,15 @@ class Monitor:
         named = str(one.inputs.get("chart") or "")
         namespace = str(one.inputs.get("namespace") or one.manner.namespace or NAMESPACE)
         called = str(one.inputs.get("name") or f"{one.name}-{suffix(one.urn)}")
-        rendered = self._render(one, named, called, namespace, self._charts.values(one.inputs))
+        values = self._charts.values(one.inputs)
+        rendered = self._render(one, named, called, namespace, values)
         if rendered is None:
             return one
         crds = () if one.inputs.get("skipCrds") else rendered.crds
+        found = {"name": called, "namespace": namespace, "version": self._charts.version(named), "values": values}
         return replace(
             one,
-            inputs={**one.inputs, "name": called, "namespace": namespace},
+            inputs={**one.inputs, **found},
             contents=tuple(in_namespace(r).body for r in rendered.resources),
             definitions=tuple(r.body for r in crds),
         )
