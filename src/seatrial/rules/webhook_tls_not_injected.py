@@ -49,6 +49,18 @@ from seatrial.rules.words import speaker
 from seatrial.timeline import Event, Rehearsal
 
 WAITED_FOR = 'pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}" on the configuration has it wait.'
+OVERWRITTEN_BY_HELM = (
+    "Helm 4 applies the placeholder as its own and may not overwrite what another has written; --force-conflicts "
+    "would, and no call could be made until the bundle is written again. Helm 3 does that with every upgrade, without "
+    "a word."
+)
+OVERWRITES = {
+    "kubectl": "kubectl applies the placeholder as its own and may not overwrite what another has written; "
+    "--force-conflicts would, and no call could be made until the bundle is written again. Without --server-side it "
+    "does so whenever the placeholder is not what is there, without a word.",
+    "Pulumi": "Pulumi applies the placeholder as its own and may not overwrite what another has written; with "
+    'pulumi.com/patchForce: "true" it would, and no call could be made until the bundle is written again.',
+}
 CONFLICT = ".clientConfig.caBundle"
 
 
@@ -97,7 +109,7 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
 
 
 def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
-    step, ref = event.step, event.object
+    step, ref, who = event.step, event.object, speaker(rehearsal, event.step)
     resource = case.written(step, ref)
     writer = next(e for e in reversed(rehearsal.timeline[: event.index]) if _writes_bundle(e, ref))
     index = next((i for i, w in enumerate(listed(resource.body, "webhooks")) if _names_bundle(w)), 0) if resource else 0
@@ -107,13 +119,11 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         step,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{outcome_of(rehearsal, step)}: the chart writes a placeholder for the caBundle of {ref}, which "
-        f"{writer.actor} has filled since",
+        message=f"{outcome_of(rehearsal, step)}: the {_written_by(who)} writes a placeholder for the caBundle of "
+        f"{ref}, which {writer.actor} has filled since",
         details=(
             f'The API server says: "{event.message}"',
-            "Helm 4 applies the placeholder as its own and may not overwrite what another has written; "
-            "--force-conflicts would, and no call could be made until the bundle is written again. Helm 3 does that "
-            "with every upgrade, without a word.",
+            OVERWRITES.get(who, OVERWRITTEN_BY_HELM),
             revisions(rehearsal, step),
             _next(rehearsal, step),
         ),
@@ -153,8 +163,12 @@ def _words_of(body: Body) -> set[str]:
     return {word for text in texts for word in re.split(r"[=\s,\"']+", text)}
 
 
+def _written_by(who: str) -> str:
+    return {"kubectl": "folder", "Pulumi": "program"}.get(who, "chart")
+
+
 def _writes_bundle(event: Event, ref: Ref) -> bool:
-    if event.object != ref or event.effect != "changed" or event.actor == "helm":
+    if event.object != ref or event.effect != "changed" or event.actor in ("helm", "kubectl", "pulumi"):
         return False
     return not all(map(_holds, listed(event.before, "webhooks"))) and all(map(_holds, listed(event.after, "webhooks")))
 
