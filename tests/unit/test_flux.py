@@ -137,6 +137,22 @@ def test_what_is_told_to_be_left_alone_in_the_cluster_is_neither_changed_nor_pru
     assert [world.value(name) for name in ("a", "b")] == ["9", "9"]
 
 
+def test_what_kubectl_added_goes_and_what_others_added_stays() -> None:
+    world = _World()
+    merged = _config("merged", annotations={f"{GROUP}/ssa": "Merge"})
+    one = _kustomization("all", _config("a"), merged)
+    world.sync(one)
+    for manager in ("kubectl-edit", "autoscaler"):
+        for name in ("a", "merged"):
+            body: Body = {"data": {manager: "9"}}
+            world.client.do(Command("merge", "v1", "ConfigMap", "default", name, body, manager))
+    assert world.sync(one).outcome == "ok"
+    assert [sorted(world.data(name)) for name in ("a", "merged")] == [
+        ["autoscaler", "v"],
+        ["autoscaler", "kubectl-edit", "v"],
+    ]
+
+
 def test_fields_that_are_ignored_are_left_to_others_once_they_are_there() -> None:
     world = _World()
     ignored = (Ignored(("/data/v",), kind="ConfigMap", name="a.*"),)
@@ -199,21 +215,24 @@ class _World:
     def __init__(self, schedule: Schedule = "eager") -> None:
         self.cluster = Cluster("1.34", schedule)
         self.memory = Memory()
-        self._client = InProcess(self.cluster, "flux")
+        self.client = InProcess(self.cluster, "flux")
 
     def sync(self, *kustomizations: Kustomization) -> Ended:
         roots = (_target(_DEFINITION), *(_target(_declared(one)) for one in kustomizations))
-        return play(sync_fleet(Fleet(roots, {one.ref: one for one in kustomizations}), self.memory), self._client)
+        return play(sync_fleet(Fleet(roots, {one.ref: one for one in kustomizations}), self.memory), self.client)
 
     def delete(self, one: Kustomization) -> Ended:
-        return play(delete_fleet(Fleet((_target(_declared(one)),), {one.ref: one}), self.memory), self._client)
+        return play(delete_fleet(Fleet((_target(_declared(one)),), {one.ref: one}), self.memory), self.client)
 
     def by_hand(self, name: str, annotations: Body | None = None) -> None:
         body: Body = {"metadata": {"annotations": annotations or {}}, "data": {"v": "9"}}
-        self._client.do(Command("merge", "v1", "ConfigMap", "default", name, body, "kubectl-edit"))
+        self.client.do(Command("merge", "v1", "ConfigMap", "default", name, body, "kubectl-edit"))
 
     def value(self, name: str) -> str:
-        return str((self.cluster.store.get(Ref("ConfigMap", "default", name)) or {})["data"]["v"])
+        return str(self.data(name)["v"])
+
+    def data(self, name: str) -> Body:
+        return dict((self.cluster.store.get(Ref("ConfigMap", "default", name)) or {})["data"])
 
     def has(self, kind: str, namespace: str, name: str) -> bool:
         return self.cluster.store.get(Ref(kind, namespace, name)) is not None

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from seatrial.engines.flux.ignoring import as_live, paths
 from seatrial.engines.flux.objects import Kustomization, Target
+from seatrial.engines.flux.takeover import MANAGER, takeover
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
 from seatrial.resource import Body, Ref, annotations_of, labels_of, metadata
 
-MANAGER = "kustomize-controller"
 PREFIX = "kustomize.toolkit.fluxcd.io"
 REASONS = {400: "BadRequest", 403: "Forbidden", 409: "Conflict", 422: "Invalid", 500: "InternalError"}
 IMMUTABLE = ("is immutable", "immutable field")
@@ -46,7 +46,11 @@ def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[S
         words = dry_run_words(target, tried)
         if words:
             return Staged(words)
-        if live.code != 200 or said_by(live.body) != said_by(tried.body):
+        patch = _taken_over(target.body, live.body)
+        answer = (yield about(target, "merge", patch)) if patch else Answer(200)
+        if answer.message:
+            return Staged(f"{target.ref} metadata.managedFields cleanup failed: {answer.message}")
+        if patch or live.code != 200 or said_by(live.body) != said_by(tried.body):
             changed.append((target, sent))
     for target, sent in changed:
         answer = yield about(target, "apply", sent)
@@ -108,6 +112,11 @@ def _is_left_alone(body: Body, live: Answer) -> bool:
     if is_excluded(body) or is_excluded(live.body):
         return True
     return live.code == 200 and is_set(body, "ssa", "IfNotPresent")
+
+
+def _taken_over(body: Body, live: Body) -> Body | None:
+    """What is patched before, unless the object says that what others wrote is to stay."""
+    return None if is_set(body, "ssa", "Merge") or is_set(live, "ssa", "Merge") else takeover(live)
 
 
 def _is_forced(body: Body, live: Body, kustomization: Kustomization) -> bool:
