@@ -270,6 +270,7 @@ def test_what_no_hook_hears_of_cannot_write_to_the_disk_either(write: Write) -> 
     [
         ("while True: print('x' * 100000)\n", "OSError: [Errno 27] File too large"),
         ("kept = []\nwhile True: kept.append(bytearray(100_000_000))\n", "MemoryError: "),
+        ("import mmap\nmmap.mmap(-1, 7 << 30)\n", "OSError: [Errno 12] Cannot allocate memory"),
         ("def deep(): deep()\ndeep()\n", "RecursionError: maximum recursion depth exceeded"),
         (GARBAGE, "it writes into a pipe that is not its own"),
         (f"{FORGED}forge({{'do': 'register', 'type': 'a:b:C', 'name': 'c', 'dependencies': 7}})\n", "a pipe that is"),
@@ -316,6 +317,32 @@ def test_what_no_hook_hears_of_sees_nothing_of_the_user_either(
     assert "own False" in seen
     assert "made" in made
     assert list((tmp_path / within).glob("seatrial-*")) == []
+
+
+def running(marker: str) -> bool:
+    """Whether the program itself runs that has been given this word, and not only what is about to become it."""
+    listed = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return any(line.endswith(f" {marker}") and "confined.py" not in line for line in listed)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody is told of the end of whoever started him")
+def test_a_program_ends_with_whoever_runs_it(tmp_path: Path) -> None:
+    """Also where that one is ended so that it can tell nobody."""
+    marker = f"lasting-{tmp_path.name}"
+    sleeps = f"[sys.executable, '-c', 'import time; time.sleep(60)', '{marker}']"
+    code = (
+        "import sys, pathlib\nfrom seatrial.sources.pulumi import process\n"
+        f"process.run(lambda *pipes: {sleeps}, {{}}, lambda asked: {{}}, folder=pathlib.Path('.'), seconds=60)\n"
+    )
+    runner = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
+    while not running(marker):
+        assert runner.poll() is None
+    runner.kill()
+    runner.wait()
+    for _ in range(100):
+        if not running(marker):
+            return
+    pytest.fail("it is still there")
 
 
 @pytest.mark.usefixtures("namespaces")

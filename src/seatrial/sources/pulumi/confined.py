@@ -44,9 +44,14 @@ class Attributes(ctypes.Structure):
 
 
 def main() -> None:
+    parent = os.getppid()
     home, hidden, seen, *command = sys.argv[1:]
     shown = [home, *seen.split(os.pathsep), str(Path(command[0]).resolve().parent.parent)]
     alone = sys.platform == "linux" and _alone(home, hidden.split(os.pathsep), shown)
+    if sys.platform == "linux":  # Whoever ends seatrial ends the program, too; new namespaces forget it.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
+    if os.getppid() != parent:
+        return
     for limit, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, CPU_SECONDS_MAX),

@@ -229,7 +229,7 @@ function raised(wrong) {
     return {
         do: "raised",
         type: known ? wrong.name : "",
-        message: (denied ? refusal(wrong) : known ? wrong.message : words(wrong)).trimEnd(),
+        message: (denied ? refusal(wrong) : known ? reasons(wrong) : words(wrong)).trimEnd(),
         frames: known ? frames(wrong.stack).map((frame) => [...frame, lineOf(frame)]) : [],
     };
 }
@@ -238,6 +238,10 @@ function refusal(wrong) {
     const what = { FileSystemRead: "read nothing outside of its project", FileSystemWrite: "write no file" };
     if (wrong.permission in what) return `seatrial lets this program ${what[wrong.permission]}: ${wrong.resource}`;
     return `${guard.WORDS}: ${wrong.permission}`;
+}
+
+function reasons(wrong) {
+    return wrong.cause instanceof Error ? `${wrong.message}: ${wrong.cause.message}` : wrong.message;
 }
 
 // Of what is thrown in another thread only the words come over.

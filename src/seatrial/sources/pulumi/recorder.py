@@ -10,12 +10,14 @@ import asyncio
 import importlib
 import json
 import os
+import resource
 import runpy
 import sys
 import threading
 import traceback
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,8 @@ CHANGES = (
 LOOKS = ("os.listdir", "os.scandir", "os.chdir")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 DEVICES = ("/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/dev/tty")
+ADDRESSES_MAX = 6 * 1024 * 1024 * 1024
+"""Memory that is shared is counted nowhere else."""
 ROOT = "pulumi:pulumi:Stack"
 
 
@@ -121,6 +125,8 @@ def main() -> None:
     sys.path.insert(0, program if Path(program).is_dir() else str(Path(program).parent))
     sys.excepthook = lambda kind, wrong, trace: parent.say({"do": "raised", **_described(wrong)})
     _disarm()
+    with suppress(OSError, ValueError):  # Some systems know no such limit.
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES_MAX, ADDRESSES_MAX))
     sys.addaudithook(_guard(setting["home"], setting["closed"], setting["open"]))
     try:
         loop.run_until_complete(
