@@ -9,8 +9,9 @@ nothing any longer. Helm has asked for the deletion, which was granted, and repo
 waits until its timeout.
 
 `kubectl delete -f` deletes in the order in which the files were applied, so the namespace, the definition and the
-operator go before the object, and then waits, for a week. Pulumi deletes in the reverse order of dependencies: an
-object that does not depend on its operator goes together with it.
+operator go before the object, and then waits, for a week. Pulumi deletes in the reverse order of dependencies, and all
+that has as many of them behind it at once: an object that does not depend on its operator may go together with it, or
+after it.
 
 What is left holds up everything around it: its definition stays in `Terminating`, and so does its namespace
 (`SomeFinalizersRemain`). `kubectl delete --force --grace-period=0` changes nothing, as it shortens the grace of pods
