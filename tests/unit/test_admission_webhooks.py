@@ -25,6 +25,16 @@ spec:
     metadata: {labels: {app: hook}}
     spec: {containers: [{name: hook, image: hook}]}
 """
+GATES = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gates.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gate, plural: gates}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
 CONFIG_MAPS = '[{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: ["*"]}]'
 
 
@@ -365,3 +375,14 @@ def test_the_garbage_collector_is_refused_too_and_tries_again() -> None:
     assert api.delete("ValidatingWebhookConfiguration", "checks", group="admissionregistration.k8s.io") == OK
     assert api.all("ReplicaSet", group="apps") == []
     assert api.all("Pod") == []
+
+
+def test_who_deletes_a_definition_asks_nobody_about_its_objects() -> None:
+    api = Api(GATES)
+    assert api.create("apiVersion: example.com/v1\nkind: Gate\nmetadata: {name: g}") == OK
+    gates = '[{apiGroups: [example.com], apiVersions: ["*"], resources: [gates], operations: [DELETE]}]'
+    assert api.create(webhook(rules=gates)) == OK
+    assert "failed calling webhook" in api.delete("Gate", "g", group="example.com")
+    assert api.delete("CustomResourceDefinition", "gates.example.com", group="apiextensions.k8s.io") == OK
+    api.cluster.settle()
+    assert api.all("CustomResourceDefinition", group="apiextensions.k8s.io") == []

@@ -221,8 +221,8 @@ class Cluster:
                     changes.put_status(self, body, status, actor, cause)
                 case Change(body, by):
                     changes.replace(self, body, by or actor, cause, view, manager=by)
-                case Delete(body, why, now):
-                    deletion.delete_for(self, body, actor, cause, view, now=now, why=why)
+                case Delete():
+                    deletion.delete_for(self, act, actor, cause, view)
                 case Say():
                     self._say(act, actor, cause)
         except Refused as refused:

@@ -11,7 +11,7 @@ from seatrial.cluster.refusal import Refused, conflict, not_found
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.selector import label_test
 from seatrial.cluster.watch import in_version
-from seatrial.kinds import World
+from seatrial.kinds import Delete, World
 from seatrial.kinds.catalogue import ServedKind
 from seatrial.resource import Body, Ref, metadata
 
@@ -68,19 +68,18 @@ def delete_collection(cluster: Cluster, kind: ServedKind, request: Request) -> R
     return Reply(200, {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta, "items": items})
 
 
-def delete_for(
-    cluster: Cluster, body: Body, actor: str, cause: int | None, view: World, *, now: bool, why: str
-) -> None:
+def delete_for(cluster: Cluster, deletion: Delete, actor: str, cause: int | None, view: World) -> None:
     """Delete what a controller wants gone; raises `Refused` where that may not be."""
-    ref = cluster.ref_of(body)
+    now, ref = deletion.now, cluster.ref_of(deletion.body)
     live = cluster.store.get(ref)
     if live is None or (metadata(live).get("finalizers") if now else metadata(live).get("deletionTimestamp")):
         return
-    _admit(cluster, cluster.kind_of(live), ref, live, view)
+    if not deletion.unasked:
+        _admit(cluster, cluster.kind_of(live), ref, live, view)
     if now:
-        _take_out(cluster, ref, actor, cause, why)
+        _take_out(cluster, ref, actor, cause, deletion.why)
     else:
-        mark(cluster, ref, live, actor, cause, "Background", None, why)
+        mark(cluster, ref, live, actor, cause, "Background", None, deletion.why)
 
 
 def mark(
@@ -163,7 +162,7 @@ def _collect_dependents(cluster: Cluster, uid: str, cause: int | None, view: Wor
 def _sweep(cluster: Cluster, ref: Ref, body: Body, cause: int | None, view: World, why: str) -> None:
     """Delete a dependent; one that may not be deleted stays, and is tried again when what forbids it changes."""
     try:
-        delete_for(cluster, body, COLLECTOR, cause, view, now=False, why=why)
+        delete_for(cluster, Delete(body, why), COLLECTOR, cause, view)
     except Refused as refused:
         cluster.recorder.note(COLLECTOR, "delete", ref, "refused", refused.message, cause)
 

@@ -111,6 +111,8 @@ class Delete(Struct, frozen=True):
     body: Body
     why: str = ""
     now: bool = False
+    unasked: bool = False
+    """Whether the API server does it itself, which then asks no webhook."""
 
 
 PRINTED = "Printed"

@@ -141,7 +141,7 @@ def _delete_objects(definition: Body, world: World) -> Acts:
     kind, group = str(dig(definition, "spec", "names", "kind")), str(dig(definition, "spec", "group"))
     for body in world.all(kind, group=group):
         if not is_going(body):
-            yield Delete(body, why=f"its definition {name_of(definition)} is being deleted")
+            yield Delete(body, why=f"its definition {name_of(definition)} is being deleted", unasked=True)
     if world.all(kind, group=group):
         words = "CustomResource deletion is in progress"
         yield _told(definition, condition(definition, "Terminating", "True", "InstanceDeletionInProgress", words))

@@ -113,8 +113,7 @@ def _met(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         "the cluster without what answers for it",
         details=(
             f'The API server says: "{first.event.message}"',
-            f"{webhook.service} is not there and none of the releases brings it: the configuration was left behind by "
-            "something that is gone.",
+            _what_is_gone(rehearsal, step, webhook.service, refused[0]),
             f"To end it: kubectl delete {webhook.configuration.kind.lower()} {webhook.configuration.name}",
         ),
         places=[written.place("kind")] if written else [],
@@ -178,6 +177,18 @@ def _made(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
 
 def _went(rehearsal: Rehearsal, step: int, service: Ref) -> list[Event]:
     return [e for e in rehearsal.of_step(step) if e.object == service and e.effect == "deleted"][:1]
+
+
+def _what_is_gone(rehearsal: Rehearsal, step: int, service: Ref, refused: Ref) -> str:
+    if service in rehearsal.steps[step].deleted:
+        return (
+            f"The same {rehearsal.steps[step].action} has deleted {service} before: nothing says that {refused} "
+            "depends on it, and so the one goes as early as the other."
+        )
+    return (
+        f"{service} is not there and none of the releases brings it: the configuration was left behind by something "
+        "that is gone."
+    )
 
 
 RULE = Rule("ST506", "stale-webhook-after-uninstall", check)

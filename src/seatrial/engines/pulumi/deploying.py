@@ -29,6 +29,8 @@ from seatrial.resource import Ref, dig, ref_of
 
 HELM_SECONDS = 300
 ALONG = "along"
+ANSWER = ("DaemonSet", "Deployment", "Pod", "Service", "StatefulSet")
+"""Kinds that answer for webhooks."""
 
 
 def up(program: Program, checkpoint: Checkpoint) -> Script:
@@ -260,14 +262,34 @@ def _gone(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Move[st
 def _delete(gone: list[Registration], checkpoint: Checkpoint, warnings: tuple[str, ...], *, slow: bool) -> Script:
     """Delete resources in the reverse order of dependencies, all of one depth at once."""
     going = {one.urn for one in gone}
-    for depth in reversed(_by_depth(gone)):
-        known = {f"{one.urn} {index}": one for index, one in enumerate(depth)}
+    for turn in _turns(gone, slow=slow):
+        known = {f"{one.urn} {index}": one for index, one in enumerate(turn)}
         jobs = [Job(key, _deletion(one, checkpoint, going)) for key, one in known.items()]
         once = iter((jobs,))
         ending = yield from together(lambda ended, failed, once=once: next(once, []), slow=slow)  # type: ignore[misc]
         if ending.failed or ending.stuck:
             return _ended(ending, {key: (one, "delete") for key, one in known.items()}, warnings)
     return Ended("ok", "", warnings)
+
+
+def _turns(gone: list[Registration], *, slow: bool) -> Iterator[list[Registration]]:
+    """What is deleted at once. Pulumi does so many at a time, in the order of chance; on a slow cluster one by one.
+
+    There those come first whom others ask, and last those on whose behalf they are asked: the worst that may happen.
+    """
+    for depth in reversed(_by_depth(gone)):
+        if slow:
+            yield from ([one] for one in sorted(depth, key=_asked_for))
+        else:
+            yield depth
+
+
+def _asked_for(one: Registration) -> int:
+    if one.ref is None:
+        return 0
+    if one.ref.group == webhook_rules.GROUP:
+        return 3
+    return 2 if one.ref.kind == steps.CRD else 0 if one.ref.kind in ANSWER else 1
 
 
 def _by_depth(gone: list[Registration]) -> list[list[Registration]]:
