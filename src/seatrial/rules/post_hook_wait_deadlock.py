@@ -55,17 +55,19 @@ WAITS = ("--wait", "--atomic", "--rollback-on-failure")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, ended in enumerate(rehearsal.steps):
         release = case.releases[step]
-        if release is None or not _waits(ended):
+        if release is None:
             continue
-        for workload in release.resources:
+        for workload in (resource for resource in release.resources if _waits(ended, resource.ref)):
             if workload.ref in ended.waits_for:
                 yield from _of_needs(rehearsal, case, release, step, workload)
             elif not hooks.is_hook(workload.body):
                 yield from _of_init_containers(rehearsal, release, step, workload)
 
 
-def _waits(ended: StepResult) -> bool:
-    return any(flag.partition("=")[0] in WAITS for flag in ended.flags) or any(one.waits for one in ended.reconciled)
+def _waits(ended: StepResult, ref: Ref) -> bool:
+    """Whether an object is waited for: Helm says so by a flag, and Flux for each HelmRelease."""
+    told = any(flag.partition("=")[0] in WAITS for flag in ended.flags)
+    return told or any(one.waits and one.acts and ref in one.objects for one in ended.reconciled)
 
 
 def _of_needs(rehearsal: Rehearsal, case: Case, release: Release, step: int, workload: Resource) -> Iterator[Finding]:
