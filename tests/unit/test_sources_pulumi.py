@@ -378,6 +378,20 @@ def test_of_a_program_that_is_not_run_pulumi_is_to_be_asked(write: Write, tmp_pa
     )
 
 
+def test_the_virtualenv_of_a_workspace_is_found_above_the_program(write: Write, tmp_path: Path) -> None:
+    """But not above the repository, and not where it has no Pulumi: that one is somebody else's."""
+    path = write("")
+    (tmp_path / ".git").touch()
+    interpreter = tmp_path / ".venv" / "bin" / "python"
+    interpreter.parent.mkdir(parents=True)
+    interpreter.write_text("#!/bin/sh\necho no python\n")
+    interpreter.chmod(0o755)
+    with pytest.raises(NothingToCheck):
+        read_program(path)
+    (tmp_path / ".venv" / "lib" / "python3.11" / "site-packages" / "pulumi").mkdir(parents=True)
+    assert complaint(path) == "app: run the program: it ended on its own before it was done: no python"
+
+
 def test_configuration_that_is_lacking_is_named_and_can_be_given(write: Write) -> None:
     path = write(MADE + "Made('a', data={'size': pulumi.Config().require('size')})\n")
     assert complaint(path) == (

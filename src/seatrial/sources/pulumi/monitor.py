@@ -67,6 +67,7 @@ class Monitor:
     def __init__(self, project: Project, charts: Charts, brought: Iterable[Body] = ()) -> None:
         """`brought` are the definitions that the program is known to make; charts may ask the cluster for them."""
         self._project = project
+        self._root = project.root
         self._charts = charts
         self._config = project.config
         self._brought = tuple(brought)
@@ -338,7 +339,7 @@ class Monitor:
         if not path or not message.get("line"):
             return None
         file = Path(path).resolve()
-        if not file.is_relative_to(self._project.root):
+        if not file.is_relative_to(self._root):
             return None
         return Place(self._project.typed(file), int(message["line"]))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from seatrial.errors import CannotContinue
 from seatrial.resource import Body
+from seatrial.sources.files import project_of
 from seatrial.sources.pulumi import process
 from seatrial.sources.pulumi.complaints import complain
 from seatrial.sources.pulumi.monitor import Monitor
@@ -16,6 +18,7 @@ from seatrial.sources.pulumi.project import Project
 
 RECORDER = Path(__file__).with_name("recorder.py")
 USUAL_VENVS = (".venv", "venv")
+SDK = "lib/python*/site-packages/pulumi"
 SECONDS_MAX = 60.0
 
 
@@ -44,14 +47,25 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
 
 
 def _interpreter(project: Project) -> Path:
-    """That of the virtualenv which the project names, or which lies beside it; else our own."""
+    """That of the virtualenv which the project names, or which lies beside it or above in its repository; else our own.
+
+    Above is where uv and Poetry have the one of a workspace; without Pulumi it is that of something else.
+    """
     named = project.runtime_options.get("virtualenv")
-    for beside in filter(None, (project.folder, project.today)):
-        for folder in (str(named),) if named else USUAL_VENVS:
+    for folder in (str(named),) if named else USUAL_VENVS:
+        for beside in _around(project):
             found = beside / folder / "bin" / "python"
-            if found.exists():
+            own = beside in (project.folder, project.today) or any((beside / folder).glob(SDK))
+            if found.exists() and own:
                 return found
     return Path(sys.executable)
+
+
+def _around(project: Project) -> Iterator[Path]:
+    """The folder of the project and those above that belong to it; of a commit also where people work today."""
+    for here, root in ((project.folder, project.root), (project.today, project_of(project.today or project.folder))):
+        if here is not None:
+            yield from (one for one in (here, *here.parents) if one.is_relative_to(root))
 
 
 def _opened(project: Project, interpreter: Path) -> list[Path]:
