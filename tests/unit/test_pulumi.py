@@ -163,8 +163,8 @@ def test_an_update_is_never_tried_again() -> None:
     world.up(resource(config("a")), resource(WEBHOOK))
     ended = world.up(resource(config("a", labels={"gated": "yes"})), resource(WEBHOOK))
     assert ended.error.startswith(
-        'kubernetes:core/v1:ConfigMap (a): error: update of resource "urn:pulumi:dev::app::kubernetes:core/v1:'
-        'ConfigMap::a" failed: Internal error occurred: failed calling webhook "gate.example.com"'
+        "kubernetes:core/v1:ConfigMap (a): error: 1 error occurred:\n\t* the Kubernetes API server reported that "
+        '"default/a" failed to fully initialize or become live: Internal error occurred: failed calling webhook '
     )
     assert world.said("a") == []
 
@@ -194,8 +194,20 @@ def test_wait_for_has_two_forms_and_a_third_is_an_error() -> None:
     world.up(resource(DEFINITION))
     ended = world.up(resource(DEFINITION), resource(custom("g", annotations={"pulumi.com/waitFor": "Ready"})))
     assert ended.error.endswith(
-        "was successfully created, but the Kubernetes API server reported that it failed to fully initialize or become "
-        'live: expected a "jsonpath=" or "condition=" prefix, got "Ready"'
+        "was not successfully created by the Kubernetes API server: "
+        'expected a "jsonpath=" or "condition=" prefix, got "Ready"'
+    )
+    ended = world.up(resource(DEFINITION), resource(custom("g")))
+    assert 'gates.example.com "g" already exists' in ended.error  # It was made, and is not remembered.
+
+
+def test_an_update_of_what_is_gone_fails() -> None:
+    world = World()
+    world.up(resource(config("a")))
+    world.remove(config("a"))
+    assert world.up(resource(config("a", labels={"v": "2"}))).error == (
+        'kubernetes:core/v1:ConfigMap (a): error: update of resource "urn:pulumi:dev::app::kubernetes:core/v1:ConfigMap'
+        '::a" failed: configmaps "a" not found\nunable to get cluster state: configmaps "a" not found'
     )
 
 

@@ -88,7 +88,15 @@ def uninitialized(body: Body) -> str:
 
 
 def not_updated(one: Registration, words: str) -> str:
-    return f'update of resource "{one.urn}" failed: {words}'
+    """Of an object that is not there any more."""
+    return f'update of resource "{one.urn}" failed: {words}\nunable to get cluster state: {words}'
+
+
+def unknown_when_updated(one: Registration, body: Body) -> str:
+    return (
+        f'update of resource "{one.urn}" failed because the Kubernetes API server reported that the apiVersion for '
+        f"this resource does not exist. Verify that any required CRDs have been created: {no_match(body)}"
+    )
 
 
 def protected(one: Registration) -> str:

@@ -47,6 +47,8 @@ def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) ->
     for attempt in range(TRIES_MAX):
         answer = yield sent
         if not answer.message and answer.served:
+            if wrong := _wrongly_awaited(body):  # It is there, and Pulumi does not remember it.
+                return messages.not_created(one, wrong)
             checkpoint.put(one, unready=True)
             return (yield from awaited(one, answer.body, checkpoint, updated=False))
         if answer.served and answer.code != 404:
@@ -66,7 +68,7 @@ def update(one: Registration, checkpoint: Checkpoint) -> Move[str]:
     body = made(one)
     live = yield about(body, "get")
     if live.code != 200:
-        return messages.not_updated(one, live.message or messages.no_match(body))
+        return messages.not_updated(one, live.message) if live.served else messages.unknown_when_updated(one, body)
     if body.get("kind") == CRD:
         version = metadata(live.body).get("resourceVersion")
         body = {**body, "metadata": {**metadata(body), "resourceVersion": version}}
@@ -78,8 +80,8 @@ def update(one: Registration, checkpoint: Checkpoint) -> Move[str]:
         ignored = [path_of(path) for path in one.options.ignore_changes]
         sent = left_to_others(body, live.body, ignored, manager_of(one))
         answer = yield structs.replace(applied(one), body=sent)
-    if answer.message or not answer.served:
-        return messages.not_updated(one, messages.in_conflict(answer, manager_of(one)) or messages.no_match(body))
+    if answer.message:
+        return messages.not_live(one, messages.in_conflict(answer, manager_of(one)), updated=True)
     checkpoint.put(one, unready=True)
     return (yield from awaited(one, answer.body, checkpoint, updated=True))
 
@@ -137,10 +139,8 @@ def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: b
     """Wait until an object is as its awaiter wants it."""
     assert one.ref is not None and one.object is not None
     asked = annotations_of(one.object).get(readiness.WAIT_FOR)
-    wrong = next((c for c in readiness.conditions(str(asked or "")) if asked and not _is_condition(c)), "")
-    if wrong:
-        words = f'expected a "jsonpath=" or "condition=" prefix, got "{wrong}"'
-        return messages.not_live(one, words, updated=updated)
+    if wrong := _wrongly_awaited(one.object):
+        return messages.not_live(one, wrong, updated=updated)
     if asked and one.taken_ready:
         yield Say(one.ref, f"nothing here acts on it: {asked} is taken to come true")
     while readiness.is_awaited(body) and not one.taken_ready:
@@ -185,6 +185,13 @@ def about(body: Body, verb: Verb, sent: Body | None = None, propagation: str = "
         CREATES,
         propagation=propagation,
     )
+
+
+def _wrongly_awaited(body: Body) -> str:
+    """What is wrong with what an object wants to be waited for."""
+    asked = str(annotations_of(body).get(readiness.WAIT_FOR) or "")
+    wrong = next((one for one in readiness.conditions(asked) if asked and not _is_condition(one)), "")
+    return f'expected a "jsonpath=" or "condition=" prefix, got "{wrong}"' if wrong else ""
 
 
 def _is_condition(asked: str) -> bool:
