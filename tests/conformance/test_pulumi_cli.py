@@ -1,0 +1,220 @@
+"""The real Pulumi and its Kubernetes provider against the embedded API: what they write and say, the model does.
+
+`pulumi`, `pulumi-language-python` and `pulumi-resource-kubernetes` are to be on the PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from seatrial.check import run
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.http import Server
+from seatrial.planning import CheckOptions
+from seatrial.timeline import Event
+
+TOOLS = ("pulumi", "pulumi-language-python", "pulumi-resource-kubernetes")
+PROJECT = "name: app\nruntime: python\n"
+HEAD = """
+import pulumi
+from pulumi import Alias, ResourceOptions as Opts
+from pulumi_kubernetes.apps.v1 import Deployment
+from pulumi_kubernetes.batch.v1 import Job
+from pulumi_kubernetes.core.v1 import ConfigMap, ConfigMapPatch, Namespace, Secret, Service
+from pulumi_kubernetes.helm.v3 import Release
+"""
+CHART = {
+    "Chart.yaml": "apiVersion: v2\nname: guard\nversion: 1.0.0\n",
+    "crds/gates.yaml": """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gates.test.example}
+spec:
+  group: test.example
+  scope: Namespaced
+  names: {kind: Gate, plural: gates}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+""",
+    "templates/gate.yaml": "apiVersion: test.example/v1\nkind: Gate\nmetadata: {name: north}\n",
+    "templates/settings.yaml": """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {"{{ .Values.key }}": "{{ .Values.value }}"}
+""",
+    "templates/migration.yaml": """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {helm.sh/hook: "pre-install,pre-upgrade"}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: migrate, image: migrate}]}}}
+""",
+    "values.yaml": "key: colour\nvalue: green\n",
+}
+NAMED = """
+team = Namespace("team", metadata={"name": "team"})
+ConfigMap("settings", metadata={"name": "settings", "namespace": team.metadata["name"]}, data={"a": "VALUE"})
+"""
+BUILT_FROM_OUTPUTS = """
+root = ConfigMap("root", metadata={"name": "root"}, data={"a": "VALUE"})
+name = root.metadata["name"]
+plain = ConfigMap("plain", metadata={"name": "plain"}, opts=Opts(depends_on=[root]))
+noted = ConfigMap("noted", metadata={"name": "noted", "annotations": {"of": name}}, opts=Opts(depends_on=[plain]))
+after = ConfigMap("after", metadata={"name": "after", "annotations": {"of": noted.metadata["name"]}})
+host = name.apply(lambda it: f"{it}.example")
+ports = Service("host", metadata={"name": "host"}, spec={"type": "ExternalName", "externalName": host},
+                opts=Opts(depends_on=[after]))
+Secret("secret", metadata={"name": "secret"}, string_data={"of": name}, opts=Opts(depends_on=[ports]))
+"""
+CONFIG = 'ConfigMap("NAME", metadata={"name": "a"}, data={"KEY": "VALUE"}, opts=Opts(OPTIONS))\n'
+ORDERED = """
+a = ConfigMap("a", metadata={"name": "a", "labels": {"v": "1"}})
+b = ConfigMap("b", metadata={"name": "b"}, opts=Opts(depends_on=[a]))
+ConfigMap("c", metadata={"name": "c"}, opts=Opts(depends_on=[b]))
+"""
+LATER = """
+a = ConfigMap("a", metadata={"name": "a", "labels": {"v": "2"}})
+ConfigMap("c", metadata={"name": "c"}, opts=Opts(depends_on=[a]))
+"""
+PATCHED = """
+a = ConfigMap("a", metadata={"name": "a"}, data={"a": "1"})
+ConfigMapPatch("b", metadata={"name": "a", "annotations": {"b": "2"}}, opts=Opts(depends_on=[a]))
+"""
+WEB = """
+labels = {"app": "APP"}
+containers = [{"name": "web", "image": "web:TAG"}]
+pods = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+Deployment("web", metadata={"name": "web"}, spec={"selector": {"match_labels": labels}, "template": pods})
+"""
+FAILING = """
+containers = [{"name": "main", "image": "busybox", "command": ["sh", "-c", "exit 1"]}]
+pods = {"spec": {"restart_policy": "Never", "containers": containers}}
+Job("main", metadata={"name": "main"}, spec={"backoff_limit": 0, "template": pods})
+"""
+RELEASE = 'Release("guard", name="guard", chart="../chart", values=VALUES, timeout=9, atomic=ATOMIC)\n'
+
+pytestmark = pytest.mark.skipif(
+    not all(shutil.which(tool) for tool in TOOLS), reason=f"not all on the PATH: {', '.join(TOOLS)}"
+)
+
+
+class Told(Struct, frozen=True):
+    """What somebody did, step by step, and what he said where he failed."""
+
+    writes: list[list[str]]
+    words: str
+
+
+def config(name: str = "a", *, key: str = "a", value: str = "1", options: str = "") -> str:
+    texts = {"NAME": name, "KEY": key, "VALUE": value, "OPTIONS": options}
+    return _filled(CONFIG, texts)
+
+
+def web(*, app: str = "web", tag: str = "1") -> str:
+    return _filled(WEB, {"APP": app, "TAG": tag})
+
+
+def release(*, atomic: bool = False, **values: str) -> str:
+    return _filled(RELEASE, {"VALUES": repr(values), "ATOMIC": repr(atomic)})
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    for word, filling in words.items():
+        text = text.replace(word, filling)
+    return text
+
+
+@pytest.mark.parametrize(
+    "programs",
+    [
+        pytest.param([NAMED.replace("VALUE", value) for value in "12"], id="a fixed name"),
+        pytest.param([BUILT_FROM_OUTPUTS.replace("VALUE", value) for value in "12"], id="built from outputs"),
+        pytest.param([ORDERED, LATER], id="dropped and changed"),
+        pytest.param([config(), config(key="not a key"), config(value="2")], id="a replacement that is refused"),
+        pytest.param([config(), config(key="not a key"), config(), config()], id="as it was before it was refused"),
+        pytest.param([config(), config("b", options='aliases=[Alias(name="a")]'), config("c")], id="renamed"),
+        pytest.param([config(options="retain_on_delete=True"), config(value="2")], id="retained"),
+        pytest.param([PATCHED, config()], id="patched"),
+        pytest.param([web(), web(tag="2"), web(app="shop")], id="rolled out and replaced"),
+        pytest.param([FAILING, FAILING], id="a Job that fails"),
+        pytest.param([release(value="red"), release(value="blue"), release()], id="a Release"),
+        pytest.param([release(key="not a key"), release(), release(key="colour")], id="a Release that is refused"),
+        pytest.param([release(key="not a key", atomic=True), release(atomic=True)], id="an atomic one"),
+    ],
+)
+def test_a_program_is_deployed_as_the_real_one_does_it(
+    programs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in CHART.items():
+        (tmp_path / "chart" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "chart" / name).write_text(text)
+    model, real = by_the_model(tmp_path, programs), by_pulumi(tmp_path, programs)
+    assert model.writes == real.writes
+    said = real.words.split()
+    assert [word for word in model.words.split() if word not in said] == []
+
+
+def by_pulumi(folder: Path, programs: list[str]) -> Told:
+    """One program after the other, and then `destroy`."""
+    home, cluster = folder / "real", Cluster()
+    home.mkdir()
+    (home / "Pulumi.yaml").write_text(PROJECT)
+    with Server(cluster) as server:
+        (home / "kubeconfig").write_text(server.kubeconfig())
+        _pulumi(home, "stack", "init", "dev")
+        words, ends = [], [len(cluster.recorder.timeline())]
+        for program in programs:
+            (home / "__main__.py").write_text(HEAD + program)
+            words.append(_pulumi(home, "up", "--yes", "--skip-preview"))
+            ends.append(len(cluster.recorder.timeline()))
+        words.append(_pulumi(home, "destroy", "--yes", "--skip-preview"))
+    events = cluster.recorder.timeline()
+    bounds = zip(ends, [*ends[1:], len(events)], strict=True)
+    return Told([_writes(events[start:end]) for start, end in bounds], "".join(words))
+
+
+def _pulumi(home: Path, *words: str) -> str:
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(home),
+        "KUBECONFIG": str(home / "kubeconfig"),
+        "PULUMI_HOME": str(home / "home"),
+        "PULUMI_BACKEND_URL": home.as_uri(),
+        "PULUMI_CONFIG_PASSPHRASE": "none",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+    }
+    command = ("pulumi", "--non-interactive", "--color=never", *words)
+    ended = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    return ended.stdout + ended.stderr
+
+
+def by_the_model(folder: Path, programs: list[str]) -> Told:
+    steps = []
+    for index, program in enumerate(programs):
+        (folder / f"v{index}").mkdir()
+        (folder / f"v{index}/Pulumi.yaml").write_text(PROJECT)
+        (folder / f"v{index}/__main__.py").write_text(HEAD + program)
+        steps.append(f"  - up: v{index}\n")
+    (folder / "trial.yaml").write_text(f"engine: pulumi\nsteps:\n{''.join(steps)}  - destroy\n")
+    rehearsal = run(CheckOptions(inputs=(str(folder / "trial.yaml"),)), "eager").rehearsal
+    words = (words.partition("error: ")[2] for step in rehearsal.steps for words in [step.error])
+    return Told([_writes(rehearsal.of_step(step)) for step in range(len(rehearsal.steps))], "\n".join(words))
+
+
+def _writes(events: Iterable[Event]) -> list[str]:
+    """`write ConfigMap/default/a created`: how is another matter, and so is what Helm notes for itself."""
+    return [
+        f"{'delete' if event.verb == 'delete' else 'write'} {event.object} {event.effect}"
+        for event in events
+        if event.actor.startswith("pulumi")
+        and event.effect in ("created", "changed", "deleting", "deleted", "refused")
+        and not event.object.name.startswith("sh.helm.release.v1.")
+    ]
