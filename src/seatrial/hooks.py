@@ -27,6 +27,14 @@ EVENTS_OF: dict[str, tuple[str, ...]] = {
     "test": ("test", "test-success"),
 }
 """What each of Helm's acts runs."""
+SAYS_BEFORE: dict[str, str] = {
+    "pre-install": "failed pre-install: ",
+    "post-install": "failed post-install: ",
+    "pre-upgrade": "pre-upgrade hooks failed: ",
+    "post-upgrade": "post-upgrade hooks failed: ",
+    "post-delete": "uninstallation completed with 1 error(s): ",
+}
+"""What Helm puts before the error of a hook, by its event."""
 
 KNOWN_EVENTS = frozenset(event for events in EVENTS_OF.values() for event in events)
 _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)

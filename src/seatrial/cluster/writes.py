@@ -33,10 +33,10 @@ from seatrial.resource import Body, Ref, metadata, name_of
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
-# Built-in kinds whose strategy counts generations; custom resources always do. From `PrepareForCreate` under
-# pkg/registry of Kubernetes 1.34.
 DRY_RUN = "dry run"
 """The verb of what is only tried."""
+# Built-in kinds whose strategy counts generations; custom resources always do. From `PrepareForCreate` under
+# pkg/registry of Kubernetes 1.34.
 GENERATIONS = frozenset(
     (
         "CronJob",

@@ -39,12 +39,12 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
+from seatrial.hooks import SAYS_BEFORE
 from seatrial.kinds import conditions
 from seatrial.resource import Ref, dig
 from seatrial.rules.blocked import NO_TIMEOUT, Blocked, blocked, ends_in_words, never_run
 from seatrial.rules.deeds import GOING
 from seatrial.rules.hookruns import acted_on, event_of, helm_act
-from seatrial.rules.hookwords import HELM_SAYS
 from seatrial.rules.syncs import ARGOCD, in_words, look_at_operation
 from seatrial.timeline import Event, Rehearsal
 
@@ -75,7 +75,7 @@ def _watched_by_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _overtaken(rehearsal: Rehearsal, step: int, hook: Resource, done: Event) -> Finding:
     event = event_of(rehearsal, step, hook)
-    says = f"{HELM_SAYS.get(event, '')}resource {hook.ref} not ready. status: NotFound, message: Resource not found"
+    says = f"{SAYS_BEFORE.get(event, '')}resource {hook.ref} not ready. status: NotFound, message: Resource not found"
     return found(
         RULE,
         rehearsal,

@@ -38,11 +38,11 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Certainty, Finding, Rule, found
+from seatrial.hooks import SAYS_BEFORE
 from seatrial.resource import Body, Ref, listed
 from seatrial.rules.aftermath import aftermath, helm_says
 from seatrial.rules.deeds import live_before
 from seatrial.rules.hookruns import acted_on, event_of, helm_act, left_over
-from seatrial.rules.hookwords import HELM_SAYS
 from seatrial.rules.words import in_api, in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
@@ -126,7 +126,7 @@ def _ended(job: Body | None) -> str:
 
 def _helm_3(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
     event, ref = event_of(rehearsal, step, hook), hook.ref
-    return f'{HELM_SAYS.get(event, "")}warning: Hook {event} ... failed: {in_api(ref)} "{ref.name}" already exists'
+    return f'{SAYS_BEFORE.get(event, "")}warning: Hook {event} ... failed: {in_api(ref)} "{ref.name}" already exists'
 
 
 RULE = Rule("ST211", "hook-resource-already-exists", check)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from seatrial.case import Resource
+from seatrial.hooks import SAYS_BEFORE
 from seatrial.kinds import Need, absence
 from seatrial.resource import Ref, dig
 from seatrial.rules.aftermath import helm_says
@@ -17,14 +18,6 @@ HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for",
 FLUX = "flux"
 TIMEOUT_SECONDS = 300
 """Helm's own --timeout, where the user says none."""
-HELM_SAYS = {
-    "pre-install": "failed pre-install: ",
-    "post-install": "failed post-install: ",
-    "pre-upgrade": "pre-upgrade hooks failed: ",
-    "post-upgrade": "post-upgrade hooks failed: ",
-    "post-delete": "uninstallation completed with 1 error(s): ",
-}
-"""What Helm puts before the error of a hook."""
 
 
 def said_of(rehearsal: Rehearsal, step: int, ref: Ref, key: str = "") -> Event | None:
@@ -51,7 +44,7 @@ def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
     if failed_release(ended, ref):
         return f"{cluster}{helm_says(ended, ref)}"
     deadline = dig(lack.hook.body, "spec", "activeDeadlineSeconds")
-    before = HELM_SAYS.get(lack.event, "")
+    before = SAYS_BEFORE.get(lack.event, "")
     if isinstance(deadline, int) and deadline < TIMEOUT_SECONDS:
         words = f"{before}resource {ref} not ready. status: Failed, message: Job Failed. failed: 0/1"
         return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm says: "{words}".'
@@ -64,7 +57,7 @@ def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
     """What Helm says of a Job that it ran as a hook and waited for."""
     if failed_release(ended, hook.ref):
         return helm_says(ended, hook.ref)
-    before = HELM_SAYS.get(event, "")
+    before = SAYS_BEFORE.get(event, "")
     if ended.reconciled:
         return _flux_in_vain(before, hook.ref)
     words = f"{before}resource {hook.ref} not ready. status: InProgress, message: Job in progress"

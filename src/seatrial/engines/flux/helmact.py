@@ -20,20 +20,13 @@ from seatrial.engines.flux.objects import HelmRelease, Memory, Policy
 from seatrial.engines.flux.storage import newest
 from seatrial.engines.flux.waiting import Waited, in_vain, wait_for
 from seatrial.engines.script import Answer, Helm, Part
+from seatrial.hooks import SAYS_BEFORE
 from seatrial.resource import Ref
 
 SERVER_SIDE = "--force-conflicts"
 """helm-controller lets the server merge by force."""
 CLIENT_SIDE = "--server-side=false"
 REPLACES = "--force-replace"
-HELM_SAYS = {
-    "pre-install": "failed pre-install: ",
-    "post-install": "failed post-install: ",
-    "pre-upgrade": "pre-upgrade hooks failed: ",
-    "post-upgrade": "post-upgrade hooks failed: ",
-    "post-delete": "uninstallation completed with 1 error(s): ",
-}
-"""What Helm puts before the error of a hook."""
 _NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+), message: .*", re.S)
 """What Helm says of a wait; helm-controller waits itself, and says it otherwise."""
 
@@ -88,7 +81,7 @@ def said_of(answer: Answer, release: HelmRelease, action: str, memory: Memory) -
     events = {event for ref in answer.stuck.waits_for for event in run.get(ref, ())}
     event = next((event for event in hooks.EVENTS_OF[action] if event in events), "")
     words = yield from in_vain(answer.stuck.waits_for, memory, release.health)
-    return Waited(f"{HELM_SAYS.get(event, '')}{words}", answer.stuck)
+    return Waited(f"{SAYS_BEFORE.get(event, '')}{words}", answer.stuck)
 
 
 def whose(release: HelmRelease) -> tuple[str, str]:

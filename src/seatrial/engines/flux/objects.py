@@ -23,7 +23,7 @@ class Target(Struct, frozen=True):
 
 
 class Ignored(Struct, frozen=True):
-    """A rule of `spec.driftDetection.ignore`."""
+    """A rule of `spec.ignore` of a Kustomization, or of `spec.driftDetection.ignore` of a HelmRelease."""
 
     paths: tuple[str, ...]
     """JSON pointers."""
