@@ -1,12 +1,30 @@
-"""Pulumi programs as tests read them: what one registers, or why it cannot be read."""
+"""Pulumi programs as tests write and read them: what one registers, or why it cannot be read."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from seatrial.errors import CannotContinue
 from seatrial.registration import Program
 from seatrial.sources.pulumi import read_program
+
+MADE = """
+import pulumi
+class Made(pulumi.CustomResource):
+    def __init__(self, name, opts=None, **props):
+        super().__init__("kubernetes:core/v1:ConfigMap", name, props, opts)
+"""
+
+
+def python_program(folder: Path, code: str) -> str:
+    """Write a program below a folder, and say where it is from there."""
+    own = folder / "app"
+    own.mkdir(exist_ok=True)
+    (own / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    (own / "__main__.py").write_text(code)
+    return own.name
 
 
 def registered(path: str, beside: str = "") -> Program:
