@@ -50,11 +50,7 @@ FLAGS = {
     "keepHistory": "--keep-history",
 }
 """Fields of spec.install, spec.upgrade and spec.uninstall that are flags of Helm's."""
-
-
 ACTED_ON = ((KUSTOMIZE_GROUP, "Kustomization"), (HELM_GROUP, "HelmRelease"))
-
-
 NOT_PLAYED = {
     ("HelmRelease", "postRenderers"): "its postRenderers are not run; objects are as the chart renders them",
     ("HelmRelease", "commonMetadata"): "its commonMetadata is not added to the objects of the chart",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePath
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,14 +20,14 @@ from seatrial.fleets import namespaces_made
 from seatrial.granted import not_brought, said_to_be_there, taken_for_granted
 from seatrial.history import History, left_behind
 from seatrial.matrix import Cell, cells, differences, transitions
-from seatrial.rehearsal import Plan, Played
+from seatrial.rehearsal import Plan
+from seatrial.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.resource import name_of
 from seatrial.result import Consumer, Difference, Prerequisite
 from seatrial.sources import git
 from seatrial.sources.argocd import repos_of
-from seatrial.sources.chart import ChartSource, open_any_chart
+from seatrial.sources.chart import open_any_chart
 from seatrial.sources.consumers import consumers_of, helpers_called, helpers_changed, with_library
-from seatrial.sources.gates import gate_of
 from seatrial.sources.manifests import read_manifests
 from seatrial.sources.pulumi.charts import charts_given
 from seatrial.sources.rendering import NotRendered
@@ -47,9 +46,6 @@ RENDERINGS_MAX = 3
 HELM_3 = "helm@3: played by its rules, with what Helm 4 renders; --helm-binary PATH plays a Helm 3 of yours"
 PLAYABLE = ("helm", "kubectl", "argocd", "flux", "pulumi")
 ONE_VERSION = {engine.NAME: engine.VERSION for engine in (flux, kubectl, pulumi)}
-
-Acts = tuple[Release, Release]
-"""A chart as it is installed, and as an upgrade renders it."""
 
 
 class CheckOptions(Struct, frozen=True):
@@ -153,15 +149,17 @@ def _of_matrix(
     """Every way from cell to cell that changes which objects there are."""
     found = cells(options.matrix)
     setting = _setting(trial, "", opened, options, history)
-    new = {cell: _both(path, cell, setting) for cell in found}
+    new = {cell: both_acts(path, cell, setting) for cell in found}
     installed = {cell: both[0] for cell, both in new.items()}
     upgraded = {cell: both[1] for cell, both in new.items()}
-    old = {cell: _both(options.old, cell, setting)[0] for cell in found} if options.old and not history else installed
+    old = installed
     if history:
         old = dict.fromkeys(found[:1], history.current.release)
+    elif options.old:
+        old = {cell: both_acts(options.old, cell, setting)[0] for cell in found}
     chosen, left_out = transitions(old, upgraded)
     differ = [*differences({cell.name: release for cell, release in upgraded.items()})]
-    differ += [d for cell, (i, u) in new.items() for d in _between_acts(i, u, opened.chart(path), cell.name)]
+    differ += [d for cell, (i, u) in new.items() for d in between_acts(i, u, opened.chart(path), cell.name)]
     notes = (f"{left_out} of {left_out + len(chosen)} transitions of the matrix were left out",) if left_out else ()
     for transition in chosen:
         step = Step("upgrade", path, set=transition.new.settings)
@@ -191,39 +189,9 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Planned]:
         trial = Trial(engines=("helm",), steps=(Step("install", was), Step("upgrade", new), Step("upgrade", new)))
         setting = _setting(trial, chart, opened, options, None)
         planned = _planned(trial, "helm", setting, options)
-        before, after = (_both(source, Cell(()), setting) for source in (was, new))
+        before, after = (both_acts(source, Cell(()), setting) for source in (was, new))
         called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
-        yield replace(planned, notes=notes, consumer=_consumer(chart, called, before, after))
-
-
-def _consumer(chart: str, called: list[str], before: Acts, after: Acts) -> Consumer:
-    """What becomes of the objects of a chart, as an upgrade renders them, and where only an install does, there."""
-    flipped = list(differences({"before": before[1], "now": after[1]}))
-    told = {one.object for one in flipped}
-    installs = differences({"on install before": before[0], "on install now": after[0]})
-    flipped += [one for one in installs if one.object not in told]
-    known = {resource.ref: resource.body for resource in before[1].resources}
-    changed = [r.ref for r in after[1].resources if r.ref in known and known[r.ref] != r.body]
-    named = {one.object for one in flipped}
-    return Consumer(chart, tuple(called), tuple(flipped), tuple(sorted({str(ref) for ref in changed} - named)))
-
-
-def _both(source: str, cell: Cell, setting: Setting) -> Acts:
-    """A chart under the values of a cell, as it is installed and as an upgrade renders it."""
-    steps = (Step("install", source, set=cell.settings), Step("upgrade", source, set=cell.settings))
-    try:
-        installed, upgraded = (release for _, release in staged(steps, replace(setting, history=None)))
-    except CannotContinue as why:
-        raise CannotContinue(f"with {cell.name}: {why}") from None
-    assert installed is not None and upgraded is not None
-    return installed, upgraded
-
-
-def _between_acts(installed: Release, upgraded: Release, chart: ChartSource, case: str = "") -> Iterator[Difference]:
-    """What an upgrade renders otherwise than an install with the same values, and the question that makes it so."""
-    for difference in differences({"on install": installed, "on upgrade": upgraded}, case):
-        gate = gate_of(chart.files, difference.place.file)
-        yield replace(difference, asks=gate.asks, asked=gate.place) if gate else difference
+        yield replace(planned, notes=notes, consumer=consumer_of(chart, called, before, after))
 
 
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
@@ -376,25 +344,13 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         *(prerequisite for _, prerequisite in taken),
         *outside.default_storage(given),
     )
-    gated = tuple(_gated(played, setting)) if engine == "helm" else ()
+    gated = tuple(between_steps(played, setting)) if engine == "helm" else ()
     return Planned(engine, plan, prerequisites, setting.opened.missing, gated, notes)
 
 
 def _touches_others(release: Release) -> bool:
     """Whether a program reads or patches objects that are not its own."""
     return release.program is not None and any(one.object for one in release.program.registrations)
-
-
-def _gated(played: Iterable[tuple[Played, Release | None]], setting: Setting) -> Iterator[Difference]:
-    """The differences between the acts of a trial that render the same chart with the same values."""
-    rendered: dict[tuple[str, bytes], dict[str, Release]] = {}
-    for act, release in played:
-        if act.step.action in RENDERED and release is not None:
-            values = msgspec.json.encode(release.values, order="sorted")
-            rendered.setdefault((act.step.source, values), {}).setdefault(act.step.action, release)
-    for (source, _), acts in rendered.items():
-        if len(acts) == len(RENDERED):
-            yield from _between_acts(acts["install"], acts["upgrade"], setting.opened.chart(source), setting.case)
 
 
 def _stored(history: History) -> Iterator[Prerequisite]:

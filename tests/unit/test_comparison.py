@@ -1,12 +1,12 @@
 """Two inputs compared, as programs read it."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from gitcheckout import commit, git
 
 from seatrial.check import check
 from seatrial.errors import CannotContinue
@@ -39,9 +39,10 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             (Path(folder) / f"{number}.yaml").write_text(text)
 
 
-def commit(folder: str) -> None:
-    for command in (["init", "--quiet"], ["add", folder], ["commit", "--quiet", "--message", "Begin"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@canal.example", *command], check=True)
+def begin() -> None:
+    """Make a checkout of all that is there."""
+    git(Path(), "init", "-q")
+    commit(Path(), "v1")
 
 
 def compared(old: str, new: str = "new", engine: str = "kubectl") -> Any:
@@ -82,7 +83,7 @@ def test_an_input_is_compared_with_itself_at_a_commit() -> None:
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: canal\nversion: 1.0.0\n")
     (chart / "templates" / "locks.yaml").write_text(CONFIG.replace(", namespace: canal", ""))
-    commit("chart")
+    begin()
     (chart / "templates" / "keeper.yaml").write_text(KEEPER.replace(", namespace: canal", ""))
     found = compared("git:HEAD", "chart", engine="helm")
     assert found["gained"] == [{"user": "Deployment/default/keeper", "object": "ConfigMap/default/locks"}]
@@ -90,7 +91,7 @@ def test_an_input_is_compared_with_itself_at_a_commit() -> None:
 
 
 def test_manifests_are_compared_with_themselves_at_a_commit() -> None:
-    commit("new")
+    begin()
     Path("new/2.yaml").unlink()
     found = compared("git:HEAD")
     assert (found["old"], found["gained"]) == ("git:HEAD", [])
@@ -103,7 +104,7 @@ def test_manifests_are_compared_with_themselves_at_a_commit() -> None:
 
 
 def test_manifests_are_not_upgraded_from_a_commit() -> None:
-    commit("new")
+    begin()
     with pytest.raises(
         CannotContinue, match=r"^--from git:HEAD takes a chart or a Pulumi program, and new is manifests"
     ):

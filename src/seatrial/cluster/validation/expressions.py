@@ -20,33 +20,10 @@ from seatrial.resource import Body
 
 CALLS = frozenset(
     (
-        *(
-            "has",
-            "all",
-            "exists",
-            "exists_one",
-            "filter",
-            "map",
-            "size",
-            "matches",
-            "contains",
-            "startsWith",
-            "endsWith",
-        ),
-        *(
-            "int",
-            "uint",
-            "double",
-            "string",
-            "bool",
-            "dyn",
-            "type",
-            "duration",
-            "lowerAscii",
-            "upperAscii",
-            "substring",
-        ),
-        *("split", "join", "replace", "trim", "charAt", "orValue", "hasValue", "in"),
+        *("has", "all", "exists", "exists_one", "filter", "map", "size", "in", "orValue", "hasValue"),
+        *("matches", "contains", "startsWith", "endsWith", "lowerAscii", "upperAscii", "substring", "charAt"),
+        *("split", "join", "replace", "trim"),
+        *("int", "uint", "double", "string", "bool", "dyn", "type", "duration"),
     )
 )
 """What may be called: the same here and there."""

@@ -23,7 +23,6 @@ from seatrial.resource import Ref, labels_of, metadata, ref_of
 STAGE_TIMEOUT = "1m0s"
 """After definitions and classes, whatever `spec.timeout` says."""
 
-
 Cause = Literal["", "refused", "waited", "tested"]
 
 
