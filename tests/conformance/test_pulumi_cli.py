@@ -26,7 +26,10 @@ PROJECT = "name: app\nruntime: python\n"
 HEAD = """
 import pulumi
 from pulumi import Alias, ResourceOptions as Opts
-from pulumi_kubernetes.apps.v1 import Deployment
+from pulumi_kubernetes.admissionregistration.v1 import ValidatingWebhookConfiguration
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition
+from pulumi_kubernetes.apps.v1 import DaemonSet, Deployment, StatefulSet
 from pulumi_kubernetes.batch.v1 import Job
 from pulumi_kubernetes.core.v1 import ConfigMap, ConfigMapPatch, Namespace, Secret, Service
 from pulumi_kubernetes.helm.v3 import Release
@@ -98,6 +101,34 @@ containers = [{"name": "main", "image": "busybox", "command": ["sh", "-c", "exit
 pods = {"spec": {"restart_policy": "Never", "containers": containers}}
 Job("main", metadata={"name": "main"}, spec={"backoff_limit": 0, "template": pods})
 """
+UNANSWERED = """
+rule = {"api_groups": [""], "api_versions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+service = {"name": "nowhere", "namespace": "default"}
+webhook = {"name": "a.example.com", "admission_review_versions": ["v1"], "side_effects": "None", "rules": [rule],
+           "client_config": {"service": service}}
+first = ValidatingWebhookConfiguration("first", metadata={"name": "first"}, webhooks=[webhook])
+ConfigMap("a", metadata={"name": "a"}, opts=Opts(depends_on=[first]))
+"""
+CUSTOM = """
+schema = {"open_apiv3_schema": {"type": "object"}}
+versions = [{"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v2")]
+names = {"kind": "Gate", "plural": "gates"}
+spec = {"group": "test.example", "scope": "Namespaced", "names": names, "versions": versions}
+gates = CustomResourceDefinition("gates", metadata={"name": "gates.test.example"}, spec=spec)
+CustomResource("a", api_version="test.example/VERSION", kind="Gate", metadata={"name": "a"},
+               opts=Opts(depends_on=[gates]))
+"""
+ONE_AFTER_ANOTHER = """
+labels = {"app": "web"}
+containers = [{"name": "main", "image": "main:TAG"}]
+pods = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+spec = {"selector": {"match_labels": labels}, "template": pods}
+meta = {"name": "main"}
+first = StatefulSet("first", metadata=meta, spec={**spec, "serviceName": "SERVICE"})
+second = DaemonSet("second", metadata=meta, spec=spec, opts=Opts(depends_on=[first]))
+once = {"template": {"spec": {"restart_policy": "Never", "containers": containers}}}
+Job("third", metadata=meta, spec=once, opts=Opts(depends_on=[second]))
+"""
 RELEASE = 'Release("guard", name="guard", chart="../chart", values=VALUES, timeout=9, atomic=ATOMIC)\n'
 
 pytestmark = pytest.mark.skipif(
@@ -115,6 +146,10 @@ class Told(Struct, frozen=True):
 def config(name: str = "a", *, key: str = "a", value: str = "1", options: str = "") -> str:
     texts = {"NAME": name, "KEY": key, "VALUE": value, "OPTIONS": options}
     return _filled(CONFIG, texts)
+
+
+def workloads(*, tag: str, service: str = "main") -> str:
+    return _filled(ONE_AFTER_ANOTHER, {"TAG": tag, "SERVICE": service})
 
 
 def web(*, app: str = "web", tag: str = "1") -> str:
@@ -143,6 +178,9 @@ def _filled(text: str, words: dict[str, str]) -> str:
         pytest.param([config(options="retain_on_delete=True"), config(value="2")], id="retained"),
         pytest.param([PATCHED, config()], id="patched"),
         pytest.param([web(), web(tag="2"), web(app="shop")], id="rolled out and replaced"),
+        pytest.param([workloads(tag="1"), workloads(tag="2"), workloads(tag="2", service="db")], id="workloads"),
+        pytest.param([UNANSWERED], id="a webhook that does not answer"),
+        pytest.param([CUSTOM.replace("VERSION", version) for version in ("v1", "v2")], id="another version"),
         pytest.param([FAILING, FAILING], id="a Job that fails"),
         pytest.param([release(value="red"), release(value="blue"), release()], id="a Release"),
         pytest.param([release(key="not a key"), release(), release(key="colour")], id="a Release that is refused"),
