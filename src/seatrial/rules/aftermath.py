@@ -8,6 +8,7 @@ from itertools import takewhile
 from seatrial import hooks
 from seatrial.case import Case, deployed_before
 from seatrial.resource import Ref
+from seatrial.rules.deeds import ALL_ENGINES
 from seatrial.rules.reconciliations import failed_kustomization, failed_release, flux_says, goes_on
 from seatrial.rules.records import NAME as RECORD
 from seatrial.rules.records import last_record, records_of
@@ -17,7 +18,8 @@ from seatrial.timeline import Event, Rehearsal, StepResult
 DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
 NAMES_MAX = 5
 REPLACES = ("upgrade", "rollback")
-BY_ENGINE = ("helm", "kubectl", "pulumi", "argocd", "flux", "someone")
+DOERS = (*ALL_ENGINES, "someone")
+"""Whose deeds stay when a step fails: those of the engine, and of whoever gives something to kubectl."""
 TRIED_AGAIN = (*REPLACES, "apply", "up")
 
 
@@ -78,7 +80,7 @@ def named_is(refs: Iterable[Ref]) -> str:
 def _done(rehearsal: Rehearsal, step: int) -> str:
     did: dict[str, dict[Ref, None]] = {}
     for event in _first_try(rehearsal, step):
-        if event.actor in BY_ENGINE and event.effect in DID and not RECORD.fullmatch(event.object.name):
+        if event.actor in DOERS and event.effect in DID and not RECORD.fullmatch(event.object.name):
             did.setdefault(DID[event.effect], {})[event.object] = None
     if not did:
         return ""

@@ -177,7 +177,7 @@ def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
 
 
 def _what_comes(rehearsal: Rehearsal, step: int) -> str:
-    """Whether Helm was content, and what becomes of the next step."""
+    """Whether the engine was content, and what becomes of the next step."""
     ended = rehearsal.steps[step]
     content = f"{speaker(rehearsal, step)} reported success." if ended.outcome == "ok" else says(rehearsal, step)
     following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None

@@ -22,7 +22,7 @@ class InVain(Struct, frozen=True):
     """One that is not Ready, for objects that are not."""
 
     step: int
-    one: Reconciled
+    reconciled: Reconciled
     own: Resource
     waited: tuple[Ref, ...]
     statuses: tuple[str, ...]

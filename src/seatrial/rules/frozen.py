@@ -15,7 +15,7 @@ from seatrial.resource import Ref
 from seatrial.rules.aftermath import aftermath, named
 from seatrial.rules.blocked import never_run
 from seatrial.rules.deeds import ALL_ENGINES, live_before
-from seatrial.rules.reconciliations import by_hand, failed_kustomization, failed_release, flux_says
+from seatrial.rules.reconciliations import FLUX, by_hand, failed_kustomization, failed_release, flux_says
 from seatrial.rules.syncs import ARGOCD, is_argocd
 from seatrial.rules.words import in_kubectl, speaker
 from seatrial.timeline import Event, Rehearsal
@@ -58,8 +58,6 @@ MADE_UP = (
     "Its text is the same: what changes is made up whenever it is rendered, such as the number of the revision, the "
     "time or a random value."
 )
-
-FLUX = "flux"
 
 OF_OTHERS = {
     "kubectl": "kubectl apply --force and kubectl replace --force delete the object and make it anew, with all that "

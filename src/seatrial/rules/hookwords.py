@@ -10,12 +10,11 @@ from seatrial.kinds import Need, absence
 from seatrial.resource import Ref, dig
 from seatrial.rules.aftermath import helm_says
 from seatrial.rules.hookruns import Lack, done_by_helm
-from seatrial.rules.reconciliations import failed_act, failed_release
+from seatrial.rules.reconciliations import FLUX, failed_act, failed_release
 from seatrial.rules.words import HOW
 from seatrial.timeline import Event, Rehearsal, StepResult
 
 HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for", "image": "runs"}
-FLUX = "flux"
 TIMEOUT_SECONDS = 300
 """Helm's own --timeout, where the user says none."""
 

@@ -10,6 +10,8 @@ from seatrial.timeline import Event, Rehearsal
 
 CONTENT_ONLY = ("ConfigMap", "Secret")
 CONTENT = ("data", "binaryData")
+HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
+"""Kinds with which data go."""
 LOST_MAX = 6
 
 

@@ -38,6 +38,7 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import helm_says
 from seatrial.rules.ownership import Conflict, conflict, is_left_over
+from seatrial.rules.programs import is_pulumi
 from seatrial.rules.reconciliations import failed_act, failed_release
 from seatrial.rules.serving import came_from_crds
 from seatrial.rules.words import adoption, in_kubectl
@@ -84,7 +85,7 @@ def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
         objects=[ref],
         damage="failed-deploy",
         message=f"{ref} {whose}: {_outcome(rehearsal, ended)}",
-        details=(helm_says(ended), *(OF_PULUMI if _is_pulumis(rehearsal) else (LOOKS_FIRST, _way_out(met, ended)))),
+        details=(helm_says(ended), *(OF_PULUMI if is_pulumi(rehearsal) else (LOOKS_FIRST, _way_out(met, ended)))),
         places=[met.resource.place("metadata", "name")],
         evidence=[met.made] if met.made else [],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",
@@ -92,15 +93,11 @@ def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
 
 
 def _outcome(rehearsal: Rehearsal, ended: StepResult) -> str:
-    if _is_pulumis(rehearsal):
+    if is_pulumi(rehearsal):
         return f"pulumi {ended.action} fails, since Helm takes over in a Release nothing that it does not own"
     if one := failed_release(ended):
         return f"Helm refuses to begin the {failed_act(one)} of {one.object}"
     return f"helm {ended.action} refuses to begin"
-
-
-def _is_pulumis(rehearsal: Rehearsal) -> bool:
-    return rehearsal.engine.startswith("pulumi")
 
 
 def _way_out(met: Conflict, ended: StepResult) -> str:

@@ -12,10 +12,15 @@ from seatrial.registration import Program, Registration, effective, inside_of
 from seatrial.resource import Ref, dig, listed
 from seatrial.timeline import Event, Rehearsal
 
+PULUMI = "pulumi"
 NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<group>[^"]*?)/?[^"/]+"')
 NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
 WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+def is_pulumi(rehearsal: Rehearsal) -> bool:
+    return rehearsal.engine.partition("@")[0] == PULUMI
 
 
 class Unordered(Struct, frozen=True):

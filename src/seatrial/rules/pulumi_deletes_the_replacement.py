@@ -38,10 +38,9 @@ from seatrial.case import Case
 from seatrial.findings import Damage, Finding, Rule, found
 from seatrial.registration import Registration
 from seatrial.rules.deeds import GOING, live_after
+from seatrial.rules.madeanew import HOLDS_DATA
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
-
-HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:

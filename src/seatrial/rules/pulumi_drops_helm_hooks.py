@@ -44,6 +44,7 @@ from seatrial.graph import needs_of
 from seatrial.registration import CHART_V3
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import named
+from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Rehearsal
 
 DEPLOYS = (*hooks.EVENTS_OF["install"], *hooks.EVENTS_OF["upgrade"])
@@ -126,7 +127,7 @@ def _missed(release: Release) -> Iterator[tuple[Resource, Ref]]:
 def _unordered(rehearsal: Rehearsal, step: int, plain: list[Resource]) -> Finding:
     refs = [hook.ref for hook in plain]
     made = [event for event in rehearsal.timeline if event.object == refs[0] and event.effect == "created"]
-    again = "They run" if len(refs) > 1 else "It runs"
+    runs, again = ("run", "They run") if len(refs) > 1 else ("runs", "It runs")
     return found(
         RULE,
         rehearsal,
@@ -134,7 +135,7 @@ def _unordered(rehearsal: Rehearsal, step: int, plain: list[Resource]) -> Findin
         objects=refs,
         damage="failed-deploy",
         certainty="may",
-        message=f"{named(refs)} of {_events(plain[0])} runs together with all else: to helm.v3.Chart a hook is an "
+        message=f"{named(refs)} of {_events(plain[0])} {runs} together with all else: to helm.v3.Chart a hook is an "
         "object like any other",
         details=(
             "All objects of the chart are made at once: its event, its weight and its delete policy count for nothing. "
@@ -145,7 +146,7 @@ def _unordered(rehearsal: Rehearsal, step: int, plain: list[Resource]) -> Findin
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK) for hook in plain],
         evidence=made[:1],
-        confirm=f"kubectl get {refs[0].kind.lower()} {refs[0].name} -n {refs[0].namespace} -w  # during pulumi up",
+        confirm=f"kubectl get {in_kubectl(refs[0])} -w  # during pulumi up",
     )
 
 

@@ -31,10 +31,11 @@ from collections.abc import Iterator
 from seatrial.case import Case, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.registration import HELM_RELEASE, Registration
-from seatrial.resource import Place, Ref, metadata, ref_of
+from seatrial.resource import Body, Place, Ref, metadata, ref_of
+from seatrial.rules.aftermath import named
 from seatrial.timeline import Rehearsal
 
-NAMED_MAX = 3
+PLACES_MAX = 3
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -64,20 +65,19 @@ def _changed(was: Registration, one: Registration) -> Iterator[Ref]:
     return (ref for ref in {**new, **old} if old.get(ref) != new.get(ref))
 
 
-def _ref(body: dict[str, object]) -> Ref:
+def _ref(body: Body) -> Ref:
     return ref_of(body, namespaced=bool(metadata(body).get("namespace")))
 
 
 def _finding(rehearsal: Rehearsal, case: Case, step: int, one: Registration, changed: list[Ref]) -> Finding:
-    named = ", ".join(map(str, changed[:NAMED_MAX])) + (" and more" if len(changed) > NAMED_MAX else "")
     return found(
         RULE,
         rehearsal,
         step,
         objects=changed,
         damage="failed-deploy",
-        message=f"pulumi up deploys no change of {named}: the chart of the Release {one.name} has changed, and none of "
-        "the Release's inputs",
+        message=f"pulumi up deploys no change of {named(changed)}: the chart of the Release {one.name} has changed, "
+        "and none of the Release's inputs",
         details=(
             f"The chart says that it has version {one.inputs.get('version')}, as it did before. Pulumi looks at that, "
             "at the path and at the values, and says: unchanged.",
@@ -89,7 +89,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, one: Registration, cha
 
 
 def _places(case: Case, step: int, changed: list[Ref]) -> Iterator[Place]:
-    written = (case.written(step, ref) for ref in changed[:NAMED_MAX])
+    written = (case.written(step, ref) for ref in changed[:PLACES_MAX])
     return (resource.place() for resource in written if resource is not None)
 
 

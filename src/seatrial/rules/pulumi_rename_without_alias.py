@@ -45,10 +45,9 @@ from seatrial.findings import Finding, Rule, found
 from seatrial.registration import Program, Registration, short
 from seatrial.resource import Ref
 from seatrial.rules.deeds import GOING, cascade
-from seatrial.rules.madeanew import LOST_MAX, lost_sentence, with_it
+from seatrial.rules.madeanew import HOLDS_DATA, LOST_MAX, lost_sentence, with_it
 from seatrial.timeline import Event, Rehearsal
 
-HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 NAMED_MAX = 3
 
 

@@ -53,6 +53,7 @@ from seatrial.findings import DAMAGES, Damage, Finding, Rule, found
 from seatrial.forcenew import at, forced
 from seatrial.registration import Program, Registration, short
 from seatrial.resource import Ref
+from seatrial.rules.aftermath import named
 from seatrial.rules.deeds import GOING, cascade
 from seatrial.rules.madeanew import LOST_MAX, damage_of, lost_sentence, with_it
 from seatrial.rules.volumes import CLAIM
@@ -62,7 +63,7 @@ WORKLOADS = ("DaemonSet", "Deployment", "ReplicationController", "StatefulSet")
 WORTH_TELLING = (*WORKLOADS, "Ingress", "Namespace", "PersistentVolume", CLAIM, "Service")
 """Kinds of which it matters that they are gone for a while; a Job that is made anew is to run again."""
 MUTABLE = {"ConfigMap": "kubernetes:enableConfigMapMutable", "Secret": "kubernetes:enableSecretMutable"}
-NAMES_MAX = 4
+FIELDS_MAX = 4
 EMPTY = "The volume of a claim goes with it, unless its reclaim policy is Retain: the new claim gets an empty one."
 
 
@@ -162,15 +163,11 @@ def _message(one: Replaced, lost: list[Event], *, again: bool) -> str:
         return f"pulumi up deletes {one.old.ref}{with_it(lost)} {anew}: {_fields(one)} cannot change in place"
     many = len(one.along) > 1
     anew = "and makes all anew" if again else "and does not come to make all anew"
+    others = named(other.ref for other in one.along if other.ref)
     return (
-        f"pulumi up deletes {_names([other.ref for other in one.along])} along with {one.old.ref}{with_it(lost)}, "
+        f"pulumi up deletes {others} along with {one.old.ref}{with_it(lost)}, "
         f"since {'they are' if many else 'it is'} built from its outputs, {anew}"
     )
-
-
-def _names(refs: list[Ref | None]) -> str:
-    shown = ", ".join(map(str, refs[:NAMES_MAX]))
-    return f"{shown} and {len(refs) - NAMES_MAX} more" if len(refs) > NAMES_MAX else shown
 
 
 def _fields(one: Replaced) -> str:
@@ -178,7 +175,7 @@ def _fields(one: Replaced) -> str:
     changed = [
         path for path in forced(one.old.ref, one.new.manner) if at(one.old.object, path) != at(one.new.object, path)
     ]
-    return ", ".join(changed[:NAMES_MAX]) or ", ".join(one.new.options.replace_on_changes)
+    return ", ".join(changed[:FIELDS_MAX]) or ", ".join(one.new.options.replace_on_changes)
 
 
 def _why(one: Replaced) -> str:
@@ -203,10 +200,10 @@ def _why_along(one: Replaced) -> str:
 
 
 def _without_pods(refs: list[Ref]) -> str:
-    named = [ref for ref in refs if ref.kind in WORKLOADS]
-    if not named:
+    stopped = [ref for ref in refs if ref.kind in WORKLOADS]
+    if not stopped:
         return ""
-    return f"No pod of {_names([*named])} runs until Pulumi has made it anew: there is no rollout."
+    return f"No pod of {named(stopped)} runs until Pulumi has made it anew: there is no rollout."
 
 
 def _instead(one: Replaced) -> str:

@@ -47,6 +47,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.graph import Edge
 from seatrial.rules.again import Renewed
+from seatrial.rules.programs import is_pulumi
 from seatrial.rules.renewing import (
     TURNED_AWAY,
     keeper_of,
@@ -75,7 +76,7 @@ RELEASED = "A helm.v3.Release is rendered only when its chart or values change, 
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    if is_argocd(rehearsal) or rehearsal.engine.startswith("pulumi@"):
+    if is_argocd(rehearsal) or is_pulumi(rehearsal):
         yield from (_finding(rehearsal, *found_one) for found_one in made_up(rehearsal, case))
 
 

@@ -47,6 +47,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.graph import Edge
 from seatrial.rules.again import Renewed
+from seatrial.rules.programs import is_pulumi
 from seatrial.rules.renewing import (
     TURNED_AWAY,
     keeper_of,
@@ -63,7 +64,7 @@ from seatrial.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    if not is_argocd(rehearsal) and not rehearsal.engine.startswith("pulumi@"):
+    if not is_argocd(rehearsal) and not is_pulumi(rehearsal):
         yield from (_finding(rehearsal, *found_one) for found_one in made_up(rehearsal, case))
 
 

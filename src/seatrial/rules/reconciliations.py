@@ -1,4 +1,4 @@
-"""What rules read of Flux: what depends on what, which kinds were missing, and who brings them."""
+"""What rules read of Flux: how its reconciliations ended, what depends on what, who brings an object; and its words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from seatrial.case import Case, Release, Resource
 from seatrial.resource import Body, Ref, dig, listed
 from seatrial.timeline import Event, Reconciled, Rehearsal, StepResult
 
+FLUX = "flux"
 GROUP = "kustomize.toolkit.fluxcd.io"
 UNINSTALLED = "uninstallation completed with"
 """What Helm says when all was deleted and something was not well for all that; its records are gone then."""
@@ -19,7 +20,7 @@ _NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<g
 
 
 def is_flux(rehearsal: Rehearsal) -> bool:
-    return rehearsal.engine.startswith("flux@")
+    return rehearsal.engine.partition("@")[0] == FLUX
 
 
 def kustomizations(ended: StepResult) -> Iterator[Reconciled]:

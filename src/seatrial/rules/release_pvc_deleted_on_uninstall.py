@@ -47,7 +47,7 @@ from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.deeds import ENGINES, GOING
-from seatrial.rules.reconciliations import holder
+from seatrial.rules.reconciliations import FLUX, holder
 from seatrial.rules.syncs import is_argocd
 from seatrial.rules.volumes import CLAIM, gone, volume_of
 from seatrial.rules.words import act_in_words, users_sentence
@@ -62,7 +62,7 @@ KEPT_BY_ARGOCD = (
     "argocd.argoproj.io/sync-options: Delete=false on the claim keeps it, and so does helm.sh/resource-policy: keep."
 )
 
-DELETES = (*ENGINES, "flux")
+DELETES = (*ENGINES, FLUX)
 """Who deletes by a list that people did not write."""
 
 
@@ -118,7 +118,7 @@ def _finding(
 def _kept(rehearsal: Rehearsal, deletion: Event) -> str:
     if is_argocd(rehearsal):
         return KEPT_BY_ARGOCD
-    return KEPT_BY_FLUX if deletion.actor == "flux" else KEPT_BY_HELM
+    return KEPT_BY_FLUX if deletion.actor == FLUX else KEPT_BY_HELM
 
 
 def _confirm(rehearsal: Rehearsal, step: int, ref: Ref, deletion: Event) -> str:
@@ -127,7 +127,7 @@ def _confirm(rehearsal: Rehearsal, step: int, ref: Ref, deletion: Event) -> str:
         return f"argocd app resources {ended.release}  # lists the claim"
     held = (holder(earlier, ref) for earlier in rehearsal.steps[step::-1])
     own = next(filter(None, held), Ref("", ended.namespace, ended.release))
-    if deletion.actor == "flux":
+    if deletion.actor == FLUX:
         return f"flux tree kustomization {own.name} -n {own.namespace}  # lists the claim"
     if ended.action == "sync":
         return f"kubectl get helmrelease {own.name} -n {own.namespace} -o jsonpath='{{.spec.upgrade.remediation}}'"

@@ -55,12 +55,10 @@ from seatrial.resource import Place, Ref
 from seatrial.rules.aftermath import named
 from seatrial.rules.deeds import live_after
 from seatrial.rules.finalizers import Held, held_by_gone_operators, programs_before, rights_gone
-from seatrial.rules.reconciliations import failed_release, flux_says, goes_on, is_flux
+from seatrial.rules.reconciliations import FLUX, failed_release, flux_says, goes_on, is_flux
 from seatrial.rules.serving import DEFINITION
 from seatrial.rules.words import act_in_words, in_kubectl, speaker
 from seatrial.timeline import Event, Rehearsal
-
-FLUX = "flux"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:

@@ -105,7 +105,7 @@ def _is_told_here(rehearsal: Rehearsal, case: Case, one: InVain) -> bool:
     """Whether no rule about a chart or about what operators make knows more of the cause."""
     lacking = [ref for ref, _ in lacked(rehearsal, case, one)]
     said = _pods_say(rehearsal, one)
-    if one.one.acts and (not one.behind or lacking or said):
+    if one.reconciled.acts and (not one.behind or lacking or said):
         return False
     if any(words in message for message in said for words in EXPLAINED):
         return False
@@ -120,8 +120,10 @@ def _pods_say(rehearsal: Rehearsal, one: InVain) -> list[str]:
 def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
     ref = one.own.ref
     names = ", ".join(str(resource.ref) for resource, _ in one.behind)
-    done = "installed" if one.one.acts else "applied"
-    blocked_too = f", and {names} behind it is never {done}" if one.behind else ""
+    done = "installed" if one.reconciled.acts else "applied"
+    blocked_too = (
+        f", and {names} behind it {'is' if len(one.behind) == 1 else 'are'} never {done}" if one.behind else ""
+    )
     states = ", ".join(f"{waited} is {status}" for waited, status in zip(one.waited, one.statuses, strict=True))
     written = [case.written(one.step, waited) for waited in one.waited]
     kind = ref.kind.lower()
@@ -133,19 +135,21 @@ def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
         damage="failed-deploy",
         message=f"{ref} never becomes Ready{blocked_too}: {states}",
         details=(
-            flux_says(one.one),
+            flux_says(one.reconciled),
             *(
                 f"It lacks {lacking}, {f'which {bringer} brings' if bringer else 'which nobody brings'}."
                 for lacking, bringer in lacked(rehearsal, case, one)
             ),
             f"Of {names} Flux says: \"dependency '{ref.namespace}/{ref.name}' is not ready\"" if one.behind else "",
-            "" if one.one.acts else f"It is tried again after {interval_of(one.own)}, and fails alike.",
+            "" if one.reconciled.acts else f"It is tried again after {interval_of(one.own)}, and fails alike.",
         ),
         places=[
             *(resource.place("metadata", "name") for resource in written if resource),
             *(resource.place("spec", "dependsOn", index) for resource, index in one.behind),
         ],
-        evidence=[e for e in rehearsal.of_step(one.step) if e.object == ref and e.message == one.one.message][:1],
+        evidence=[e for e in rehearsal.of_step(one.step) if e.object == ref and e.message == one.reconciled.message][
+            :1
+        ],
         confirm=f"flux get {kind}s {ref.name} -n {ref.namespace}",
     )
 

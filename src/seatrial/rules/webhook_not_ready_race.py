@@ -45,7 +45,7 @@ from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import revisions
-from seatrial.rules.programs import unordered
+from seatrial.rules.programs import is_pulumi, unordered
 from seatrial.rules.reconciliations import holder, is_flux
 from seatrial.rules.webhookcalls import (
     Call,
@@ -128,7 +128,7 @@ def _message(rehearsal: Rehearsal, step: int, refused: list[Ref], webhook: Webho
 def _order(rehearsal: Rehearsal, call: Call) -> str:
     event, configuration = call.event, call.webhook.configuration
     made = registered(rehearsal, call)
-    if made is not None and made.step == event.step and rehearsal.engine.startswith("pulumi"):
+    if made is not None and made.step == event.step and is_pulumi(rehearsal):
         return (
             f"{configuration} is registered in the same up, and the pods behind {call.webhook.service} have not "
             "started. Nothing in the program orders the two, so Pulumi makes both as soon as it can. It tries a "
