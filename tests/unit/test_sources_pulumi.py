@@ -141,6 +141,18 @@ def test_what_a_program_raises_is_told_with_its_own_lines(write: Write, tmp_path
     )
 
 
+def test_python_itself_has_no_lines_in_what_is_raised(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("raise ValueError('no')\n")
+    monkeypatch.chdir(tmp_path / "app")
+    with pytest.raises(CannotContinue) as raised:
+        read_program(".")
+    assert str(raised.value) == (
+        "__main__.py:1: run the program: ValueError: no\n  __main__.py:1 in <module>: raise ValueError('no')"
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "words"),
     [

@@ -50,5 +50,8 @@ def _own_frames(project: Project, last: Body) -> list[str]:
 
 
 def _is_own(project: Project, file: str) -> bool:
+    """Python's own frames have names such as `<frozen runpy>`, which would be files of the folder that we are in."""
+    if file.startswith("<"):
+        return False
     path = Path(file).resolve()
     return path.is_relative_to(project.root) and not OTHERS & set(path.parts)
