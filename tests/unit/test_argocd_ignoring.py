@@ -10,7 +10,7 @@ from seatrial.engines.argocd import App, Settings, Target
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.ignoring import not_understood
 from seatrial.engines.argocd.jqpaths import paths
-from seatrial.engines.kubectl import LAST_APPLIED
+from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.resource import Body, ref_of
 
 BODY: Body = {

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.engines import Ended
+from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectlapplyset import begin, finish, parent_of
 from seatrial.engines.kubectlflags import Asked, asked, asked_to_delete
 from seatrial.engines.kubectlprune import prune
@@ -23,7 +24,6 @@ from seatrial.resource import Body, annotations_of, group_of, metadata, name_of,
 
 NAME = "kubectl"
 VERSION = "1.34"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MANAGER = "kubectl-client-side-apply"
 SERVER_SIDE = "kubectl"
 """The manager of `--server-side`."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectlflags import Asked
 from seatrial.engines.script import Command, Part
 from seatrial.resource import Body, annotations_of, listed, metadata, name_of, uid_of
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 NAMESPACED = (
     *(("v1", "ConfigMap"), ("v1", "Endpoints"), ("v1", "PersistentVolumeClaim"), ("v1", "Pod")),
     *(("v1", "ReplicationController"), ("v1", "Secret"), ("v1", "Service"), ("batch/v1", "Job")),

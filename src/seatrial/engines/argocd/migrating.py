@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import Asked, Settings
-from seatrial.engines.kubectl import LAST_APPLIED
+from seatrial.engines.fieldowners import LAST_APPLIED, moved
 from seatrial.resource import Body, dig, metadata
 
 KUBECTL = "kubectl-client-side-apply"
@@ -23,15 +23,9 @@ def owners_patch(live: Body | None, manager: str, asked: Asked, settings: Settin
     old = {str(entry.get("manager")) for entry in _applied_on_client(entries, asked, settings)}
     if not old:
         return None
-    moved = [entry for entry in entries if entry.get("operation") == "Update" and entry.get("manager") in old]
-    own = [entry for entry in entries if entry.get("operation") == "Apply" and entry.get("manager") == manager]
-    fields: Body = {}
-    for entry in (*own, *moved):
-        fields = _united(fields, entry.get("fieldsV1") or {})
-    taken = {**(own or moved)[0], "manager": manager, "operation": "Apply", "fieldsV1": fields}
-    others = [entry for entry in entries if entry not in own and entry not in moved]
+    taken = [entry for entry in entries if entry.get("operation") == "Update" and entry.get("manager") in old]
     version = metadata(live).get("resourceVersion") if live is not None else None
-    return {"metadata": {"managedFields": [taken, *others], "resourceVersion": version}}
+    return {"metadata": {"managedFields": moved(entries, taken, manager), "resourceVersion": version}}
 
 
 def _applied_on_client(entries: list[Body], asked: Asked, settings: Settings) -> Iterator[Body]:
@@ -43,8 +37,3 @@ def _applied_on_client(entries: list[Body], asked: Asked, settings: Settings) ->
         wrote = dig(entry, "fieldsV1", "f:metadata", "f:annotations", f"f:{LAST_APPLIED}") is not None
         if (wrote and by_kubectl) or (entry.get("manager") == KUBECTL and by_argocd):
             yield entry
-
-
-def _united(one: Body, other: Body) -> Body:
-    """Both sets of fields as one."""
-    return {**one, **{key: _united(one.get(key) or {}, value) for key, value in other.items()}}

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
+from seatrial.engines.fieldowners import moved, written_by
 from seatrial.engines.pulumi.diffing import Path, put
 from seatrial.registration import Registration
 from seatrial.resource import Body, annotations_of, dig, metadata
@@ -21,7 +22,7 @@ HANDED_OVER = (
     *(("kubectl", "Apply"), ("kubectl", "Update"), ("before-first-apply", "Update")),
     *((CREATES, "Update"), ("pulumi-resource-kubernetes", "Update")),
 )
-"""Managers, by how their names begin, whose fields an update takes over."""
+"""Whose fields an update takes over."""
 
 
 def manager_of(one: Registration) -> str:
@@ -38,16 +39,11 @@ def forces(one: Registration) -> bool:
 def handed_over(live: Body, manager: str) -> Body | None:
     """What makes the fields of a creation, and of kubectl, those of this manager; else apply would be in conflict."""
     entries = metadata(live).get("managedFields") or []
-    taken = [entry for entry in entries if _is_handed_over(entry)]
+    taken = written_by(HANDED_OVER, entries)
     if not taken:
         return None
-    own = [entry for entry in entries if (entry.get("manager"), entry.get("operation")) == (manager, "Apply")]
-    fields: Body = {}
-    for entry in (*own, *taken):
-        fields = _union(fields, entry.get("fieldsV1") or {})
-    rest = [entry for entry in entries if entry not in own and entry not in taken]
-    mine = {**taken[0], "manager": manager, "operation": "Apply", "fieldsV1": fields}
-    return {"metadata": {"managedFields": [*rest, mine], "resourceVersion": metadata(live).get("resourceVersion")}}
+    version = metadata(live).get("resourceVersion")
+    return {"metadata": {"managedFields": moved(entries, taken, manager), "resourceVersion": version}}
 
 
 def left_to_others(body: Body, live: Body, ignored: Iterable[Path], manager: str) -> Body:
@@ -67,12 +63,3 @@ def left_to_others(body: Body, live: Body, ignored: Iterable[Path], manager: str
 
 def _has(fields: Any, path: tuple[str, ...]) -> bool:
     return dig(fields, *path) is not None
-
-
-def _is_handed_over(entry: Body) -> bool:
-    name, does = str(entry.get("manager")), entry.get("operation")
-    return not entry.get("subresource") and any(name.startswith(start) and does == act for start, act in HANDED_OVER)
-
-
-def _union(one: Any, other: Any) -> Any:
-    return {**one, **{key: _union(one.get(key, {}), value) for key, value in other.items()}}

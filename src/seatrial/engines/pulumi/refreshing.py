@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from seatrial.engines import Ended
+from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.steps import about, is_content
 from seatrial.engines.script import Script
@@ -20,7 +21,6 @@ from seatrial.resource import Body, metadata
 
 OF_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 REVISION = "deployment.kubernetes.io/revision"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 WRITE_ONLY = "stringData"
 
 
