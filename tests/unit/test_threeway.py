@@ -62,3 +62,47 @@ def test_a_list_without_names_is_replaced_whole() -> None:
 def test_a_merge_patch_does_not_look_at_the_live_object() -> None:
     assert threeway.merge({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "c": [3]}}) == {"spec": {"b": None, "c": [3]}}
     assert threeway.merge({"spec": {"a": 1}}, {"spec": {"a": 1}}) == {}
+
+
+def test_what_is_said_to_be_nothing_is_sent_as_nothing() -> None:
+    said = pod({"name": "web", "image": "web"}, hostname=None)
+    live = pod({"name": "web", "image": "web"}, hostname="web-0")
+    assert threeway.strategic(said, said, live) == {"spec": {"hostname": None}}
+
+
+DNS = (
+    {"containerPort": 53, "name": "dns", "protocol": "UDP"},
+    {"containerPort": 53, "name": "dns-tcp", "protocol": "TCP"},
+)
+"""Both are of one key."""
+
+
+def test_two_ports_of_one_number_are_left_as_they_are() -> None:
+    said = pod({"name": "web", "image": "web", "ports": [*DNS]})
+    assert threeway.strategic(said, said, said) == {}
+
+
+def test_a_second_port_of_the_same_number_is_lost() -> None:
+    before, wanted = (
+        pod({"name": "web", "image": "web", "ports": [DNS[0]]}),
+        pod({"name": "web", "image": "web", "ports": [*DNS]}),
+    )
+    patch = threeway.strategic(before, wanted, before)
+    assert patch["spec"]["containers"][0]["ports"] == [DNS[1], DNS[0]]
+    assert patched(before, wanted, before) == before
+
+
+def test_a_port_that_goes_takes_the_other_of_the_same_number_along() -> None:
+    before, wanted = (
+        pod({"name": "web", "image": "web", "ports": [*DNS]}),
+        pod({"name": "web", "image": "web", "ports": [DNS[0]]}),
+    )
+    assert patched(before, wanted, before) == pod({"name": "web", "image": "web", "ports": []})
+
+
+def test_a_custom_resource_is_sent_only_what_differs_from_the_live_one_or_is_no_longer_said() -> None:
+    before = {"spec": {"size": 1, "old": True, "list": [1]}}
+    wanted = {"spec": {"size": 1, "list": [1, 2], "none": None}}
+    live = {"spec": {"size": 3, "old": True, "list": [1, 2], "added": True}}
+    assert threeway.merge_live(before, wanted, live) == {"spec": {"old": None, "size": 1}}
+    assert threeway.merge_live(wanted, wanted, {"spec": {"size": 1, "list": [1, 2]}}) == {}

@@ -8,13 +8,12 @@ kubectl prints it whole before it says why; that part is left out here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 from msgspec import Struct
 
-from seatrial.engines import Ended
+from seatrial.engines import Ended, threeway
 from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectlapplyset import begin, finish, parent_of
 from seatrial.engines.kubectlflags import Asked, asked, asked_to_delete
@@ -106,7 +105,8 @@ def applied(body: Body, namespace: str, manager: str = MANAGER) -> Part[tuple[Ve
     if live.code != 200:
         return "get", live
     verb: Verb = "strategic" if is_builtin(body) else "merge"
-    return verb, (yield _about(body, namespace, verb, _patch(live.body, _remembering(body)), manager))
+    patch = _patch(verb, live.body, _remembering(body))
+    return verb, (yield _about(body, namespace, verb, patch, manager)) if patch else live
 
 
 def delete(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = ()) -> Script:
@@ -207,19 +207,12 @@ def _remembering(body: Body) -> Body:
     return {**body, "metadata": {**metadata(body), "annotations": annotations}}
 
 
-def _patch(live: Body, wanted: Body) -> Body:
-    """What is wanted now, and nulls for what the last apply said and this one does not."""
+def _patch(verb: Verb, live: Body, wanted: Body) -> Body:
+    """What is wanted now, and nulls for what only the last apply said; where nothing differs, nothing is sent."""
     text = annotations_of(live).get(LAST_APPLIED)
     before = msgspec.json.decode(text) if text else {}
-    return {**wanted, **dict(_dropped(before, wanted))}
-
-
-def _dropped(before: Any, wanted: Any) -> Iterator[tuple[str, Any]]:
-    for key, value in before.items():
-        if key not in wanted:
-            yield key, None
-        elif isinstance(value, dict) and isinstance(wanted[key], dict):
-            yield key, {**wanted[key], **dict(_dropped(value, wanted[key]))}
+    reckon = threeway.strategic if verb == "strategic" else threeway.merge_live
+    return reckon(before, wanted, live)
 
 
 def _complaint(one: Manifest, verb: Verb, answer: Answer) -> str:

@@ -51,11 +51,24 @@ def merge(before: Body, wanted: Body) -> Body:
     return changes
 
 
+def merge_live(before: Body, wanted: Body, live: Body) -> Body:
+    """What differs from the live object, and nulls for what was said before and is not wanted: `jsonmergepatch`."""
+    changes: Body = {key: None for key in before if key not in wanted}
+    for key, value in wanted.items():
+        old, said = live.get(key), before.get(key)
+        if isinstance(value, dict) and isinstance(old, dict):
+            if inner := merge_live(said if isinstance(said, dict) else {}, value, old):
+                changes[key] = inner
+        elif value is not None and old != value:
+            changes[key] = value
+    return changes
+
+
 def _changed(live: Body, wanted: Body) -> Body:
     changes: Body = {}
     for key, value in wanted.items():
         old = live.get(key)
-        if value is None or old == value:
+        if key in live and old == value:
             continue
         if isinstance(value, dict) and isinstance(old, dict):
             inner = _changed(old, value)
@@ -69,10 +82,8 @@ def _changed(live: Body, wanted: Body) -> Body:
 
 
 def _changed_items(field: str, by: str, live: list[Any], wanted: list[Any]) -> Iterator[tuple[str, Any]]:
-    there = {item.get(by): item for item in live if isinstance(item, dict)}
     items = []
-    for item in wanted:
-        old = there.get(item[by])
+    for item, old in _pairs(by, wanted, live):
         inner = item if old is None else _changed(old, item)
         if inner:
             retain = {"$retainKeys": sorted(item)} if field in ONE_OF else {}
@@ -95,14 +106,29 @@ def _dropped(before: Body, wanted: Body) -> Body:
 
 
 def _dropped_items(by: str, before: list[Any], wanted: list[Any]) -> Iterator[Body]:
-    kept = {item.get(by): item for item in wanted if isinstance(item, dict)}
     if not by:
         return
-    for item in before:
-        if item[by] not in kept:
+    for item, kept in _pairs(by, before, wanted):
+        if kept is None:
             yield {"$patch": "delete", by: item[by]}
-        elif inner := _dropped(item, kept[item[by]]):
+        elif inner := _dropped(item, kept):
             yield {**inner, by: item[by]}
+
+
+def _pairs(by: str, items: list[Any], others: list[Any]) -> Iterator[tuple[Body, Body | None]]:
+    """Each item, and the other that it is held against: the last ones first, where several have one key.
+
+    Go sorts both lists by the key, and calls equal ones smaller, which turns them around. A port that is open for TCP
+    and for UDP is such a key, so one that is added or dropped there is mistaken for the other.
+    """
+    known: dict[Any, list[Body]] = {}
+    for other in others:
+        if isinstance(other, dict):
+            known.setdefault(other.get(by), []).append(other)
+    for key in dict.fromkeys(item[by] for item in items):
+        left = known.get(key, [])
+        for item in reversed([item for item in items if item[by] == key]):
+            yield item, left.pop() if left else None
 
 
 def _key_of(field: str, items: Any) -> str:
