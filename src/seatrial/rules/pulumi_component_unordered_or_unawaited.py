@@ -12,6 +12,9 @@ namespace is not there. The moment the definition is served, the webhook of the 
 longer than that; its refusal is final. Inside such a component it is the same: its objects are made all at once, in
 no order.
 
+Who needs the kind or the namespace that a `Release`, a `v4.Chart` or another resource of the program brings, and does
+not depend on it, has the same 63 seconds. A Release may need longer before it comes to it: hooks run first.
+
 That Pulumi does not wait for pods is not the reason: it waits for each Deployment of the chart to be ready. It is
 that nobody waits for the chart. A second `pulumi up` works, which is why this is taken for bad luck until the cluster
 is built anew.
@@ -87,7 +90,12 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Findi
 
 def _message(refs: list[Ref], first: Unordered, component: str) -> str:
     more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
-    if first.named:
+    if first.how == "forgotten":
+        return (
+            f"pulumi up fails: {refs[0]}{more} does not depend on {component}, which brings {first.culprit}, and is "
+            "made before that is there"
+        )
+    if first.how == "named":
         return (
             f"pulumi up fails: {refs[0]}{more} names {component} in dependsOn, which is no dependency, and is "
             f"made before {first.culprit} can be relied on"
@@ -99,9 +107,14 @@ def _message(refs: list[Ref], first: Unordered, component: str) -> str:
 
 
 def _why(first: Unordered, component: str) -> str:
+    if first.how == "forgotten":
+        return (
+            "Pulumi begins with every resource as soon as what it depends on is done, and tries a creation again for "
+            "63 seconds where the kind or the namespace is not there. Whether that is enough, nobody knows."
+        )
     depends = len(first.registration.dependencies)
     counted = f"nothing of {component} among what it depends on" if depends else "no dependency"
-    if first.named:
+    if first.how == "named":
         return (
             f"It is registered with {counted}: {component} is a component that is expanded in the program, and at that "
             "moment nothing of it is known. A creation is tried again only while the kind or the namespace is not "

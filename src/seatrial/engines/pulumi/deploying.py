@@ -106,9 +106,10 @@ class _Graph:
         self._condemned: set[str] = set()
         """Who goes with others that are replaced, to be made anew when they are registered."""
         self._defined = {
-            (str(dig(one.object, "spec", "group")), str(dig(one.object, "spec", "names", "kind"))): one.ref
+            (str(dig(body, "spec", "group")), str(dig(body, "spec", "names", "kind"))): ref_of(body, namespaced=False)
             for one in program.registrations
-            if one.ref and one.ref.kind == steps.CRD
+            for body in (one.object or {}, *one.definitions, *one.contents)
+            if body.get("kind") == steps.CRD
         }
 
     def startable(self, ended: set[str], failed: bool) -> list[Job]:
