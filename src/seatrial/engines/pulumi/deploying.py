@@ -8,6 +8,8 @@ stops new steps. Deletions come after the program, in the reverse order of depen
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 
 from msgspec import structs
 
@@ -102,7 +104,10 @@ class _Graph:
         self._all = dict(self._pending)
         self._inside = inside_of(program.registrations)
         self._begun: set[str] = set()
+        self._behind: dict[str, str] = {}
+        """Whom each was last seen to wait for: it need not be looked at before that one has ended."""
         self._decided: dict[str, Decision] = {}
+        self._replaced: set[str] = set()
         self._condemned: set[str] = set()
         """Who goes with others that are replaced, to be made anew when they are registered."""
         self._defined = {
@@ -119,7 +124,7 @@ class _Graph:
         while moved:
             moved = False
             for urn, one in list(self._pending.items()):
-                if not self._may_begin(one, ended):
+                if (urn in self._behind and self._behind[urn] not in ended) or not self._may_begin(one, ended):
                     continue
                 decision = self._decide(one)
                 going = [other for other in reversed(decision.along) if _key(other) not in ended]
@@ -141,7 +146,9 @@ class _Graph:
         return any(urn in one.dependencies for one in self._pending.values())
 
     def _may_begin(self, one: Registration, ended: set[str]) -> bool:
-        if not all(self._is_done(urn, ended) for urn in one.dependencies):
+        behind = next((urn for urn in one.dependencies if not self._is_done(urn, ended)), None)
+        if behind is not None:
+            self._behind[one.urn] = behind
             return False
         parent = self._all.get(one.parent)
         return parent is None or (parent.urn in (ended if parent.custom else self._begun))
@@ -152,9 +159,11 @@ class _Graph:
 
     def _decide(self, one: Registration) -> Decision:
         if one.urn not in self._decided:
-            anew = {urn for urn, other in self._decided.items() if other.act == "replace"} | self._condemned
+            anew = self._replaced | self._condemned
             decision = decide(one, self._checkpoint, self._begun | self._condemned, self._condemned, anew)
             self._decided[one.urn] = decision
+            if decision.act == "replace":
+                self._replaced.add(one.urn)
             self._condemned.update(other.urn for other in decision.along)
         return self._decided[one.urn]
 
@@ -299,13 +308,22 @@ def _by_depth(gone: list[Registration]) -> list[list[Registration]]:
     What nobody depends on is not the first to go for that: it goes with all else that is as deep as it is.
     """
     inside = inside_of(gone)
-    left, found = list(gone), []
-    while left:
-        urns = {one.urn for one in left}
-        free = [one for one in left if urns.isdisjoint(_needs(one, inside))] or left
-        left = [one for one in left if one not in free]
-        found.append(free)
-    return found
+    known: dict[str, list[int]] = {}
+    for index, one in enumerate(gone):
+        known.setdefault(one.urn, []).append(index)
+    needs = {
+        index: [other for urn in _needs(one, inside) for other in known.get(urn, ())] for index, one in enumerate(gone)
+    }
+    order = TopologicalSorter(needs)
+    with suppress(CycleError):  # Those that need each other go last, and at once.
+        order.prepare()
+    found = []
+    while free := order.get_ready():
+        order.done(*free)
+        found.append(sorted(free))
+    done = {index for depth in found for index in depth}
+    found.append([index for index in needs if index not in done])
+    return [[gone[index] for index in depth] for depth in found if depth]
 
 
 def _needs(one: Registration, inside: dict[str, set[str]]) -> set[str]:
