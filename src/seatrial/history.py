@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial import hooks
+from seatrial import helmrecords, hooks
 from seatrial.case import Release, Resource
 from seatrial.resource import Body, annotations_of, labels_of, metadata
 
-RECORD = "helm.sh/release.v1"
 NOTHING_THERE = ("uninstalled", "uninstalling")
 SERVER_SIDE = "ssa"
 """What a record says of how its objects were written; Helm 3 says nothing and writes them from the client's side."""
@@ -88,10 +84,9 @@ def _placed(resource: Resource, marks: Body) -> Body:
 
 
 def _secret(revision: Revision, history: History) -> Body:
-    """The record as Helm's storage writes it (`encodeRelease` and `newSecretsObject` of pkg/storage/driver)."""
-    zipped = gzip.compress(json.dumps(revision.record).encode(), mtime=0)
-    data = base64.b64encode(base64.b64encode(zipped)).decode()
+    """The record as Helm's storage writes it."""
     labels = {"name": history.name, "owner": "helm", "status": revision.status, "version": str(revision.number)}
-    name = f"sh.helm.release.v1.{history.name}.v{revision.number}"
+    name = helmrecords.record_name(history.name, revision.number)
     meta = {"name": name, "namespace": history.namespace, "labels": labels}
-    return {"apiVersion": "v1", "kind": "Secret", "type": RECORD, "metadata": meta, "data": {"release": data}}
+    data = {"release": helmrecords.packed(revision.record)}
+    return {"apiVersion": "v1", "kind": "Secret", "type": helmrecords.TYPE, "metadata": meta, "data": data}

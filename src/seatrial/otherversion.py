@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from seatrial import helmrecords
 from seatrial.engines import helm
-from seatrial.history import RECORD
 from seatrial.rehearsal import Plan
 from seatrial.resource import Body
 from seatrial.sources.stored import recorded
@@ -38,4 +38,4 @@ def other_version(plan: Plan, rehearsal: Rehearsal) -> Plan | None:
 def _record(rehearsal: Rehearsal, step: int) -> Body | None:
     """What Helm has written down of the release of a step."""
     created = (event.after for event in rehearsal.of_step(step) if event.effect == "created" and event.after)
-    return next((body for body in created if body.get("type") == RECORD), None)
+    return next((body for body in created if body.get("type") == helmrecords.TYPE), None)

@@ -18,6 +18,7 @@ from seatrial.engines import argocd, flux, helmprocess, kubectl, pulumi
 from seatrial.errors import CannotContinue, NothingToCheck
 from seatrial.fleets import namespaces_made
 from seatrial.granted import not_brought, said_to_be_there, taken_for_granted
+from seatrial.helmrecords import record_name
 from seatrial.history import History, left_behind
 from seatrial.matrix import Cell, cells, differences, transitions
 from seatrial.rehearsal import Plan
@@ -355,7 +356,7 @@ def _touches_others(release: Release) -> bool:
 
 def _stored(history: History) -> Iterator[Prerequisite]:
     current = history.current
-    record = f"Secret/{history.namespace}/sh.helm.release.v1.{history.name}.v{current.number}"
+    record = f"Secret/{history.namespace}/{record_name(history.name, current.number)}"
     why = f"read from {history.source} ({current.status}); what it describes is taken to be in the cluster as it says"
     yield Prerequisite(record, why)
 

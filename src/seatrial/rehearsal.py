@@ -9,7 +9,7 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial import helmsdk, hooks
+from seatrial import helmrecords, helmsdk, hooks
 from seatrial.case import Case, Release
 from seatrial.cluster import controllers
 from seatrial.cluster.cluster import Cluster
@@ -37,7 +37,6 @@ LEAVES = {argocd.NAME: "delete", flux.NAME: "delete", pulumi.NAME: "destroy", he
 """The act by which a release goes."""
 MODELLED = {flux.NAME: flux.VERSION, kubectl.NAME: kubectl.VERSION, pulumi.NAME: pulumi.VERSION}
 """The versions of engines that are scripts."""
-RELEASE_RECORD = "helm.sh/release.v1"
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
 )
@@ -269,7 +268,7 @@ def _again(stage: _Stage, index: int, played: Played) -> Outcome | None:
 
 
 def _is_recorded(cluster: Cluster, release: str) -> bool:
-    records = (body for body in cluster.store.of_kind(("", "Secret")) if body.get("type") == RELEASE_RECORD)
+    records = (body for body in cluster.store.of_kind(("", "Secret")) if body.get("type") == helmrecords.TYPE)
     return any(labels_of(body).get("name") == release for body in records)
 
 
@@ -350,7 +349,7 @@ def _people_wrote(cluster: Cluster) -> dict[Ref, str]:
 
 
 def _is_written(ref: Ref, body: Body) -> bool:
-    if ref.kind in MADE_BY_THE_CLUSTER or body.get("type") == RELEASE_RECORD:
+    if ref.kind in MADE_BY_THE_CLUSTER or body.get("type") == helmrecords.TYPE:
         return False
     if (ref.kind, ref.name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")):
         return False

@@ -12,7 +12,7 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial import hooks
+from seatrial import helmrecords, hooks
 from seatrial.case import Release, Resource
 from seatrial.engines import Ended, helm3hooks
 from seatrial.engines.helm import TIMEOUT, patience_seconds
@@ -39,7 +39,6 @@ from seatrial.resource import annotations_of, labels_of
 from seatrial.trial import Step
 
 VERSION = "3.22"
-RECORD = "helm.sh/release.v1"
 PENDING = ("pending-install", "pending-upgrade", "pending-rollback")
 BUSY = "another operation (install/upgrade/rollback) is in progress"
 SAYS_FIRST = {"install": "INSTALLATION FAILED: ", "upgrade": "UPGRADE FAILED: "}
@@ -324,7 +323,7 @@ def _current(act: Act, known: list[Known]) -> Known:
 def _history(act: Act) -> Part[list[Known]]:
     """What the cluster's records say of a release, oldest revision first."""
     answer = yield Command("list", "v1", "Secret", act.namespace)
-    records = [labels_of(body) for body in answer.body.get("items") or () if body.get("type") == RECORD]
+    records = [labels_of(body) for body in answer.body.get("items") or () if body.get("type") == helmrecords.TYPE]
     own = [labels for labels in records if labels.get("name") == act.name and labels.get("version", "").isdigit()]
     found = {int(labels["version"]): labels.get("status", "") for labels in own}
     # Of a record that was there before anything was played nobody knows the objects.
@@ -336,7 +335,8 @@ def _record(act: Act, number: int, status: str, release: Release) -> Part[None]:
     act.shelf[act.namespace, act.name, number] = release
     labels = {"name": act.name, "owner": "helm", "status": status, "version": str(number)}
     name = _record_name(act, number)
-    body = {"apiVersion": "v1", "kind": "Secret", "type": RECORD, "metadata": {"name": name, "labels": labels}}
+    meta = {"name": name, "labels": labels}
+    body = {"apiVersion": "v1", "kind": "Secret", "type": helmrecords.TYPE, "metadata": meta}
     answer = yield Command("create", "v1", "Secret", act.namespace, name, body, MANAGER)
     if answer.message:
         raise Failed(f"create: failed to create: {answer.message}")
@@ -361,7 +361,7 @@ def _purge(act: Act, known: list[Known]) -> Part[None]:
 
 
 def _record_name(act: Act, number: int) -> str:
-    return f"sh.helm.release.v1.{act.name}.v{number}"
+    return helmrecords.record_name(act.name, number)
 
 
 def _namespace(name: str) -> dict[str, object]:

@@ -7,10 +7,10 @@ from itertools import takewhile
 
 from seatrial import hooks
 from seatrial.case import Case, deployed_before
+from seatrial.helmrecords import NAME as RECORD
 from seatrial.resource import Ref
 from seatrial.rules.deeds import ALL_ENGINES
 from seatrial.rules.reconciliations import failed_kustomization, failed_release, flux_says, goes_on
-from seatrial.rules.records import NAME as RECORD
 from seatrial.rules.records import last_record, records_of
 from seatrial.rules.words import speaker
 from seatrial.timeline import Event, Rehearsal, StepResult

@@ -123,7 +123,7 @@ def _interrupted(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _of_flux(rehearsal: Rehearsal, case: Case, step: int, one: Reconciled, record: Record) -> Finding:
     own = case.written(step, one.object)
-    name, namespace = record.ref.name.rpartition(".")[0].removeprefix("sh.helm.release.v1."), record.ref.namespace
+    name, namespace = record.release, record.ref.namespace
     return found(
         RULE,
         rehearsal,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
+from seatrial.helmrecords import NAME
 from seatrial.resource import Ref, labels_of
 from seatrial.timeline import Event, Rehearsal, StepResult
-
-NAME = re.compile(r"sh\.helm\.release\.v1\.(?P<release>.+)\.v(?P<revision>[0-9]+)")
 
 
 class Record(Struct, frozen=True):
     """One revision, as Helm has written it down last."""
 
     ref: Ref
+    release: str
     revision: int
     status: str
     written: Event
@@ -41,7 +39,7 @@ def records_of(rehearsal: Rehearsal, release: str, namespace: str, *, before_ste
             records.pop(revision, None)
         elif event.after is not None:
             status = labels_of(event.after).get("status", "")
-            records[revision] = Record(event.object, revision, status, event)
+            records[revision] = Record(event.object, release, revision, status, event)
     return records
 
 

@@ -39,11 +39,11 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
+from seatrial.helmrecords import NAME as RECORD
 from seatrial.resource import Ref
 from seatrial.rules.aftermath import helm_says, named
 from seatrial.rules.deeds import DEPLOYS, GOING, cascade
 from seatrial.rules.ownership import Conflict, conflict
-from seatrial.rules.records import NAME as RECORD
 from seatrial.timeline import Event, Rehearsal
 
 

@@ -30,24 +30,18 @@ An object that is written from the first install on fails where its kind is not 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import gzip
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from seatrial import hooks
+from seatrial import helmrecords, hooks
 from seatrial.case import Case
 from seatrial.findings import Finding, Rule, found
-from seatrial.resource import Body, Place, Ref, dig
+from seatrial.resource import Place, Ref, dig
 from seatrial.rules.again import same_again
 from seatrial.rules.deeds import GOING
 from seatrial.rules.words import in_kubectl
 from seatrial.timeline import Event, Rehearsal
 
-RECORD = "helm.sh/release.v1"
 SOURCE = re.compile(r"^# Source: [^/\n]+/(?P<path>\S+)\n(?P<text>.*?)(?=^---$|\Z)", re.M | re.S)
 
 
@@ -64,7 +58,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _is_new(rehearsal: Rehearsal, event: Event) -> bool:
     """Whether Helm makes a plain object here that it did not even try to make before."""
-    if event.actor != "helm" or event.effect != "created" or dig(event.after, "type") == RECORD:
+    if event.actor != "helm" or event.effect != "created" or dig(event.after, "type") == helmrecords.TYPE:
         return False
     if event.after is None or hooks.is_hook(event.after):
         return False
@@ -107,19 +101,10 @@ def _places(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Iterator[P
 
 def _recorded(rehearsal: Rehearsal, step: int) -> Iterator[tuple[str, str]]:
     """The templates of the manifest that Helm recorded in a step, and what each gave."""
-    records = [e.after for e in rehearsal.of_step(step) if e.after and e.after.get("type") == RECORD]
-    manifest = str(_decoded(records[-1]).get("manifest") or "") if records else ""
+    records = [e.after for e in rehearsal.of_step(step) if e.after and e.after.get("type") == helmrecords.TYPE]
+    manifest = str(helmrecords.unpacked(records[-1]).get("manifest") or "") if records else ""
     for said in SOURCE.finditer(manifest):
         yield said["path"], said["text"]
-
-
-def _decoded(secret: Body) -> Body:
-    try:
-        packed = base64.b64decode(base64.b64decode(str(dig(secret, "data", "release") or "")))
-        record: Any = json.loads(gzip.decompress(packed))
-    except (binascii.Error, OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}
 
 
 def _names(text: str, ref: Ref) -> bool:

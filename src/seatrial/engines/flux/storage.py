@@ -5,19 +5,13 @@ Upstream: internal/reconcile/state.go and unlock.go of helm-controller 1.6.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
-
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial import helmrecords
 from seatrial.engines.flux.objects import Deployed, HelmRelease
 from seatrial.engines.script import Command, Part, Say, Survey
 from seatrial.resource import Body, dig, labels_of, metadata
-
-RECORD = "helm.sh/release.v1"
-GZIP = b"\x1f\x8b\x08"
 
 
 class Record(Struct, frozen=True):
@@ -48,11 +42,11 @@ def borne_out(state: Deployed, release: HelmRelease) -> Part[Deployed]:
 
 
 def _unlocked(record: Record, release: HelmRelease) -> Part[None]:
-    content = _decoded(record.body)
+    content = helmrecords.unpacked(record.body)
     why = f"Release unlocked from stale '{record.status}' state"
     info = {**(content.get("info") or {}), "status": "failed", "description": why}
     meta = {"labels": {**labels_of(record.body), "status": "failed"}}
-    patch: Body = {"metadata": meta, "data": {"release": _encoded({**content, "info": info})}}
+    patch: Body = {"metadata": meta, "data": {"release": helmrecords.packed({**content, "info": info})}}
     name, namespace = str(metadata(record.body)["name"]), release.target_namespace
     yield Command("merge", "v1", "Secret", namespace, name, patch)
     chart = f"{dig(content, 'chart', 'metadata', 'name')}@{dig(content, 'chart', 'metadata', 'version')}"
@@ -61,18 +55,7 @@ def _unlocked(record: Record, release: HelmRelease) -> Part[None]:
 
 
 def _is_record(body: Body, release: HelmRelease) -> bool:
-    if body.get("kind") != "Secret" or body.get("type") != RECORD:
+    if body.get("kind") != "Secret" or body.get("type") != helmrecords.TYPE:
         return False
     home = dig(body, "metadata", "namespace") == release.target_namespace
     return home and labels_of(body).get("name") == release.release_name
-
-
-def _decoded(record: Body) -> Body:
-    packed = base64.b64decode(base64.b64decode(str(dig(record, "data", "release") or "")))
-    content: Body = json.loads(gzip.decompress(packed) if packed.startswith(GZIP) else packed)
-    return content
-
-
-def _encoded(content: Body) -> str:
-    packed = gzip.compress(json.dumps(content).encode(), mtime=0)
-    return base64.b64encode(base64.b64encode(packed)).decode()
