@@ -98,6 +98,21 @@ class Shut(Struct, frozen=True):
     direction: Direction
     policies: tuple[Body, ...]
 
+    @property
+    def first(self) -> Ref:
+        return ref_of(self.policies[0])
+
+
+class CutOff(Struct, frozen=True):
+    """The pod of a hook that does not reach what it must."""
+
+    hook: Resource
+    pod: Event
+    target: Target
+    shut: Shut
+    later: Resource | None
+    """A policy of the release that would let it through, and is not there when it runs."""
+
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if not any(event.object.kind == "NetworkPolicy" for event in rehearsal.timeline):
@@ -112,11 +127,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             world = state(rehearsal, pod)
             for target in _targets(hook, release, world):
                 shut = _shut(_peer(pod.after, world), target, _policies(world))
-                pair = hook.ref, _first(shut) if shut else hook.ref
-                if shut and pair not in seen:
-                    seen.add(pair)
+                if shut and (hook.ref, shut.first) not in seen:
+                    seen.add((hook.ref, shut.first))
                     later = _absent_yet(release, world, pod.after, target)
-                    yield _finding(rehearsal, step, release, hook, pod, target, shut, later)
+                    yield _finding(rehearsal, step, release, CutOff(hook, pod, target, shut, later))
 
 
 def _pod(rehearsal: Rehearsal, step: int, job: Resource) -> Event | None:
@@ -183,21 +197,9 @@ def _absent_yet(release: Release, world: World, pod: Body, target: Target) -> Re
     return next((policy for policy in absent if _shut(asks, target, [*there, placed(policy)]) is None), None)
 
 
-def _first(shut: Shut) -> Ref:
-    return ref_of(shut.policies[0])
-
-
-def _finding(
-    rehearsal: Rehearsal,
-    step: int,
-    release: Release,
-    hook: Resource,
-    pod: Event,
-    target: Target,
-    shut: Shut,
-    later: Resource | None,
-) -> Finding:
-    policy, event, who = _first(shut), event_of(rehearsal, step, hook), speaker(rehearsal, step)
+def _finding(rehearsal: Rehearsal, step: int, release: Release, cut: CutOff) -> Finding:
+    hook, shut, policy = cut.hook, cut.shut, cut.shut.first
+    event = event_of(rehearsal, step, hook)
     written = release.find(policy)
     way = "out" if shut.direction == "Egress" else "in"
     template = () if hook.ref.kind == "Pod" else ("spec", "template")
@@ -209,29 +211,32 @@ def _finding(
         damage="failed-deploy",
         certainty="may",
         message=f"{_ends(rehearsal, step, hook, event)} if the network heeds {policy}, which does not let it {way} to "
-        f"reach {target.name}",
-        details=(
-            f'It runs "{target.command}".'
-            if target.command
-            else f"It names {target.ref.name if target.ref else ''}. What it does with it is not run here.",
-            _selection(hook, target, shut),
-            _comes_later(who, later),
-            "Packets are dropped and not refused: its connection hangs until its client gives up.",
-            KUBECTL_SAYS if target.ref is None else "",
-            hook_in_vain(hook, event, rehearsal.steps[step])
-            if event and hook.ref.kind == "Job" and target.retried
-            else "",
-            WITHOUT_HOOKS.get(who, ""),
-            "Where the network does not heed policies it works, and that hides it.",
-        ),
+        f"reach {cut.target.name}",
+        details=tuple(_details(rehearsal, step, cut, event)),
         places=[
-            *([later.place("metadata", "name")] if later else ()),
+            *([cut.later.place("metadata", "name")] if cut.later else ()),
             hook.place(*template, "metadata", "labels"),
             *([written.place("spec", RULES[shut.direction][0])] if written else ()),
         ],
-        evidence=[pod],
+        evidence=[cut.pod],
         confirm=f"kubectl describe {in_kubectl(policy)}  # whom it selects, and whom it lets {way}",
     )
+
+
+def _details(rehearsal: Rehearsal, step: int, cut: CutOff, event: str) -> Iterator[str]:
+    hook, target, who = cut.hook, cut.target, speaker(rehearsal, step)
+    if target.command:
+        yield f'It runs "{target.command}".'
+    else:
+        yield f"It names {target.ref.name if target.ref else ''}. What it does with it is not run here."
+    yield _selection(hook, target, cut.shut)
+    yield _comes_later(who, cut.later)
+    yield "Packets are dropped and not refused: its connection hangs until its client gives up."
+    yield KUBECTL_SAYS if target.ref is None else ""
+    if event and hook.ref.kind == "Job" and target.retried:
+        yield hook_in_vain(hook, event, rehearsal.steps[step])
+    yield WITHOUT_HOOKS.get(who, "")
+    yield "Where the network does not heed policies it works, and that hides it."
 
 
 def _ends(rehearsal: Rehearsal, step: int, job: Resource, event: str) -> str:
