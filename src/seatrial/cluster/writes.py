@@ -33,6 +33,7 @@ from seatrial.resource import Body, Ref, metadata, name_of
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
+OF_THE_SERVER = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
 DRY_RUN = "dry run"
 """The verb of what is only tried."""
 # Built-in kinds whose strategy counts generations; custom resources always do. From `PrepareForCreate` under
@@ -124,16 +125,10 @@ def create_object(
         validate.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
         _ask_rules_in_cel(cluster, kind, body)
     admission.validate(structs.replace(asked, body=body), view)
-    existing = cluster.store.get(ref)
-    if existing is not None:
+    if (existing := cluster.store.get(ref)) is not None:
         refuse = being_deleted if metadata(existing).get("deletionTimestamp") else already_exists
         raise refuse(kind.plural, kind.group, ref.name)
-    fresh = {**metadata(body), "uid": cluster.store.new_uid(ref), "creationTimestamp": cluster.store.now()}
-    for unwanted in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
-        fresh.pop(unwanted, None)
-    if _counts_generations(cluster, kind):
-        fresh["generation"] = 1
-    body = {**body, "metadata": fresh}
+    body = {**body, "metadata": _fresh(cluster, kind, ref, metadata(body))}
     if verb != "apply":
         schema = cluster.schema_of(kind)
         body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
@@ -150,6 +145,13 @@ def create_object(
     for uid in cluster.owned_by_nobody(stored):
         cluster.controllers.orphaned(uid, index)
     return stored
+
+
+def _fresh(cluster: Cluster, kind: ServedKind, ref: Ref, meta: Body) -> Body:
+    """The metadata of a new object: what only the server says is said by it."""
+    said = {key: value for key, value in meta.items() if key not in OF_THE_SERVER}
+    fresh = {**said, "uid": cluster.store.new_uid(ref), "creationTimestamp": cluster.store.now()}
+    return {**fresh, "generation": 1} if _counts_generations(cluster, kind) else fresh
 
 
 def _ask_rules_in_cel(cluster: Cluster, kind: ServedKind, body: Body) -> None:
