@@ -43,7 +43,7 @@ from collections.abc import Iterator
 from seatrial import hooks
 from seatrial.case import Case, Release, Resource, deployed_before
 from seatrial.findings import Finding, Rule, found
-from seatrial.resource import annotations_of
+from seatrial.resource import Ref, annotations_of
 from seatrial.rules.aftermath import named
 from seatrial.rules.again import written_otherwise
 from seatrial.rules.deeds import ENGINES, GOING, bringer, cascade, live_after, pruned
@@ -72,7 +72,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             # What others applied into a namespace is not of the release that brought it.
             old, new = bringer(case, step, namespace.ref), None if ends else case.releases[step]
             went = (e for e in cascade(rehearsal, deletion) if live_after(rehearsal, step, e.object) is None)
-            lost = [event for event in went if _should_stay(event, old, new)]
+            named_too = _named_by_kubectl(rehearsal, case, step)
+            lost = [event for event in went if _should_stay(event, old, new) and event.object not in named_too]
             if lost or not ends or speaker(rehearsal, step) not in ASKED_FOR:
                 yield _finding(rehearsal, step, namespace, deletion, lost)
 
@@ -91,6 +92,16 @@ def _deletions(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Ev
         own = event.actor in DELETES and event.effect in GOING and event.object.kind == "Namespace"
         if own and was_there is not None and not hooks.is_hook(was_there.body):
             yield event, was_there
+
+
+def _named_by_kubectl(rehearsal: Rehearsal, case: Case, step: int) -> set[Ref]:
+    """What `kubectl delete` is given, which may be another revision than the one that was applied last."""
+    ended = rehearsal.steps[step]
+    if speaker(rehearsal, step) != "kubectl" or ended.action != "delete":
+        return set()
+    steps = zip(rehearsal.steps[:step], case.releases, strict=False)
+    given = (release for before, release in steps if release and before.source == ended.source)
+    return {resource.ref for release in given for resource in release.resources}
 
 
 def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool:

@@ -46,6 +46,7 @@ from seatrial.timeline import Event, Rehearsal
 
 LOSSES_MAX = 6
 CONFLICT = "Apply failed with"
+SHARED = (DEFINITION, "Namespace")
 
 
 class Downgrade(Struct, frozen=True):
@@ -58,7 +59,7 @@ class Downgrade(Struct, frozen=True):
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
-    for downgrade in _downgrades(rehearsal):
+    for downgrade in _downgrades(rehearsal, case):
         if downgrade.event.object not in told:
             told.add(downgrade.event.object)
             yield _finding(rehearsal, case, downgrade)
@@ -68,15 +69,27 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _refused(rehearsal, case, event)
 
 
-def _downgrades(rehearsal: Rehearsal) -> Iterator[Downgrade]:
+def _downgrades(rehearsal: Rehearsal, case: Case) -> Iterator[Downgrade]:
     for event in rehearsal.timeline:
         if event.object.kind != DEFINITION or event.effect != "changed" or not event.before or not event.after:
             continue
         before = wrote_before(rehearsal, event)
         if before is None or writer_of(rehearsal, before) == writer_of(rehearsal, event):
             continue
+        if _are_revisions(case, before.step, event.step):
+            continue
         if lost := losses(event.before, event.after):
             yield Downgrade(event, before, tuple(lost))
+
+
+def _are_revisions(case: Case, *steps: int) -> bool:
+    """Whether steps apply revisions of one thing, one in the place of the other: they share more than definitions.
+
+    Two installers that know nothing of each other share no Deployment and no account.
+    """
+    releases = [case.releases[step] if step >= 0 else None for step in steps]
+    own = [{r.ref for r in release.resources if r.ref.kind not in SHARED} for release in releases if release]
+    return len(own) == len(steps) and bool(set.intersection(*own))
 
 
 def _is_conflict(event: Event) -> bool:

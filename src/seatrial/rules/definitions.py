@@ -7,6 +7,9 @@ from typing import Any
 
 from seatrial.resource import Body, dig, listed
 
+ALWAYS = ("apiVersion", "kind", "metadata")
+"""What every object has, whether its definition says so or not."""
+
 
 def gains(new: Body, old: Body | None) -> Iterator[str]:
     """What a definition has beyond another one: the kind itself, versions, fields."""
@@ -50,7 +53,8 @@ def _fields_beyond(new: Body, old: Body) -> Iterator[str]:
     for name, version in _versions(new).items():
         if name in there and (there[name].get("served") or not version.get("served")):
             here, before = (set(_fields(dig(v, "schema", "openAPIV3Schema"))) for v in (version, there[name]))
-            yield from (f"{field} ({name})" for field in sorted(here - before))
+            known = (field for field in sorted(here - before) if field.partition(".")[0] not in ALWAYS)
+            yield from (f"{field} ({name})" for field in known)
 
 
 def _versions(definition: Body) -> dict[str, Body]:
