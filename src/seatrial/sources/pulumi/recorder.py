@@ -167,45 +167,49 @@ def _monitor(pulumi: Any, parent: Parent, asked: dict[tuple[str, str], list[list
         def RegisterResource(self, request: Any) -> Any:
             if request.type == ROOT:
                 return resource_pb2.RegisterResourceResponse(urn=self.make_urn("", request.type, request.name))
-            said = {
-                "do": "register",
-                "type": request.type,
-                "name": request.name,
-                "parent": request.parent,
-                "custom": request.custom,
-                "remote": request.remote,
-                "provider": _provider(request),
-                "inputs": to_dict(request.object),
-                "dependencies": sorted(request.dependencies),
-                "propertyDependencies": {
-                    key: sorted(found.urns) for key, found in request.propertyDependencies.items()
-                },
-                "aliases": _aliases(request, to_dict),
-                "asked": asked.get((request.type, request.name), []),
-                "options": _options(request),
-                "file": request.sourcePosition.uri,
-                "line": request.sourcePosition.line,
-            }
-            answer, state = answered(said)
+            named = asked.get((request.type, request.name), [])
+            answer, state = answered({**_registration(request, to_dict), "asked": named})
             return resource_pb2.RegisterResourceResponse(urn=answer["urn"], id=answer["id"], object=state)
 
         def ReadResource(self, request: Any) -> Any:
-            said = {
-                "do": "read",
-                "type": request.type,
-                "name": request.name,
-                "parent": request.parent,
-                "id": request.id,
-                "provider": request.provider.rpartition("::")[0],
-                "inputs": to_dict(request.properties),
-                "dependencies": sorted(request.dependencies),
-                "file": request.sourcePosition.uri,
-                "line": request.sourcePosition.line,
-            }
-            answer, state = answered(said)
+            answer, state = answered(_reading(request, to_dict))
             return resource_pb2.ReadResourceResponse(urn=answer["urn"], properties=state)
 
     return Monitor(_mocks(pulumi, parent))
+
+
+def _registration(request: Any, to_dict: Any) -> dict[str, Any]:
+    return {
+        "do": "register",
+        "type": request.type,
+        "name": request.name,
+        "parent": request.parent,
+        "custom": request.custom,
+        "remote": request.remote,
+        "provider": _provider(request),
+        "inputs": to_dict(request.object),
+        "dependencies": sorted(request.dependencies),
+        "propertyDependencies": {key: sorted(found.urns) for key, found in request.propertyDependencies.items()},
+        "aliases": _aliases(request, to_dict),
+        "options": _options(request),
+        "file": request.sourcePosition.uri,
+        "line": request.sourcePosition.line,
+    }
+
+
+def _reading(request: Any, to_dict: Any) -> dict[str, Any]:
+    return {
+        "do": "read",
+        "type": request.type,
+        "name": request.name,
+        "parent": request.parent,
+        "id": request.id,
+        "provider": request.provider.rpartition("::")[0],
+        "inputs": to_dict(request.properties),
+        "dependencies": sorted(request.dependencies),
+        "file": request.sourcePosition.uri,
+        "line": request.sourcePosition.line,
+    }
 
 
 def _provider(request: Any) -> str:
