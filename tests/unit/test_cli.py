@@ -287,14 +287,6 @@ def test_a_bug_is_one_sentence_and_verbose_shows_where(capsys: Capture, verb: Ca
     assert said.startswith("Traceback (most recent call last):\n")
 
 
-def test_explain_shows_a_rule_by_name_or_code(capsys: Capture) -> None:
-    assert main(["explain", "release-to-hook-flip"]) == 0
-    by_name = capsys.readouterr().out
-    assert main(["explain", "st201"]) == 0
-    assert capsys.readouterr().out == by_name
-    assert by_name.startswith("release-to-hook-flip (ST201)\n\nAn object of the release becomes a hook")
-
-
 def test_what_is_piped_in_is_applied_and_applied_again(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONFIG.encode())))
     assert main(["check", "-"]) == 0
@@ -303,12 +295,6 @@ kubectl@1.34, lazy and eager schedules
   1  apply  -  ok  1 created
   2  apply  -  ok
 """)
-
-
-def test_explain_lists_the_rules_with_a_word_in_their_names(capsys: Capture) -> None:
-    assert main(["explain", "flux-dependson"]) == 0
-    listed = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("ST")]
-    assert listed == ["flux-dependson-without-wait", "flux-dependson-of-another-kind"]
 
 
 def test_kustomizations_in_a_folder_of_manifests_are_to_be_named_by_themselves(
@@ -336,11 +322,6 @@ def test_a_flag_that_would_count_for_nothing_is_refused(
     monkeypatch.chdir(tmp_path)
     Path("given.yaml").write_text(CONFIG)
     assert sentence(capsys, "check", "given.yaml", *flag) == (2, f"seatrial: {said}\n")
-
-
-def test_explain_lists_every_rule(capsys: Capture) -> None:
-    assert main(["explain"]) == 0
-    assert "\nST201  release-to-hook-flip\n       An object of the release becomes" in capsys.readouterr().out
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
