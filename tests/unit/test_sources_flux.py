@@ -56,6 +56,12 @@ def test_all_folders_below_are_built_and_objects_go_where_the_kustomization_says
     assert built.resources[0].body["metadata"]["labels"] == {"team": "x"}
 
 
+def test_a_namespace_becomes_the_target_namespace_whatever_it_was_called(tmp_path: Path) -> None:
+    _write(tmp_path / "apps/a.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n")
+    built = build(_kustomization(targetNamespace="shop"), _known(tmp_path))
+    assert [(str(r.ref), r.body["metadata"]["name"]) for r in built.resources] == [("Namespace/shop", "shop")]
+
+
 def test_variables_are_replaced_and_objects_with_unknown_ones_left_out_and_named(tmp_path: Path) -> None:
     _write(tmp_path / "apps/a.yaml", _config("${name}", "${other:=usual}"))
     _write(tmp_path / "apps/b.yaml", _config("b", "${secret}"))

@@ -317,12 +317,17 @@ def tree(folder: Path, name: str, namespace: str, texts: Callable[[str], str] = 
 
 
 def _placed(resource: Resource, spec: Body) -> Resource:
-    """An object in the target namespace, with the labels and annotations that all are given."""
+    """An object in the target namespace, with the labels and annotations that all are given.
+
+    A Namespace becomes the target itself, whatever its name was: so kustomize has it.
+    """
     meta = dict(metadata(resource.body))
     ref = resource.ref
+    target = str(spec.get("targetNamespace") or ref.namespace)
     if ref.namespace:
-        target = str(spec.get("targetNamespace") or ref.namespace)
         meta["namespace"], ref = target, msgspec.structs.replace(ref, namespace=target)
+    elif target and (ref.kind, ref.group) == ("Namespace", ""):
+        meta["name"], ref = target, msgspec.structs.replace(ref, name=target)
     common = spec.get("commonMetadata") or {}
     if common.get("labels"):
         meta["labels"] = {**labels_of(resource.body), **common["labels"]}
