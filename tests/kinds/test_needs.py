@@ -67,6 +67,10 @@ def test_services_are_guessed_from_text(text: str, services: list[tuple[str, str
     assert list(services_in(text, "demo")) == services
 
 
+def test_a_value_may_be_one_word_of_any_length() -> None:
+    assert list(services_in("x" * 300_000, "demo")) == []
+
+
 def test_guesses_point_at_the_value_that_names_the_service() -> None:
     pod: Body = {
         "metadata": {"namespace": "demo"},

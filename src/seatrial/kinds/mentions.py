@@ -13,8 +13,8 @@ _LABEL = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 
 # name.namespace.svc and name.namespace.svc.cluster.local, also behind the name of a pod, wherever they stand.
 _FULL_NAME = re.compile(rf"(?<![-a-z0-9])({_LABEL})\.({_LABEL})\.svc(?![-a-z0-9])")
-# postgres://user:word@db:5432/app, http://api, kafka://broker.queue:9092
-_URL = re.compile(rf"[a-z][-+.a-z0-9]*://(?:[^\s/@]*@)?({_LABEL})(?:\.({_LABEL}))?(?=[:/?\s\"',]|$)")
+# postgres://user:word@db:5432/app, http://api, kafka://broker.queue:9092. No scheme is long, and some values are.
+_URL = re.compile(rf"[a-z][-+.a-z0-9]{{0,40}}://(?:[^\s/@]*@)?({_LABEL})(?:\.({_LABEL}))?(?=[:/?\s\"',]|$)")
 # db:5432, or a list of such
 _HOST_AND_PORT = re.compile(rf"(?:^|,)\s*({_LABEL}):[0-9]{{1,5}}(?=\s*(?:,|$))")
 # PGHOST=db, --redis-host=cache, mysql.host: db

@@ -114,6 +114,11 @@ def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool
     return own is None or hooks.is_hook(own.body) or kept or listed
 
 
+def _is_of_the_trial(rehearsal: Rehearsal, ref: Ref) -> bool:
+    """Whether somebody made it while we looked on; what was there before may only be taken to have been."""
+    return any(event.effect == "created" and event.step >= 0 for event in rehearsal.of_object(ref))
+
+
 def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
     ref, ended, who = namespace.ref, rehearsal.steps[step], speaker(rehearsal, step)
     what = f"with {len(lost)} object{'s' if len(lost) > 1 else ''} in it that should have stayed"
@@ -123,7 +128,7 @@ def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Eve
         step,
         objects=[ref],
         damage="data-loss",
-        certainty="will" if lost else "may",
+        certainty="will" if any(_is_of_the_trial(rehearsal, event.object) for event in lost) else "may",
         message=f"{act_in_words(rehearsal, step)} deletes {ref}, {what if lost else OTHERS}",
         details=(
             f"{LISTS.get(who, 'The new manifest no longer lists it')}: to {who} it was removed."

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from seatrial.case import Case, Resource
 from seatrial.findings import Finding, Rule, found
-from seatrial.resource import Ref, dig
+from seatrial.resource import Ref, annotations_of, dig
 from seatrial.rules.aftermath import aftermath, revisions
 from seatrial.rules.webhookcalls import outcome_of, state
 from seatrial.rules.words import BUILT_IN_GROUPS
@@ -42,6 +42,17 @@ from seatrial.timeline import Event, Rehearsal
 
 INVALID = re.compile(r" is invalid: \[?(?P<field>[A-Za-z][^:\s]*): (?P<words>.*)", re.S)
 VALUE = re.compile(r'Invalid value: "(?P<value>[^"]*)"')
+ANNOTATIONS_MAX = 262144
+TOO_LONG = f"metadata.annotations: Too long: may not be more than {ANNOTATIONS_MAX} bytes"
+LAST_APPLIED = (
+    "It is kubectl apply that makes it so: it writes the whole object into the annotation "
+    "kubectl.kubernetes.io/last-applied-configuration. --server-side (of Argo CD: ServerSideApply=true) does without."
+)
+GATED = {
+    "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1": "Before Kubernetes 1.37 this needs the "
+    "feature gate HPAScaleToZero, which some clusters have.",
+}
+"""What the API server says only where a feature is off, which nobody can see from here."""
 STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 
@@ -61,21 +72,32 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, field: str) -> Finding:
+    verb = "apply" if _is_own_annotation(event, written) else "create"
+    gate = next((words for said, words in GATED.items() if said in event.message), "")
     return found(
         RULE,
         rehearsal,
         event.step,
         objects=[event.object],
         damage="failed-deploy",
+        certainty="may" if gate else "will",
         message=f"{outcome_of(rehearsal, event.step)}: {event.object} is invalid at {field}",
         details=(
             f'The API server says: "{event.message}"',
             _left(rehearsal, case, event),
+            LAST_APPLIED if _is_own_annotation(event, written) else "",
+            gate,
         ),
         places=[written.place(*_path(field, event.message, written))],
         evidence=[event],
-        confirm="kubectl create --dry-run=server -f -  # given the object as it is rendered",
+        confirm=f"kubectl {verb} --dry-run=server -f -  # given the object as it is rendered",
     )
+
+
+def _is_own_annotation(event: Event, written: Resource) -> bool:
+    """Whether an object has too many annotations only since kubectl, or who uses its code, adds one."""
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations_of(written.body).items())
+    return TOO_LONG in event.message and size <= ANNOTATIONS_MAX
 
 
 def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
