@@ -42,13 +42,13 @@ from seatrial.report.contract import (
 )
 from seatrial.report.page import Page
 from seatrial.resource import Place, Ref
-from seatrial.result import Asked, Result
 from seatrial.result import Change as FoundChange
 from seatrial.result import Comparison as FoundComparison
 from seatrial.result import Dependence as FoundDependence
 from seatrial.result import Difference as FoundDifference
 from seatrial.result import Gate as FoundGate
 from seatrial.result import Judged as FoundJudged
+from seatrial.result import Result
 from seatrial.result import Standing as FoundStanding
 from seatrial.timeline import Event as RecordedEvent
 from seatrial.timeline import Operation as PlayedOperation
@@ -194,22 +194,8 @@ def _gate(found: FoundGate) -> Gate:
         rules=list(found.rules),
         about=[About(list(one.operations), list(one.objects), one.pods) for one in found.about],
         needs=[Requirement(one.what, list(one.objects), one.by, list(one.versions)) for one in found.needs],
-        moments=[_moment(one) for one in found.moments],
+        moments=[msgspec.convert(one, Moment, from_attributes=True) for one in found.moments],
         location=_location(found.place) if found.place else None,
-    )
-
-
-def _moment(found: Asked) -> Moment:
-    return Moment(
-        engine=found.engine,
-        act=found.act,
-        step=found.step,
-        object=found.object,
-        definition=found.definition,
-        service=found.service,
-        endpoint=found.endpoint,
-        ca_bundle=found.ca_bundle,
-        then=found.then,
     )
 
 
