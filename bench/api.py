@@ -12,8 +12,8 @@ import msgspec
 from bench import Figure, rate, seconds
 from bench.objects import ask, configmap, deployment
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import LOOPBACK, Server
-from seatrial.resource import Body
+from seatrial.cluster.server.http import LOOPBACK, Server
+from seatrial.model.resource import Body
 
 IN_PROCESS = 5_000
 OVER_LOOPBACK = 3_000

@@ -9,12 +9,12 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_fleet
 from seatrial.engines.argocd.app import API_VERSION
 from seatrial.engines.script import play
-from seatrial.furnishing import assume
-from seatrial.inprocess import InProcess
-from seatrial.kinds.installed import definition_of
-from seatrial.kinds.operators import OperatorKind
-from seatrial.resource import Body, Ref, ref_of
-from seatrial.timeline import Schedule
+from seatrial.kinds.operators.installed import definition_of
+from seatrial.kinds.operators.table import OperatorKind
+from seatrial.model.resource import Body, Ref, ref_of
+from seatrial.model.timeline import Schedule
+from seatrial.play.in_process import InProcess
+from seatrial.play.prerequisites import assume
 
 CHILDREN = 50
 OBJECTS = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import PatchType, Request, Verb
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 GROUPS = {
     "configmaps": ("", "v1"),

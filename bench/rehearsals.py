@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import Figure, best, seconds
-from seatrial import helmsdk
 from seatrial.check import check
 from seatrial.cli.flags import Voice
 from seatrial.cli.terminal import at_work
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
-from seatrial.planning import CheckOptions
+from seatrial.cluster.server.http import Server
+from seatrial.helm import sdk as helmsdk
+from seatrial.plan.plans import CheckOptions
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 TIMES = 5

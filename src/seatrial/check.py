@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.case import Case
-from seatrial.comparison import Side, comparison
-from seatrial.contrast import Seen, contrasts, not_contrasted
-from seatrial.dependence import dependences
-from seatrial.errors import CannotContinue
-from seatrial.findings import Finding, Rule, agreed
-from seatrial.otherversion import other_version
-from seatrial.planning import CheckOptions, Planned, plans
-from seatrial.rehearsal import Heard, rehearse, rehearse_again
-from seatrial.result import Difference, Played, Result
+from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
+from seatrial.evidence.compare.engine_outcomes import standings
+from seatrial.evidence.compare.inputs import Side, comparison
+from seatrial.evidence.pulumi.dependencies import dependences
+from seatrial.evidence.webhooks.gates import gates
+from seatrial.model.errors import CannotContinue
+from seatrial.model.finding import Finding, Rule, agreed
+from seatrial.model.release import Case
+from seatrial.model.result import Difference, Played, Result
+from seatrial.model.timeline import Rehearsal, Schedule
+from seatrial.plan.plans import CheckOptions, Planned, plans
+from seatrial.play.other_helm import other_version
+from seatrial.play.rehearse import Heard, rehearse, rehearse_again
 from seatrial.rules import all_rules
 from seatrial.sources import Kind, git, kind_of, line_at
-from seatrial.standings import standings
-from seatrial.timeline import Rehearsal, Schedule
-from seatrial.webhookgates import gates
 
 LAZY: Schedule = "lazy"
 EAGER: Schedule = "eager"

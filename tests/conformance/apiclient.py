@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import yaml
 from msgspec import Struct
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 SECONDS_MAX = 20
 """How long any one answer may take before a test fails instead of hanging."""

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from apiclient import Api, Reply
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.kinds.catalogue import CATALOGUE
-from seatrial.resource import Body, Ref, group_of, version_of
+from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.model.resource import Body, Ref, group_of, version_of
 
 PATIENCE_SECONDS = 30
 """How long controllers of a real cluster may take. Those of the embedded one are done when it answers."""

@@ -17,7 +17,7 @@ from arms import Arm, Here
 from realserver import real_server
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
+from seatrial.cluster.server.http import Server
 
 EMBEDDED, REAL = "embedded", "real"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from arms import Here, config, deployment
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 Situation = Callable[[Here], str]
 

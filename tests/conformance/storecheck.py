@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.cluster.store import Store
-from seatrial.resource import Body, Ref, group_of
+from seatrial.model.resource import Body, Ref, group_of
 
 
 def complaints(store: Store) -> list[str]:

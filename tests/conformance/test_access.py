@@ -12,10 +12,10 @@ from urllib.request import Request, urlopen
 import pytest
 import yaml
 
-from seatrial import helmsdk
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
 from seatrial.cluster.request import Request as ApiRequest
+from seatrial.cluster.server.http import Server
+from seatrial.helm import sdk as helmsdk
 
 ACCOUNT = "system:serviceaccount:default:app"
 OBJECTS = """

@@ -8,7 +8,7 @@ from arms import Here, config, deployment
 from situations import SERVICE, message, plain, pod, webhook
 from unanswering import REFUSING, SILENT, UNKNOWN, Backend, listening
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 LABEL = "should be a domain with at least three segments separated by dots"
 SUBDOMAIN = (

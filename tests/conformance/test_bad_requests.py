@@ -20,8 +20,8 @@ from arms import config, deployment
 from storecheck import complaints
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
-from seatrial.resource import Body
+from seatrial.cluster.server.http import Server
+from seatrial.model.resource import Body
 
 HERE = "/api/v1/namespaces/default"
 CONFIGS = f"{HERE}/configmaps"

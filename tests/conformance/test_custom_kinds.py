@@ -9,7 +9,7 @@ import pytest
 from apiclient import Reply
 from arms import Here
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 SPEC: Body = {
     "type": "object",

@@ -10,12 +10,12 @@ from arms import Here, deployment
 from situations import plain
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
 from seatrial.cluster.request import Request
+from seatrial.cluster.server.http import Server
+from seatrial.model.resource import Body, Ref, listed
+from seatrial.model.timeline import Schedule
 from seatrial.readiness.argocd.builtin import check_for
 from seatrial.readiness.kstatus import status as kstatus
-from seatrial.resource import Body, Ref, listed
-from seatrial.timeline import Schedule
 
 pytestmark = pytest.mark.needs_controllers
 MISSING = [{"name": "config", "configMap": {"name": "missing"}}]

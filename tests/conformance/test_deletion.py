@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from arms import Here, config
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 HELD: dict[str, Any] = {"finalizers": ["example.com/hold"]}
 LET_GO = {"metadata": {"finalizers": None}}

@@ -6,7 +6,7 @@ import pytest
 from arms import Here, config
 from situations import message, plain, pod
 
-from seatrial.resource import Body, dig
+from seatrial.model.resource import Body, dig
 
 NETWORK, SCALING = "networking.k8s.io/v1", "autoscaling/v2"
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}

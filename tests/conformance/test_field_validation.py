@@ -7,7 +7,7 @@ import json
 import pytest
 from arms import Here, config, deployment
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 UNKNOWN: Body = {**config(), "colour": "red"}
 DEEP: Body = deployment()

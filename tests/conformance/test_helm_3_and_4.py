@@ -12,10 +12,11 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.helmbinary import find
-from seatrial.planning import CheckOptions, plans
-from seatrial.rehearsal import Plan, rehearse
-from seatrial.timeline import Rehearsal, Schedule
+from seatrial.helm.binary import find
+from seatrial.model.timeline import Rehearsal, Schedule
+from seatrial.plan.plan import Plan
+from seatrial.plan.plans import CheckOptions, plans
+from seatrial.play.rehearse import rehearse
 
 CHART = "apiVersion: v2\nname: demo\nversion: 0.1.0\n"
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {color: '{{ .Values.color }}'}\n"

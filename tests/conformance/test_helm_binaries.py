@@ -14,9 +14,9 @@ import pytest
 from msgspec.structs import replace
 
 from seatrial.check import run
-from seatrial.helmbinary import Binary, find
-from seatrial.planning import CheckOptions
-from seatrial.timeline import Rehearsal, Schedule
+from seatrial.helm.binary import Binary, find
+from seatrial.model.timeline import Rehearsal, Schedule
+from seatrial.plan.plans import CheckOptions
 
 CHART = "apiVersion: v2\nname: demo\nversion: 0.1.0\n"
 CONFIG = """

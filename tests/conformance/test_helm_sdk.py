@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from seatrial import helmsdk
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
-from seatrial.engines.helm import FLAGS, options_of
-from seatrial.errors import CannotContinue
-from seatrial.resource import Ref
-from seatrial.trial import Step
+from seatrial.cluster.server.http import Server
+from seatrial.engines.helm.sdk import FLAGS, options_of
+from seatrial.helm import sdk as helmsdk
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Ref
+from seatrial.model.trial import Step
 
 CONFIG = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  color: {{ .Values.color | default `red` }}\n"

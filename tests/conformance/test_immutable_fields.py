@@ -8,7 +8,7 @@ import pytest
 import yaml
 from arms import Here
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 FILE = Path(__file__).parents[1] / "kinds" / "immutable.yaml"
 RECORDED_UID = "11d6dd47-93f1-496b-a8b3-57a2157d7868"

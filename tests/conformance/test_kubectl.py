@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
+from seatrial.cluster.server.http import Server
 
 WEB = """
 apiVersion: apps/v1

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from seatrial.check import run
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
-from seatrial.planning import CheckOptions
-from seatrial.timeline import Event
+from seatrial.cluster.server.http import Server
+from seatrial.model.timeline import Event
+from seatrial.plan.plans import CheckOptions
 
 TOOLS = ("pulumi", "pulumi-language-python", "pulumi-resource-kubernetes")
 PROJECT = "name: app\nruntime: python\n"

@@ -16,7 +16,7 @@ from lightkube.resources.core_v1 import ConfigMap, Pod
 from lightkube.types import CascadeType, PatchType
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
+from seatrial.cluster.server.http import Server
 
 WEB = """
 apiVersion: apps/v1

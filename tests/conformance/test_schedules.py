@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from seatrial import helmsdk
-from seatrial.case import Case
 from seatrial.cluster import controllers
-from seatrial.overhttp import DOUBT_SECONDS
-from seatrial.rehearsal import Plan, Played, rehearse
-from seatrial.timeline import Rehearsal, Schedule, StepResult
-from seatrial.trial import Step
+from seatrial.helm import sdk as helmsdk
+from seatrial.model.release import Case
+from seatrial.model.timeline import Rehearsal, Schedule, StepResult
+from seatrial.model.trial import Step
+from seatrial.plan.plan import Plan, Played
+from seatrial.play.over_http import DOUBT_SECONDS
+from seatrial.play.rehearse import rehearse
 
 DEPLOYMENT = """
 apiVersion: apps/v1

@@ -6,7 +6,7 @@ import pytest
 from arms import Here, config, deployment
 from situations import plain
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 MEBI = 1 << 20
 TOO_LONG = "Too long: may not be more than"

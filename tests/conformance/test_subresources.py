@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from arms import Here, config, deployment
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 
 @pytest.fixture

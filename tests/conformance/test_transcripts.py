@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from test_schedules import CONFIG, DEFINITION, DEPLOYMENT, JOB_HOOK, WIDGET
 
-from seatrial import helmsdk
-from seatrial.case import Case
-from seatrial.rehearsal import Heard, Plan, Played, rehearse, rehearse_again
-from seatrial.timeline import Rehearsal
-from seatrial.trial import Step
+from seatrial.helm import sdk as helmsdk
+from seatrial.model.release import Case
+from seatrial.model.timeline import Rehearsal
+from seatrial.model.trial import Step
+from seatrial.plan.plan import Plan, Played
+from seatrial.play.rehearse import Heard, rehearse, rehearse_again
 
 READY = DEPLOYMENT.replace("CONFIG", "there")
 STUCK = DEPLOYMENT.replace("CONFIG", "nowhere")

@@ -10,8 +10,8 @@ from arms import Arm
 from bothservers import is_given
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
-from seatrial.kinds.removed import REMOVED
+from seatrial.cluster.server.http import Server
+from seatrial.kinds.tables.removed import REMOVED
 
 # (group, version, plural, kind): the last minor that served it, or an empty text for one older than all of these.
 LAST_SERVED = {

@@ -12,9 +12,9 @@ from msgspec import Struct
 from test_custom_kinds import Widgets, definition
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.http import Server
+from seatrial.cluster.server.http import Server
 from seatrial.cluster.store import LOG_MAX
-from seatrial.resource import Body, Ref
+from seatrial.model.resource import Body, Ref
 
 RUNS_ON: Body = {"containers": [{"name": "main", "image": "app:1"}]}
 POD: Body = {**RUNS_ON, "restartPolicy": "Never"}

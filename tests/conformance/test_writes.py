@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from arms import Here, config, deployment
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 OTHER_UID = "11111111-1111-1111-1111-111111111111"

@@ -18,7 +18,7 @@ from arms import Here, deployment
 from msgspec import Struct
 from situations import SERVICE, plain
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 LOOPBACK = "127.0.0.1"
 AUTHORITY = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n").decode()

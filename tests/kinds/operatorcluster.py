@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import yaml
 
-from seatrial.assumed import assumed_objects
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
-from seatrial.furnishing import assume
-from seatrial.kinds.conditions import find
-from seatrial.resource import Body, Ref, metadata, name_of
-from seatrial.timeline import Schedule
-from seatrial.trial import Operator
+from seatrial.kinds.core.conditions import find
+from seatrial.model.resource import Body, Ref, metadata, name_of
+from seatrial.model.timeline import Schedule
+from seatrial.model.trial import Operator
+from seatrial.plan.prerequisites.declared import assumed_objects
+from seatrial.play.prerequisites import assume
 
 
 class OperatorCluster:

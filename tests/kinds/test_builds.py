@@ -5,9 +5,9 @@ from __future__ import annotations
 from apiclient import Api
 from operatorcluster import OperatorCluster
 
-from seatrial.cluster.http import Server
 from seatrial.cluster.request import Request
-from seatrial.resource import Body
+from seatrial.cluster.server.http import Server
+from seatrial.model.resource import Body
 
 BUILDS = "build.openshift.io"
 IMAGES = "image.openshift.io"

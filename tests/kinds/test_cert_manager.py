@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operatorcluster import OperatorCluster
 
-from seatrial.resource import dig
+from seatrial.model.resource import dig
 
 GROUP = "cert-manager.io"
 ISSUER = "{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: ca}, spec: {SPEC}}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from world import SmallWorld
 
-from seatrial.kinds.commands import Needed, needed, refusal
-from seatrial.resource import Body
+from seatrial.kinds.scripts.commands import Needed, needed, refusal
+from seatrial.model.resource import Body
 
 
 def pod(script: str, **container: object) -> Body:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from operatorcluster import OperatorCluster
 
-from seatrial.resource import Ref
+from seatrial.model.resource import Ref
 
 GROUP = "external-secrets.io"
 STORE = """

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from seatrial.kinds import known
-from seatrial.resource import Body, group_of
+from seatrial.model.resource import Body, group_of
 
 CASES = yaml.safe_load(Path(__file__).with_name("immutable.yaml").read_text())
 UID = "11d6dd47-93f1-496b-a8b3-57a2157d7868"

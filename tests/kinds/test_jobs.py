@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from world import SmallWorld, conditions_of
 
-from seatrial.kinds.kubelet import OUTCOME
+from seatrial.kinds.workloads.kubelet import OUTCOME
 
 JOB = """
 apiVersion: batch/v1

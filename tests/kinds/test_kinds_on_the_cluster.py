@@ -8,8 +8,8 @@ import yaml
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
-from seatrial.resource import Body, Ref, dig, group_of, version_of
-from seatrial.timeline import Schedule
+from seatrial.model.resource import Body, Ref, dig, group_of, version_of
+from seatrial.model.timeline import Schedule
 
 EAGER_AND_LAZY: tuple[Schedule, ...] = ("eager", "lazy")
 

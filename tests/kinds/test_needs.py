@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from seatrial.kinds import Kind, Need, known
-from seatrial.kinds.mentions import services_in
-from seatrial.resource import Body, group_of
+from seatrial.kinds.network.mentions import services_in
+from seatrial.model.resource import Body, group_of
 
 CASES = yaml.safe_load(Path(__file__).with_name("needs.yaml").read_text())
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from operatorcluster import OperatorCluster
 
-from seatrial.assumed import assumed_objects, without_brought
-from seatrial.errors import CannotContinue
-from seatrial.furnishing import assume
-from seatrial.resource import Ref, name_of
-from seatrial.trial import Operator
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Ref, name_of
+from seatrial.model.trial import Operator
+from seatrial.plan.prerequisites.declared import assumed_objects, without_brought
+from seatrial.play.prerequisites import assume
 
 SLUICE = Operator(
     "sluice", deployment="ops/sluice-operator", kinds=("Lock.canal.example",), finalizer="canal.example/drain"

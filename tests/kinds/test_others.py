@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from world import SmallWorld, conditions_of
 
-from seatrial.kinds.quantities import amount, written
+from seatrial.kinds.core.quantities import amount, written
 
 WEB = """
 apiVersion: apps/v1

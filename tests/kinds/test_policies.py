@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from seatrial.kinds.policies import Peer, in_the_way
+from seatrial.kinds.network.policies import Peer, in_the_way
 
 DB = Peer("shop", {"app": "db"})
 WEB = Peer("shop", {"app": "web"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.kinds.script_run import Course, Reply, course
-from seatrial.resource import Ref
+from seatrial.kinds.scripts.running import Course, Reply, course
+from seatrial.model.resource import Ref
 
 SECRET = Ref("Secret", "demo", "token")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from world import SmallWorld
 
-from seatrial.resource import Body, dig, listed
+from seatrial.model.resource import Body, dig, listed
 
 SERVICE = """
 apiVersion: v1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.kinds.shell import commands_in, commands_of
+from seatrial.kinds.scripts.shell import commands_in, commands_of
 
 
 def read(script: str, **env: str) -> list[str]:

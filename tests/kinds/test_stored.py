@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from seatrial.kinds import known
-from seatrial.resource import Body, group_of
+from seatrial.model.resource import Body, group_of
 
 CASES = yaml.safe_load(Path(__file__).with_name("stored.yaml").read_text())
 

@@ -9,9 +9,9 @@ import yaml
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
-from seatrial.kinds.cabundle import AUTHORITY
-from seatrial.resource import Body, Ref, dig, group_of, name_of, version_of
-from seatrial.timeline import Schedule
+from seatrial.kinds.webhooks.cabundle import AUTHORITY
+from seatrial.model.resource import Body, Ref, dig, group_of, name_of, version_of
+from seatrial.model.timeline import Schedule
 
 BACKEND = """
 apiVersion: v1

@@ -6,8 +6,8 @@ import pytest
 from world import SmallWorld, conditions_of
 
 from seatrial.kinds import known
-from seatrial.kinds.rollout import portion
-from seatrial.resource import Body, dig, name_of
+from seatrial.kinds.workloads.rollout import portion
+from seatrial.model.resource import Body, dig, name_of
 
 DEPLOYMENT = """
 apiVersion: apps/v1

@@ -11,11 +11,21 @@ from typing import Any
 import yaml
 
 from seatrial.kinds import Act, Change, Create, Delete, Kind, Say, Status, known
-from seatrial.kinds.catalogue import cluster_scoped
-from seatrial.kinds.images import running_images
-from seatrial.kinds.pod_template import used_claims
-from seatrial.kinds.scheduler import ANY_CLAIM, claim_of_volume
-from seatrial.resource import Body, Ref, dig, group_of, labels_of, metadata, name_of, ref_of, uid_of
+from seatrial.kinds.tables.catalogue import cluster_scoped
+from seatrial.kinds.workloads.images import running_images
+from seatrial.kinds.workloads.pod_template import used_claims
+from seatrial.kinds.workloads.scheduler import ANY_CLAIM, claim_of_volume
+from seatrial.model.resource import (
+    Body,
+    Ref,
+    dig,
+    group_of,
+    labels_of,
+    metadata,
+    name_of,
+    ref_of,
+    uid_of,
+)
 
 NODES = """
 apiVersion: v1

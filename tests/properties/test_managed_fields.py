@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from seatrial.cluster.fieldset import element, is_member
-from seatrial.cluster.managed import server_side_apply, track_update
+from seatrial.cluster.discovery.schema import builtin_schema
+from seatrial.cluster.fields.fieldset import element, is_member
+from seatrial.cluster.fields.managed import server_side_apply, track_update
+from seatrial.cluster.fields.shape import ITEMS, Shape, shape_of
 from seatrial.cluster.refusal import Refused
-from seatrial.cluster.schema import builtin_schema
-from seatrial.cluster.shape import ITEMS, Shape, shape_of
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 SCHEMA = builtin_schema("1.34", "apps", "v1", "Deployment")
 

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.cluster.patch import json_patch, merge_patch, strategic_patch
-from seatrial.cluster.schema import builtin_schema
-from seatrial.resource import Body
+from seatrial.cluster.discovery.schema import builtin_schema
+from seatrial.cluster.verbs.patch import json_patch, merge_patch, strategic_patch
+from seatrial.model.resource import Body
 
 POD = builtin_schema("1.34", "", "v1", "Pod")
 

@@ -9,13 +9,14 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial import helmsdk
-from seatrial.case import Case
-from seatrial.engines.kubectl import Manifest
-from seatrial.rehearsal import Plan, Played, rehearse
-from seatrial.resource import Body, Ref
-from seatrial.timeline import Rehearsal, Schedule
-from seatrial.trial import Step
+from seatrial.engines.kubectl.commands import Manifest
+from seatrial.helm import sdk as helmsdk
+from seatrial.model.release import Case
+from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import Rehearsal, Schedule
+from seatrial.model.trial import Step
+from seatrial.plan.plan import Plan, Played
+from seatrial.play.rehearse import rehearse
 
 NAMES = ("a", "b", "c")
 FEW = settings(max_examples=25, deadline=None, derandomize=True)

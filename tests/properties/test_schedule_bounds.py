@@ -9,12 +9,13 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.case import Case
-from seatrial.engines.kubectl import Manifest
-from seatrial.rehearsal import Plan, Played, rehearse
-from seatrial.resource import Body
-from seatrial.timeline import Rehearsal, Schedule
-from seatrial.trial import Step
+from seatrial.engines.kubectl.commands import Manifest
+from seatrial.model.release import Case
+from seatrial.model.resource import Body
+from seatrial.model.timeline import Rehearsal, Schedule
+from seatrial.model.trial import Step
+from seatrial.plan.plan import Plan, Played
+from seatrial.play.rehearse import rehearse
 
 PROGRAM = """
 from test_schedule_bounds import release, played, told

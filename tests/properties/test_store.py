@@ -11,8 +11,8 @@ from storecheck import complaints
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
 from seatrial.cluster.watch import Watch
-from seatrial.resource import Body, Ref
-from seatrial.timeline import Schedule
+from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import Schedule
 
 FEW = settings(max_examples=60, deadline=None, derandomize=True)
 SCHEDULES: tuple[Schedule, ...] = ("eager", "lazy", "seeded")

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial import kinds
-from seatrial.case import Case
-from seatrial.engines.kubectl import Manifest
+from seatrial.engines.kubectl.commands import Manifest
 from seatrial.kinds import Need, Stage
-from seatrial.rehearsal import Plan, Played, rehearse
-from seatrial.resource import Body, Ref, dig
-from seatrial.timeline import Rehearsal, Schedule
-from seatrial.trial import Step
+from seatrial.model.release import Case
+from seatrial.model.resource import Body, Ref, dig
+from seatrial.model.timeline import Rehearsal, Schedule
+from seatrial.model.trial import Step
+from seatrial.plan.plan import Plan, Played
+from seatrial.play.rehearse import rehearse
 
 NAMES = ("a", "b")
 KEYS = ("key", "other")

@@ -13,13 +13,13 @@ from story import Block, Scene, scenes, subjects, told
 
 import seatrial.check
 from seatrial.cli import main
-from seatrial.findings import Rule
-from seatrial.planning import CheckOptions
+from seatrial.model.finding import Rule
+from seatrial.model.result import Result
+from seatrial.model.timeline import Rehearsal
+from seatrial.plan.plans import CheckOptions
 from seatrial.report import concise, timeline
 from seatrial.report.page import Page
-from seatrial.result import Result
 from seatrial.rules import all_rules
-from seatrial.timeline import Rehearsal
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

@@ -11,8 +11,8 @@ from seatrial.engines import Ended
 from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, delete_fleet, sync_fleet
 from seatrial.engines.argocd.reconciling import Compared, compare
 from seatrial.engines.script import Command, Part, Script, play
-from seatrial.inprocess import InProcess
-from seatrial.resource import Body, Ref, ref_of
+from seatrial.model.resource import Body, Ref, ref_of
+from seatrial.play.in_process import InProcess
 
 NEWEST = Settings((3, 5))
 T = TypeVar("T")

@@ -8,9 +8,9 @@ import yaml
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Reply, Request
-from seatrial.kinds.authorizer import ADMIN, User
-from seatrial.resource import Body, Ref, group_of, name_of, version_of
-from seatrial.timeline import Event, Schedule
+from seatrial.kinds.access.authorizer import ADMIN, User
+from seatrial.model.resource import Body, Ref, group_of, name_of, version_of
+from seatrial.model.timeline import Event, Schedule
 
 OK = "ok"
 

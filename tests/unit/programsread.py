@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.errors import CannotContinue
-from seatrial.registration import Program
+from seatrial.model.errors import CannotContinue
+from seatrial.model.program import Program
 from seatrial.sources.pulumi import read_program
 
 MADE = """

@@ -8,10 +8,10 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.pulumi import Checkpoint, destroy, refresh, up
 from seatrial.engines.script import Command, play
-from seatrial.inprocess import InProcess
-from seatrial.registration import Options, Program, Registration, urn_of
-from seatrial.resource import Body, Ref, ref_of
-from seatrial.timeline import Event, Schedule
+from seatrial.model.program import Options, Program, Registration, urn_of
+from seatrial.model.resource import Body, Ref, ref_of
+from seatrial.model.timeline import Event, Schedule
+from seatrial.play.in_process import InProcess
 
 CLUSTER_SCOPED = ("CustomResourceDefinition", "Namespace", "ValidatingWebhookConfiguration")
 

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from seatrial.findings import Finding, Fix
-from seatrial.resource import Place, Ref
-from seatrial.result import Played, Prerequisite, Result
-from seatrial.timeline import Event, Rehearsal, StepResult
+from seatrial.model.finding import Finding, Fix
+from seatrial.model.resource import Place, Ref
+from seatrial.model.result import Played, Prerequisite, Result
+from seatrial.model.timeline import Event, Rehearsal, StepResult
 
 CONFIG = Ref("ConfigMap", "default", "web-config")
 WEB = Ref("Deployment", "default", "web", "apps")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from seatrial.model.resource import Body
 from seatrial.readiness.argocd import health
 from seatrial.readiness.argocd.lua import ANY_OBJECT, INVALID, TOO_LARGE, TOO_LONG
 from seatrial.readiness.argocd.verdict import Health, Script
-from seatrial.resource import Body
 
 ADR_SCRIPT = """
 hs = {}

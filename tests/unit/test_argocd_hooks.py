@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial import argocdhooks
-from seatrial.resource import Body
+from seatrial.helm import argocd_hooks
+from seatrial.model.resource import Body
 
 HELM, ARGO = "helm.sh/hook", "argocd.argoproj.io/hook"
 PRE, POST = ("PreSync",), ("PostSync",)
 
 
 def test_a_plain_object_belongs_to_the_sync_phase() -> None:
-    assert argocdhooks.phases_of(_annotated({})) == ("Sync",)
+    assert argocd_hooks.phases_of(_annotated({})) == ("Sync",)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_a_plain_object_belongs_to_the_sync_phase() -> None:
 )
 def test_hooks_run_in_these_phases(annotations: dict[str, str], phases: tuple[str, ...]) -> None:
     body = _annotated(annotations)
-    assert argocdhooks.is_hook(body)
-    assert argocdhooks.phases_of(body) == phases
+    assert argocd_hooks.is_hook(body)
+    assert argocd_hooks.phases_of(body) == phases
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,21 @@ def test_hooks_run_in_these_phases(annotations: dict[str, str], phases: tuple[st
 )
 def test_hooks_without_a_known_phase_are_ignored(annotations: dict[str, str]) -> None:
     body = _annotated(annotations)
-    assert argocdhooks.is_ignored(body)
-    assert argocdhooks.phases_of(body) == ()
+    assert argocd_hooks.is_ignored(body)
+    assert argocd_hooks.phases_of(body) == ()
 
 
 def test_what_is_skipped_is_no_hook_and_has_no_phase() -> None:
     body = _annotated({ARGO: "Skip"})
-    assert (argocdhooks.is_hook(body), argocdhooks.is_ignored(body), argocdhooks.phases_of(body)) == (False, False, ())
+    assert (argocd_hooks.is_hook(body), argocd_hooks.is_ignored(body), argocd_hooks.phases_of(body)) == (
+        False,
+        False,
+        (),
+    )
 
 
 def test_an_old_crd_install_is_plain() -> None:
-    assert argocdhooks.phases_of(_annotated({HELM: "crd-install"})) == ("Sync",)
+    assert argocd_hooks.phases_of(_annotated({HELM: "crd-install"})) == ("Sync",)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +82,13 @@ def test_an_old_crd_install_is_plain() -> None:
     ],
 )
 def test_the_wave_of_any_object(annotations: dict[str, str], wave: int) -> None:
-    assert argocdhooks.wave_of(_annotated(annotations)) == wave
+    assert argocd_hooks.wave_of(_annotated(annotations)) == wave
 
 
 def test_one_annotation_that_is_no_text_hides_all_the_others() -> None:
     body: Body = _annotated({})
     body["metadata"]["annotations"] = {"argocd.argoproj.io/sync-wave": 5, ARGO: "PreSync"}
-    assert (argocdhooks.wave_of(body), argocdhooks.phases_of(body)) == (0, ("Sync",))
+    assert (argocd_hooks.wave_of(body), argocd_hooks.phases_of(body)) == (0, ("Sync",))
 
 
 @pytest.mark.parametrize(
@@ -100,13 +104,13 @@ def test_one_annotation_that_is_no_text_hides_all_the_others() -> None:
     ],
 )
 def test_delete_policies_of_both_kinds_count(annotations: dict[str, str], policies: tuple[str, ...]) -> None:
-    assert argocdhooks.delete_policies(_annotated(annotations)) == policies
+    assert argocd_hooks.delete_policies(_annotated(annotations)) == policies
 
 
 def test_before_3_4_a_delete_hook_had_to_be_nothing_else() -> None:
     body = _annotated({HELM: "post-install,post-delete"})
-    assert argocdhooks.runs_on_deletion(body, "PostDelete")
-    assert not argocdhooks.runs_on_deletion(body, "PostDelete", whole_value=True)
+    assert argocd_hooks.runs_on_deletion(body, "PostDelete")
+    assert not argocd_hooks.runs_on_deletion(body, "PostDelete", whole_value=True)
 
 
 def _annotated(annotations: dict[str, str]) -> Body:

@@ -8,9 +8,9 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_fleet
 from seatrial.engines.script import play
-from seatrial.inprocess import InProcess
+from seatrial.model.resource import Body, Ref, ref_of
+from seatrial.play.in_process import InProcess
 from seatrial.readiness.argocd.verdict import Script
-from seatrial.resource import Body, Ref, ref_of
 
 HOOK, WAVE, POLICY = (f"argocd.argoproj.io/{word}" for word in ("hook", "sync-wave", "hook-delete-policy"))
 NO_NAMESPACE: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "lost", "namespace": "nowhere"}}

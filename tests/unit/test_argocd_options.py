@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from seatrial.engines.argocd import App, Settings
 from seatrial.engines.script import Command
-from seatrial.resource import Body, Ref, annotations_of, dig, labels_of
+from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of
 
 OPTIONS = "argocd.argoproj.io/sync-options"
 COMPARE = "argocd.argoproj.io/compare-options"

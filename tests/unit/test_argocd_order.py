@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seatrial.engines.argocd.app import App, Asked, Marks, Settings, Target
 from seatrial.engines.argocd.tasks import Task, build, with_namespace
-from seatrial.resource import Body, Ref, ref_of
+from seatrial.model.resource import Body, Ref, ref_of
 
 APP = App("shop", "store")
 SETTINGS = Settings((3, 5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seatrial.engines.argocd.projects import Destination, complaints, project_of, refusal, windows_for
-from seatrial.resource import Body, Ref
+from seatrial.model.resource import Body, Ref
 
 SERVER = "https://kubernetes.default.svc"
 HERE = Destination(SERVER, "", "web")

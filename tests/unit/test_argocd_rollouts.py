@@ -16,8 +16,8 @@ from seatrial.engines.argocd.rollout import (
     rollout_of,
 )
 from seatrial.engines.argocd.sets import AppSet, dropped
+from seatrial.model.resource import Body, Ref
 from seatrial.readiness.argocd.verdict import HEALTHY
-from seatrial.resource import Body, Ref
 
 NEWEST, BEFORE_REVISIONS = (3, 5), (3, 2)
 

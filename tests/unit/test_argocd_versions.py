@@ -10,13 +10,13 @@ from __future__ import annotations
 import pytest
 from argocdworld import World, config
 
-from seatrial.applications import declared
 from seatrial.engines.argocd import App, Settings, Target
 from seatrial.engines.argocd.fleet import app_health
 from seatrial.engines.script import Command
+from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, ref_of
+from seatrial.plan.stage.applications import declared
 from seatrial.readiness.argocd import health
 from seatrial.readiness.argocd.verdict import Script
-from seatrial.resource import Body, Ref, annotations_of, labels_of, metadata, ref_of
 
 HOOK, WAVE, POLICY = (f"argocd.argoproj.io/{word}" for word in ("hook", "sync-wave", "hook-delete-policy"))
 AS_TOLD = {"ConfigMap": Script("return {status = obj.data.key}")}

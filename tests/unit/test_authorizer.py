@@ -8,7 +8,7 @@ import pytest
 from asking import OK, Api
 
 from seatrial.cluster.request import Request
-from seatrial.kinds.authorizer import ADMIN, Access, User, decide, service_account
+from seatrial.kinds.access.authorizer import ADMIN, Access, User, decide, service_account
 
 SA = service_account("default", "app")
 WHO = 'User "system:serviceaccount:default:app"'

@@ -18,9 +18,9 @@ from seatrial import __version__
 from seatrial.cli import main
 from seatrial.cli.app import APP
 from seatrial.cli.flags import options
-from seatrial.errors import NothingToCheck
-from seatrial.planning import CheckOptions
-from seatrial.sources.values import ValueFlags
+from seatrial.model.errors import NothingToCheck
+from seatrial.plan.plans import CheckOptions
+from seatrial.sources.charts.values import ValueFlags
 
 Capture = pytest.CaptureFixture[str]
 

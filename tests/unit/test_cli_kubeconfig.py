@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.cli.kubeconfigfile import written
-from seatrial.errors import CannotContinue
+from seatrial.model.errors import CannotContinue
 
 OURS = "apiVersion: v1\nkind: Config\nclusters:\n- name: seatrial\n  cluster:\n    server: http://127.0.0.1:1\n"
 THEIRS = OURS + "- name: production\n  cluster:\n    server: https://prod\n"

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from rehearsed import CLEAN, FINDING, LAZY, RESULT
 
 from seatrial.cli.threshold import Threshold, parse, reached
-from seatrial.errors import CannotContinue
-from seatrial.findings import Certainty, Damage
-from seatrial.result import Played
+from seatrial.model.errors import CannotContinue
+from seatrial.model.finding import Certainty, Damage
+from seatrial.model.result import Played
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from gitcheckout import commit, git
 
 from seatrial.check import check
-from seatrial.errors import CannotContinue
-from seatrial.planning import CheckOptions
+from seatrial.model.errors import CannotContinue
+from seatrial.plan.plans import CheckOptions
 from seatrial.report.contract import schema
 from seatrial.report.json import render
 from seatrial.report.page import Page

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.cluster.discovery import Discovery, builtin_kinds, version_order
+from seatrial.cluster.discovery.schema import published_versions
+from seatrial.cluster.discovery.served import Discovery, builtin_kinds, version_order
 from seatrial.cluster.refusal import Refused
-from seatrial.cluster.schema import published_versions
-from seatrial.kinds.catalogue import CATALOGUE, ServedKind, cluster_scoped, plural_of
-from seatrial.kinds.removed import REMOVED, Removal
+from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind, cluster_scoped, plural_of
+from seatrial.kinds.tables.removed import REMOVED, Removal
 
 
 def document(discovery: Discovery, path: str, *, aggregated: bool = False) -> Any:

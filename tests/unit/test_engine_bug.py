@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from seatrial.case import Case, Release, Resource
-from seatrial.findings import Finding
-from seatrial.resource import Place, ref_of
-from seatrial.rules.engine_bug import RULE
-from seatrial.timeline import Rehearsal, StepResult
+from seatrial.model.finding import Finding
+from seatrial.model.release import Case, Release, Resource
+from seatrial.model.resource import Place, ref_of
+from seatrial.model.timeline import Rehearsal, StepResult
+from seatrial.rules.releases.engine_bug import RULE
 
 OLD = {"apiVersion": "old.example/v1", "kind": "Gate", "metadata": {"name": "north", "namespace": "default"}}
 NEW = {**OLD, "apiVersion": "new.example/v1"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.sources.envsubst import BadSubstitution, expand
+from seatrial.sources.flux.envsubst import BadSubstitution, expand
 
 VALUES = {"name": "shop.example.org", "word": "Quay", "path": "/a/b/c.txt", "first": "1"}
 

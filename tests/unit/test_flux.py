@@ -6,12 +6,20 @@ import msgspec
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.flux import Fleet, Ignored, Kustomization, Memory, Target, delete_fleet, sync_fleet
+from seatrial.engines.flux import (
+    Fleet,
+    Ignored,
+    Kustomization,
+    Memory,
+    Target,
+    delete_fleet,
+    sync_fleet,
+)
 from seatrial.engines.flux.order import in_order, stages
 from seatrial.engines.script import Command, play
-from seatrial.inprocess import InProcess
-from seatrial.resource import Body, Ref, ref_of
-from seatrial.timeline import Schedule
+from seatrial.model.resource import Body, Ref, ref_of
+from seatrial.model.timeline import Schedule
+from seatrial.play.in_process import InProcess
 
 GROUP = "kustomize.toolkit.fluxcd.io"
 CLUSTER_SCOPED = (

@@ -10,8 +10,8 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.flux import Fleet, HelmRelease, Memory, Policy, Target, sync_fleet
 from seatrial.engines.script import Answer, Command, Helm, play
-from seatrial.inprocess import InProcess
-from seatrial.resource import Body, ref_of
+from seatrial.model.resource import Body, ref_of
+from seatrial.play.in_process import InProcess
 
 SHOP = HelmRelease("shop", "default", "shop", "default", chart_name="shop@1.0.0")
 FAILED = "Helm install failed for release default/shop with chart shop@1.0.0: no"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.fluxes import Gathered, gather
-from seatrial.sources.argocd import Repos
-from seatrial.sources.flux import read_folder
+from seatrial.plan.stage.flux import Gathered, gather
+from seatrial.sources.argocd.applications import Repos
+from seatrial.sources.flux.building import read_folder
 
 SOURCE = """
 apiVersion: source.toolkit.fluxcd.io/v1

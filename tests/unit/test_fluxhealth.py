@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.readiness.fluxhealth import HealthCheck, Verdict, read, verdict
-from seatrial.resource import Body, Ref
+from seatrial.model.resource import Body, Ref
+from seatrial.readiness.flux import HealthCheck, Verdict, read, verdict
 
 SEALED = Ref("SealedSecret", "default", "token", "bitnami.com")
 IS_FALSE = "status.conditions.filter(e, e.type == 'Synced').all(e, e.status == 'False')"

@@ -12,7 +12,7 @@ from seatrial.cli import main
 from seatrial.graph.cycles import cycles
 from seatrial.graph.drawing import FORMATS
 from seatrial.graph.linking import Graph, graph_of
-from seatrial.sources.manifests import read_manifests
+from seatrial.sources.manifests.reading import read_manifests
 
 Capture = pytest.CaptureFixture[str]
 Make = Callable[..., Graph]

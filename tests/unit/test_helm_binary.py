@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from chartfolder import CHART, config_map, write
 
-from seatrial import helmbinary
 from seatrial.cli import main
-from seatrial.errors import CannotContinue
-from seatrial.helmbinary import Process, find
+from seatrial.helm import binary as helmbinary
+from seatrial.helm.binary import Process, find
+from seatrial.model.errors import CannotContinue
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.engines.kubectlapplyset import parent_of
-from seatrial.errors import CannotContinue
+from seatrial.engines.kubectl.applyset import parent_of
+from seatrial.model.errors import CannotContinue
 
 
 def test_a_set_is_known_by_the_name_namespace_and_kind_of_its_parent() -> None:

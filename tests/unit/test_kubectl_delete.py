@@ -4,11 +4,11 @@ import pytest
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.kubectl import Manifest, apply, delete
+from seatrial.engines.kubectl.commands import Manifest, apply, delete
 from seatrial.engines.script import Script, play
-from seatrial.errors import CannotContinue
-from seatrial.inprocess import InProcess
-from seatrial.resource import Body
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body
+from seatrial.play.in_process import InProcess
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "canal"}}
 HELD = {

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.cluster.managed import same_but_for_times, server_side_apply, track_update
+from seatrial.cluster.discovery.schema import Schema, as_schema, builtin_schema
+from seatrial.cluster.fields.managed import same_but_for_times, server_side_apply, track_update
 from seatrial.cluster.refusal import Refused
-from seatrial.cluster.schema import Schema, as_schema, builtin_schema
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 WIDGET = as_schema(
     {

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.cluster.managed import server_side_apply
+from seatrial.cluster.discovery.schema import builtin_schema
+from seatrial.cluster.fields.managed import server_side_apply
 from seatrial.cluster.refusal import Refused
-from seatrial.cluster.schema import builtin_schema
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 
 def refusal_of(body: Body) -> Refused:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.cluster.managed import server_side_apply, track_update
-from seatrial.cluster.patch import json_patch
-from seatrial.cluster.schema import Schema, as_schema, builtin_schema
-from seatrial.resource import Body
+from seatrial.cluster.discovery.schema import Schema, as_schema, builtin_schema
+from seatrial.cluster.fields.managed import server_side_apply, track_update
+from seatrial.cluster.verbs.patch import json_patch
+from seatrial.model.resource import Body
 
 CONFIG = builtin_schema("1.34", "", "v1", "ConfigMap")
 WIDGET = as_schema({"type": "object", "properties": {"spec": {"type": "object"}}})

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from chartfolder import CHART, config_map, write
 
-from seatrial.case import Release, Resource
 from seatrial.check import check
-from seatrial.errors import CannotContinue
-from seatrial.matrix import TRANSITIONS_MAX, Cell, Transition, cells, differences, transitions
-from seatrial.planning import CheckOptions
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Place, Ref
+from seatrial.plan.matrix import TRANSITIONS_MAX, Cell, Transition, cells, differences, transitions
+from seatrial.plan.plans import CheckOptions
 from seatrial.report import full, json
 from seatrial.report.page import Page
-from seatrial.resource import Body, Place, Ref
 
 
 def release(**objects: str) -> Release:

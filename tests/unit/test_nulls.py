@@ -1,7 +1,7 @@
 """Nulls in kinds that Kubernetes itself serves, with the outcomes that a real API server (1.34) gave."""
 
-from seatrial.cluster.nulls import without_nulls
-from seatrial.cluster.schema import as_schema, builtin_schema
+from seatrial.cluster.discovery.schema import as_schema, builtin_schema
+from seatrial.cluster.verbs.nulls import without_nulls
 
 POD = builtin_schema("1.34", "", "v1", "Pod")
 

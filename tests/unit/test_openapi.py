@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from seatrial.cluster.discovery import Discovery
-from seatrial.cluster.openapi import OpenAPI
-from seatrial.kinds.catalogue import ServedKind
-from seatrial.resource import Body
+from seatrial.cluster.discovery.openapi import OpenAPI
+from seatrial.cluster.discovery.served import Discovery
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.model.resource import Body
 
 WIDGET = ServedKind("example.com", "v1", "Widget", "widgets", "widget", True, list_kind="WidgetList")
 

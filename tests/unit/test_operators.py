@@ -7,13 +7,14 @@ from importlib.resources import files
 
 import pytest
 
-from seatrial.assumed import api_versions, assumed_objects
-from seatrial.kinds.installed import definitions, workload_of
-from seatrial.kinds.operators import Operator, find, table
-from seatrial.kinds.operators import workload_of as whose
-from seatrial.kinds.patterns import parse
-from seatrial.resource import Body
-from seatrial.trial import Operator as Assumed
+from seatrial.kinds.core.crd import api_versions
+from seatrial.kinds.operators.installed import definitions, workload_of
+from seatrial.kinds.operators.patterns import parse
+from seatrial.kinds.operators.table import Operator, find, table
+from seatrial.kinds.operators.table import workload_of as whose
+from seatrial.model.resource import Body
+from seatrial.model.trial import Operator as Assumed
+from seatrial.plan.prerequisites.declared import assumed_objects
 
 
 @pytest.mark.parametrize("operator", table().values(), ids=lambda operator: operator.name)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from seatrial import outside
-from seatrial.assumed import assumed_objects, described_in
-from seatrial.case import Release
-from seatrial.sources.manifests import read_manifests
-from seatrial.trial import Operator
+from seatrial.model.release import Release
+from seatrial.model.trial import Operator
+from seatrial.plan.prerequisites import needed
+from seatrial.plan.prerequisites.declared import assumed_objects, described_in
+from seatrial.sources.manifests.reading import read_manifests
 
 EXTERNAL = """
 apiVersion: external-secrets.io/VERSION
@@ -39,7 +39,7 @@ def read(tmp_path: Path, text: str) -> list[Release]:
 def test_a_definition_that_is_missing_says_who_brings_it_and_until_when(
     tmp_path: Path, version: str, usually: str
 ) -> None:
-    taken = outside.definitions(read(tmp_path, EXTERNAL.replace("VERSION", version)))
+    taken = needed.definitions(read(tmp_path, EXTERNAL.replace("VERSION", version)))
     assert [prerequisite.object for _, prerequisite in taken] == [
         "CustomResourceDefinition/clustersecretstores.external-secrets.io",
         "CustomResourceDefinition/externalsecrets.external-secrets.io",
@@ -55,7 +55,7 @@ def test_a_definition_that_is_missing_says_who_brings_it_and_until_when(
 
 
 def test_a_kind_that_nobody_knows_is_defined_as_it_is_used(tmp_path: Path) -> None:
-    taken = outside.definitions(read(tmp_path, "{apiVersion: canal.example/v2, kind: Lock, metadata: {name: north}}"))
+    taken = needed.definitions(read(tmp_path, "{apiVersion: canal.example/v2, kind: Lock, metadata: {name: north}}"))
     assert [(body["metadata"]["name"], prerequisite.why) for body, prerequisite in taken] == [
         (
             "locks.canal.example",
@@ -67,12 +67,12 @@ def test_a_kind_that_nobody_knows_is_defined_as_it_is_used(tmp_path: Path) -> No
 def test_what_the_trial_assumes_is_not_taken_for_granted_again(tmp_path: Path) -> None:
     given = assumed_objects(Operator("external-secrets", "1.0.0"))
     releases = read(tmp_path, EXTERNAL.replace("VERSION", "v1beta1"))
-    assert outside.definitions(releases, (), given) == []
-    assert outside.operators(releases, given) == []
+    assert needed.definitions(releases, (), given) == []
+    assert needed.operators(releases, given) == []
 
 
 def test_an_operator_that_acts_on_what_is_used_is_taken_to_run(tmp_path: Path) -> None:
-    taken = outside.operators(read(tmp_path, EXTERNAL.replace("VERSION", "v1")))
+    taken = needed.operators(read(tmp_path, EXTERNAL.replace("VERSION", "v1")))
     assert [(prerequisite.object, prerequisite.why) for _, prerequisite in taken] == [
         (
             "Deployment/external-secrets/external-secrets",
@@ -90,13 +90,13 @@ def test_an_operator_that_the_release_brings_is_not_taken_to_run_already(tmp_pat
     spec: {template: {spec: {containers: [{name: main, image: "mirror.corp/external-secrets:v1.0.0"}]}}}
     """
     text = EXTERNAL.replace("VERSION", "v1") + operator.replace("\n    ", "\n")
-    assert outside.operators(read(tmp_path, text)) == []
+    assert needed.operators(read(tmp_path, text)) == []
 
 
 def test_a_store_that_is_outside_is_made_up_and_a_secret_that_is_made_is_not(tmp_path: Path) -> None:
     releases = read(tmp_path, EXTERNAL.replace("VERSION", "v1") + "---" + POD)
-    definitions = [body for body, _ in outside.definitions(releases)]
-    assert [body for body, _ in outside.objects(releases, definitions)] == [
+    definitions = [body for body, _ in needed.definitions(releases)]
+    assert [body for body, _ in needed.objects(releases, definitions)] == [
         {
             "apiVersion": "external-secrets.io/v1",
             "kind": "ClusterSecretStore",
@@ -105,7 +105,7 @@ def test_a_store_that_is_outside_is_made_up_and_a_secret_that_is_made_is_not(tmp
         }
     ]
     alone = read(tmp_path, POD)
-    assert [prerequisite.object for _, prerequisite in outside.objects(alone)] == ["Secret/demo/app-secret"]
+    assert [prerequisite.object for _, prerequisite in needed.objects(alone)] == ["Secret/demo/app-secret"]
 
 
 def test_a_secret_that_a_described_operator_makes_is_not_made_up(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_secret_that_a_described_operator_makes_is_not_made_up(tmp_path: Path)
     )
     releases = read(tmp_path, f"{remote}\n---{POD}")
     given = assumed_objects(described)
-    assert outside.objects(releases, given, described_in(given)) == []
+    assert needed.objects(releases, given, described_in(given)) == []
 
 
 def test_accounts_and_roles_that_others_bring_may_do_what_is_asked_of_them(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ metadata: {name: app}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: readers}
 subjects: [{kind: ServiceAccount, name: default}]
 """
-    assert [body for body, _ in outside.objects(read(tmp_path, text))] == [
+    assert [body for body, _ in needed.objects(read(tmp_path, text))] == [
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRole",

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.cluster.patch import json_patch, merge_patch
 from seatrial.cluster.refusal import Refused
-from seatrial.resource import Body
+from seatrial.cluster.verbs.patch import json_patch, merge_patch
+from seatrial.model.resource import Body
 
 LIVE: Body = {
     "kind": "ConfigMap",

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.cluster.patch import strategic_patch
+from seatrial.cluster.discovery.schema import as_schema, builtin_schema
 from seatrial.cluster.refusal import Refused
-from seatrial.cluster.schema import as_schema, builtin_schema
-from seatrial.resource import Body
+from seatrial.cluster.verbs.patch import strategic_patch
+from seatrial.model.resource import Body
 
 
 def pod(**spec: Any) -> Body:

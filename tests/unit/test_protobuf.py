@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.cluster.protobuf import decode
 from seatrial.cluster.refusal import Refused
+from seatrial.cluster.server.protobuf import decode
 
 
 def field(number: int, value: bytes | int | str) -> bytes:

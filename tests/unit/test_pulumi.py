@@ -18,9 +18,9 @@ from pulumiworld import (
     resource,
 )
 
-from seatrial.registration import Options
-from seatrial.resource import Body
-from seatrial.timeline import Schedule
+from seatrial.model.program import Options
+from seatrial.model.resource import Body
+from seatrial.model.timeline import Schedule
 
 
 def test_a_fixed_name_is_free_before_it_is_used_again() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 from pulumiworld import World, config, job, pod, resource
 
-from seatrial.registration import Manner, Options, Registration
-from seatrial.resource import Body
+from seatrial.model.program import Manner, Options, Registration
+from seatrial.model.resource import Body
 
 
 def test_a_resource_under_another_name_is_made_beside_the_old_one_which_is_there_still() -> None:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from pulumiworld import WEBHOOK, World, config, namespace, pod, release, resource
 
 from seatrial.engines.pulumi.diffing import Change, changes, covers, path_of, touches
-from seatrial.registration import Options, Registration
-from seatrial.resource import Body
+from seatrial.model.program import Options, Registration
+from seatrial.model.resource import Body
 
 
 def test_what_has_its_spec_from_outputs_goes_before_what_it_is_made_of_and_comes_after_it() -> None:

@@ -3,12 +3,22 @@
 from msgspec.structs import replace
 from rehearsed import CLEAN, CONFIG, EAGER, FINDING, FIXED, LAZY, MISSING, PLACE, RESULT, STEPS, TIMELINE
 
-from seatrial.findings import Finding
+from seatrial.model.finding import Finding
+from seatrial.model.resource import Place, Ref
+from seatrial.model.result import (
+    Asked,
+    Ending,
+    Gate,
+    Played,
+    Prerequisite,
+    Requirement,
+    Result,
+    Standing,
+    Stop,
+)
+from seatrial.model.timeline import Event, Rehearsal
 from seatrial.report.full import render
 from seatrial.report.page import Page
-from seatrial.resource import Place, Ref
-from seatrial.result import Asked, Ending, Gate, Played, Prerequisite, Requirement, Result, Standing, Stop
-from seatrial.timeline import Event, Rehearsal
 
 PIPE = Page()
 

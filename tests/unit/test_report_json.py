@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 from rehearsed import CLEAN, CONFIG, FINDING, FIXED, LAZY, RESULT, STEPS
 
+from seatrial.model.resource import Place, Ref
+from seatrial.model.result import Played, Result
+from seatrial.model.timeline import Operation, SyncTask
 from seatrial.report.contract import schema
 from seatrial.report.json import render, render_run
 from seatrial.report.page import Page
-from seatrial.resource import Place, Ref
-from seatrial.result import Played, Result
-from seatrial.timeline import Operation, SyncTask
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "output.schema.json"
 

@@ -3,10 +3,10 @@
 from msgspec.structs import replace
 from rehearsed import LAZY, TIMELINE
 
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event
 from seatrial.report.page import Page
 from seatrial.report.timeline import render, render_events
-from seatrial.resource import Ref
-from seatrial.timeline import Event
 
 
 def test_a_timeline_tells_each_step_what_happened_in_it_and_how_it_ended() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seatrial.cluster.validation.expressions import is_evaluated, rule_problems
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 CEL = "x-kubernetes-validations"
 TEXT: Body = {"type": "string"}

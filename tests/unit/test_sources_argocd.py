@@ -7,14 +7,20 @@ from pathlib import Path
 import pytest
 from kustomizing import needs_kustomize
 
-from seatrial.argocdsettings import settings_of
 from seatrial.engines.argocd.tracking import is_excluded, tracking
-from seatrial.errors import CannotContinue
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body
+from seatrial.plan.stage.argocd_settings import settings_of
 from seatrial.readiness.argocd import script_for
 from seatrial.readiness.argocd.verdict import Script
-from seatrial.resource import Body
-from seatrial.sources.applicationsets import applications_of
-from seatrial.sources.argocd import NotAtHand, Repos, plain_url, render_application, repos_of
+from seatrial.sources.argocd.applications import (
+    NotAtHand,
+    Repos,
+    plain_url,
+    render_application,
+    repos_of,
+)
+from seatrial.sources.argocd.applicationsets import applications_of
 
 URL = "https://git.example/team/web.git"
 CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from chartfolder import CHART, config_map, write
 
-from seatrial.case import Release
-from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.helmsdk import Chart, Config, HelmContext, HelmError, install
-from seatrial.resource import Body, Place
+from seatrial.helm.sdk import Chart, Config, HelmContext, HelmError, install
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.release import Release
+from seatrial.model.resource import Body, Place
 from seatrial.sources import line_at
-from seatrial.sources.chart import ChartSource, open_chart, with_texts
-from seatrial.sources.rendering import render
+from seatrial.sources.charts.chart import ChartSource, open_chart, with_texts
+from seatrial.sources.charts.rendering import render
 
 NOWHERE = """\
 apiVersion: v1

@@ -9,12 +9,17 @@ import pytest
 from chartfolder import CHART, config_map, write
 
 from seatrial.check import check
-from seatrial.errors import CannotContinue
-from seatrial.planning import CheckOptions
+from seatrial.model.errors import CannotContinue
+from seatrial.plan.plans import CheckOptions
 from seatrial.report import json
 from seatrial.report.page import Page
-from seatrial.sources.chart import open_any_chart
-from seatrial.sources.consumers import consumers_of, helpers_called, helpers_changed, with_library
+from seatrial.sources.charts.chart import open_any_chart
+from seatrial.sources.charts.consumers import (
+    consumers_of,
+    helpers_called,
+    helpers_changed,
+    with_library,
+)
 
 LIBRARY = "apiVersion: v2\nname: core\nversion: 1.0.0\ntype: library\n"
 USES = CHART + "dependencies:\n- {name: core, version: 1.0.0, repository: 'file://../core'}\n"

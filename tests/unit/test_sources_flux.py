@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from kustomizing import needs_kustomize
 
-from seatrial.errors import CannotContinue
-from seatrial.resource import Body, Ref
-from seatrial.sources.argocd import NotAtHand, Repos
-from seatrial.sources.chart import open_chart
-from seatrial.sources.flux import Known, build, chart_of, values_of
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body, Ref
+from seatrial.sources.argocd.applications import NotAtHand, Repos
+from seatrial.sources.charts.chart import open_chart
+from seatrial.sources.flux.building import Known, build, chart_of, values_of
 
 URL = "https://git.example/platform"
 GIT: Body = {

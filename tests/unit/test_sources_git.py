@@ -8,10 +8,10 @@ import pytest
 from chartfolder import CHART, config_map, write
 from gitcheckout import commit, git
 
-from seatrial.errors import CannotContinue
+from seatrial.model.errors import CannotContinue
 from seatrial.sources import line_at
-from seatrial.sources.chart import ChartSource, open_chart
-from seatrial.sources.rendering import render
+from seatrial.sources.charts.chart import ChartSource, open_chart
+from seatrial.sources.charts.rendering import render
 
 LIBRARY = "apiVersion: v2\nname: core\nversion: 1.0.0\n"
 DEPENDS = CHART + "dependencies:\n- {name: core, version: 1.0.0, repository: 'file://../core'}\n"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from chartfolder import CHART, write
 
-from seatrial import helmsdk
-from seatrial.errors import CannotContinue
-from seatrial.sources.chartfiles import read_folder
+from seatrial.helm import sdk as helmsdk
+from seatrial.model.errors import CannotContinue
+from seatrial.sources.charts.files import read_folder
 
 FILES = ["a.md", "b.txt", "sub/a.md", "sub/deep/c.txt", "x[1].txt", "dir.d/f", "docs/a.md", "*.lit", "ci/v.yaml"]
 RULES = [

@@ -9,11 +9,11 @@ import pytest
 from chartfolder import config_map, write
 from kustomizing import needs_kustomize
 
-from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.resource import Place
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.resource import Place
+from seatrial.model.trial import Step
 from seatrial.sources import kind_of, line_at, read_trial
-from seatrial.sources.manifests import kinds_in, read_manifests
-from seatrial.trial import Step
+from seatrial.sources.manifests.reading import kinds_in, read_manifests
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from chartfolder import CHART, write
 
-from seatrial import helmsdk
-from seatrial.resource import Place
-from seatrial.sources.provenance import copies, provenance
-from seatrial.text import Text
+from seatrial.helm import sdk as helmsdk
+from seatrial.model.resource import Place
+from seatrial.sources.charts.provenance import copies, provenance
+from seatrial.text.source import Text
 
 SIGNS = {"exact": "=", "near": "~"}
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from programsread import MADE, complaint, python_program, registered
 
-from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.registration import short
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.program import short
 from seatrial.sources.pulumi import read_program
 
 Write = Callable[[str], str]

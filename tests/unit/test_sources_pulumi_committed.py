@@ -12,7 +12,7 @@ from gitcheckout import commit, git
 from programsread import complaint, registered
 
 from seatrial.cli import main
-from seatrial.registration import short
+from seatrial.model.program import short
 from seatrial.sources import line_at
 from seatrial.sources.pulumi import read_program
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from programsread import complaint, registered
 
-from seatrial.errors import CannotContinue
-from seatrial.registration import Program, short
+from seatrial.model.errors import CannotContinue
+from seatrial.model.program import Program, short
 from seatrial.sources.pulumi import read_program
 
 Write = Callable[..., str]

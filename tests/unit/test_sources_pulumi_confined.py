@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from programsread import MADE, python_program
 
-from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.sources.pulumi import process, python, read_program
 from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.monitor import Monitor

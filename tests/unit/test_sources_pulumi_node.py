@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from programsread import complaint, registered
 
-from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.registration import short
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.program import short
 from seatrial.sources.pulumi import node, read_program
 from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.monitor import Monitor

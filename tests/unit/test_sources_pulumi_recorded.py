@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.case import Release
-from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.resource import Body
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.release import Release
+from seatrial.model.resource import Body
 from seatrial.sources import kind_of
 from seatrial.sources.pulumi import read_program
 

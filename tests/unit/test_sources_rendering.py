@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from chartfolder import CHART, config_map, write
 
-from seatrial.case import Release
-from seatrial.errors import CannotContinue
-from seatrial.resource import Place, Ref
-from seatrial.sources.chart import open_chart
-from seatrial.sources.rendering import render
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release
+from seatrial.model.resource import Place, Ref
+from seatrial.sources.charts.chart import open_chart
+from seatrial.sources.charts.rendering import render
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ import pytest
 from chartfolder import CHART, config_map, write
 
 from seatrial.check import run
-from seatrial.errors import CannotContinue
-from seatrial.history import History, left_behind
-from seatrial.planning import CheckOptions
-from seatrial.resource import Body
+from seatrial.helm.history import History, left_behind
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body
+from seatrial.plan.plans import CheckOptions
 from seatrial.sources.stored import read_history
 
 HOOK = config_map("hooked") + "  annotations: {helm.sh/hook: pre-install}\n"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from chartfolder import CHART, write
 
-from seatrial import helmsdk
-from seatrial.errors import CannotContinue
-from seatrial.resource import Body
-from seatrial.sources.values import ValueFlags, merged_values
+from seatrial.helm import sdk as helmsdk
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body
+from seatrial.sources.charts.values import ValueFlags, merged_values
 
 GIVEN = """\
 a: [1, {b: x, c: [1, 2]}, three]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.cluster.discovery import Discovery
-from seatrial.cluster.table import as_table, wants_table
+from seatrial.cluster.discovery.served import Discovery
 from seatrial.cluster.tables.age import since
 from seatrial.cluster.tables.jsonpath import find
-from seatrial.kinds.catalogue import ServedKind
-from seatrial.resource import Body
+from seatrial.cluster.tables.table import as_table, wants_table
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.model.resource import Body
 
 RECORDED = Path(__file__).parent / "recorded" / "tables.jsonl"
 DISCOVERY = Discovery("1.34")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.text import Edit, Span, Text, edited
+from seatrial.text.source import Edit, Span, Text, edited
 
 POEM = Text("poem.txt", "one\r\ntwo\n\nvier")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from seatrial.cluster.schema import builtin_schema
-from seatrial.cluster.strategic import strategic_patch
+from seatrial.cluster.discovery.schema import builtin_schema
+from seatrial.cluster.verbs.strategic import strategic_patch
 from seatrial.engines import threeway
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 
 def pod(*containers: Body, **spec: object) -> Body:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.findings import Rule
+from seatrial.model.finding import Rule
 from seatrial.rules import all_rules, page
 
 ROOT = Path(__file__).parents[2]

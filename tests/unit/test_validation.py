@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.cluster.discovery import Discovery
+from seatrial.cluster.discovery.schema import Schema, as_schema
+from seatrial.cluster.discovery.served import Discovery
 from seatrial.cluster.refusal import Refused
-from seatrial.cluster.schema import Schema, as_schema
-from seatrial.cluster.validate import (
+from seatrial.cluster.validation.custom import rules_in_cel
+from seatrial.cluster.validation.pipeline import (
     applied,
     decoded,
     duplicate_fields,
@@ -22,9 +23,8 @@ from seatrial.cluster.validate import (
     problems,
     refuse_invalid,
 )
-from seatrial.cluster.validation.custom import rules_in_cel
-from seatrial.kinds.catalogue import ServedKind
-from seatrial.resource import Body
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.model.resource import Body
 
 RECORDED = Path(__file__).parent / "recorded"
 GIZMO = ServedKind("example.com", "v1", "Gizmo", "gizmos", "gizmo", True, subresources=("status",))

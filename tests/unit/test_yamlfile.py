@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial import helmsdk
-from seatrial.resource import Place
-from seatrial.text import Text, edited
-from seatrial.yamlfile import BrokenYaml, Document, documents, parse, without_items
+from seatrial.helm import sdk as helmsdk
+from seatrial.model.resource import Place
+from seatrial.text.source import Text, edited
+from seatrial.text.yamlfile import BrokenYaml, Document, documents, parse, without_items
 
 # What Kubernetes makes of a scalar; the test below asks Helm whether it agrees.
 SCALARS: dict[str, Any] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial import __version__
-from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.model.errors import CannotContinue, NothingToCheck
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError

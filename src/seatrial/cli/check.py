@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from seatrial.cli.flags import NO_FLAGS, OUTPUT, REHEARSAL, USUAL_VOICE, Inputs, Release, Voice, flag, options
+from seatrial.cli.flags import (
+    NO_FLAGS,
+    OUTPUT,
+    REHEARSAL,
+    USUAL_VOICE,
+    Inputs,
+    Release,
+    Voice,
+    flag,
+    options,
+)
 from seatrial.report import Output
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from seatrial.cli.flags import ColorFlag, Voice
-from seatrial.errors import CannotContinue
+from seatrial.model.errors import CannotContinue
 
 
 def explain(

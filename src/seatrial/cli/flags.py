@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from seatrial.errors import CannotContinue
+from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
-    from seatrial.planning import CheckOptions
+    from seatrial.plan.plans import CheckOptions
 
 Color = Literal["auto", "always", "never"]
 
@@ -111,8 +111,8 @@ USUAL_VOICE = Voice()
 
 def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
     """What the user asked for, as the rest of the program understands it."""
-    from seatrial.planning import CheckOptions
-    from seatrial.sources.values import ValueFlags
+    from seatrial.plan.plans import CheckOptions
+    from seatrial.sources.charts.values import ValueFlags
 
     _refuse_flags(verb, inputs)
     if not inputs:

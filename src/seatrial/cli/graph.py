@@ -34,7 +34,7 @@ def graph(
         from seatrial.graph.cycles import cycles
         from seatrial.graph.drawing import FORMATS
         from seatrial.graph.linking import graph_of
-        from seatrial.planning import newest_releases
+        from seatrial.plan.plans import newest_releases
 
         said(f"read {' '.join(inputs)}")
         found = graph_of(newest_releases(asked))

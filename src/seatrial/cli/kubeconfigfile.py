@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from seatrial.errors import CannotContinue
-from seatrial.resource import dig, listed
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import dig, listed
 
 OWNER_ONLY = 0o600
 CLUSTER = "seatrial"

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from seatrial.cli.flags import NO_FLAGS, OUTPUT, REHEARSAL, USUAL_VOICE, Inputs, Release, Voice, flag, options
-from seatrial.timeline import Schedule
+from seatrial.cli.flags import (
+    NO_FLAGS,
+    OUTPUT,
+    REHEARSAL,
+    USUAL_VOICE,
+    Inputs,
+    Release,
+    Voice,
+    flag,
+    options,
+)
+from seatrial.model.timeline import Schedule
 
 
 def run(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group
 
 from seatrial.cli.flags import OUTPUT, Texts, Voice, flag
-from seatrial.timeline import Schedule
+from seatrial.model.timeline import Schedule
 
 if TYPE_CHECKING:
-    from seatrial.cluster.http import Server
+    from seatrial.cluster.server.http import Server
 
 CLUSTER = Group("What is served", sort_key=1)
 LOOK_SECONDS = 0.1
@@ -81,16 +81,16 @@ def _endings() -> Iterator[threading.Event]:
 @contextmanager
 def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> Iterator[Server]:
     from seatrial.cluster.cluster import Cluster
-    from seatrial.cluster.http import Server
-    from seatrial.errors import CannotContinue
-    from seatrial.furnishing import assume as put
-    from seatrial.planning import minor_of
+    from seatrial.cluster.server.http import Server
+    from seatrial.model.errors import CannotContinue
+    from seatrial.plan.plans import minor_of
+    from seatrial.play.prerequisites import assume as put
 
     if not 0 <= port <= PORT_MAX:
         raise CannotContinue(f"--port {port}: a port is a number up to {PORT_MAX}")
     cluster = Cluster(minor_of(kube_version), schedule, explains=True)
     if assume:
-        from seatrial.sources.manifests import read_manifests
+        from seatrial.sources.manifests.reading import read_manifests
 
         put(cluster, (resource.body for path in assume for resource in read_manifests(path, "default").resources))
     try:

@@ -7,9 +7,9 @@ from typing import get_args
 
 from msgspec import Struct
 
-from seatrial.errors import CannotContinue
-from seatrial.findings import DAMAGES, Certainty, Damage, Finding
-from seatrial.result import Result
+from seatrial.model.errors import CannotContinue
+from seatrial.model.finding import DAMAGES, Certainty, Damage, Finding
+from seatrial.model.result import Result
 
 CERTAINTIES: tuple[Certainty, ...] = get_args(Certainty)
 

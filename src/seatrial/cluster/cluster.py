@@ -9,22 +9,26 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from seatrial import kinds
-from seatrial.cluster import changes, definitions, deletion, rbac, reads, reviews, routes, writes
 from seatrial.cluster.controllers import Controllers, View
-from seatrial.cluster.discovery import Discovery
-from seatrial.cluster.instantiating import instantiate
-from seatrial.cluster.openapi import OpenAPI
+from seatrial.cluster.discovery import crds
+from seatrial.cluster.discovery.openapi import OpenAPI
+from seatrial.cluster.discovery.schema import Schema, builtin_schema
+from seatrial.cluster.discovery.served import Discovery
+from seatrial.cluster.events import Saying
 from seatrial.cluster.record import CLOCK, Recorder
 from seatrial.cluster.refusal import Refused, unavailable, unknown_resource
 from seatrial.cluster.request import Reply, Request
-from seatrial.cluster.sayings import Saying
-from seatrial.cluster.schema import Schema, builtin_schema
+from seatrial.cluster.server import routes
 from seatrial.cluster.store import Store
+from seatrial.cluster.verbs import changes, deletion, rbac, reads, reviews, writes
+from seatrial.cluster.verbs.instantiating import instantiate
 from seatrial.cluster.watch import Watch, Watches
-from seatrial.kinds import Act, Change, Create, Delete, Say, Status, apiservice, operated, webhook_rules
-from seatrial.kinds.catalogue import ServedKind
-from seatrial.resource import Body, Ref, dig, group_of, ref_of, uid_of, version_of
-from seatrial.timeline import Event, Schedule
+from seatrial.kinds import Act, Change, Create, Delete, Say, Status
+from seatrial.kinds.operators import described
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.kinds.webhooks import apiservice, matching
+from seatrial.model.resource import Body, Ref, dig, group_of, ref_of, uid_of, version_of
+from seatrial.model.timeline import Event, Schedule
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 NODES = ("node-a", "node-b")
@@ -62,7 +66,7 @@ class Cluster:
         self._said: dict[tuple[str, str], str] = {}
         self.stored_in: dict[Ref, str] = {}
         """The version that each custom resource is stored in: what its definition said when it was last written."""
-        self.hooks = webhook_rules.NO_HOOKS
+        self.hooks = matching.NO_HOOKS
         self.warnings: list[str] = []
         """What the client is told beside its answer."""
         self.notes: list[str] = []
@@ -148,13 +152,13 @@ class Cluster:
         self.watches.changed()
         if ref.kind == "CustomResourceDefinition":
             self._definition_changed(before, after, cause)
-        elif ref.group == webhook_rules.GROUP and ref.kind in webhook_rules.CONFIGURATIONS:
-            bodies = (self.store.of_kind((ref.group, kind)) for kind in webhook_rules.CONFIGURATIONS)
-            self.hooks = webhook_rules.read(*bodies)
+        elif ref.group == matching.GROUP and ref.kind in matching.CONFIGURATIONS:
+            bodies = (self.store.of_kind((ref.group, kind)) for kind in matching.CONFIGURATIONS)
+            self.hooks = matching.read(*bodies)
         elif ref.kind == "APIService" and ref.group == apiservice.GROUP:
             self._api_service_changed(before, after)
-        elif after is not None and operated.is_description(ref):
-            self.controllers.learn(operated.described_kinds(after))
+        elif after is not None and described.is_description(ref):
+            self.controllers.learn(described.described_kinds(after))
         self.controllers.changed(ref, before, after, cause)
         if after is None and before is not None:
             self._removed(before, cause)
@@ -275,7 +279,7 @@ class Cluster:
 
     def printer_columns(self, kind: ServedKind) -> list[Body]:
         """What `kubectl get` shows of a custom kind."""
-        return definitions.printer_columns(self.definition_of(kind), kind.version)
+        return crds.printer_columns(self.definition_of(kind), kind.version)
 
     def definition_of(self, kind: ServedKind) -> Body:
         """The definition of a custom kind."""
@@ -316,8 +320,8 @@ class Cluster:
 
     def _definition_changed(self, before: Body | None, after: Body | None, cause: int | None) -> None:
         """A kind is served once its definition is Established, and no longer when that is gone."""
-        old, new = definitions.served_kinds(before), definitions.served_kinds(after)
-        self._custom_schemas.update(definitions.schemas(after))
+        old, new = crds.served_kinds(before), crds.served_kinds(after)
+        self._custom_schemas.update(crds.schemas(after))
         if old == new:
             return
         for kind in old:

@@ -10,11 +10,11 @@ from typing import Protocol
 from seatrial.cluster.origins import Origins
 from seatrial.cluster.store import Store
 from seatrial.kinds import Act, Acts, Deadline, Kind, stays
-from seatrial.kinds.images import WORKLOADS, running_images
-from seatrial.kinds.objectmeta import is_going
-from seatrial.kinds.pod_template import used_claims
-from seatrial.kinds.scheduler import ANY_CLAIM, claim_of_volume
-from seatrial.resource import Body, Ref, uid_of
+from seatrial.kinds.core.objectmeta import is_going
+from seatrial.kinds.workloads.images import WORKLOADS, running_images
+from seatrial.kinds.workloads.pod_template import used_claims
+from seatrial.kinds.workloads.scheduler import ANY_CLAIM, claim_of_volume
+from seatrial.model.resource import Body, Ref, uid_of
 
 MOVES_MAX = 500_000
 """Reconciles in one run of a cluster. Two controllers that undo each other would go on for ever."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import TypeVar
 
 from seatrial.kinds import Kind
-from seatrial.kinds.images import WORKLOADS, running_images
-from seatrial.kinds.pod_template import used_claims
-from seatrial.kinds.scheduler import claim_of_volume
-from seatrial.resource import Body, Ref
+from seatrial.kinds.workloads.images import WORKLOADS, running_images
+from seatrial.kinds.workloads.pod_template import used_claims
+from seatrial.kinds.workloads.scheduler import claim_of_volume
+from seatrial.model.resource import Body, Ref
 
 Key = TypeVar("Key", bound=Hashable)
 

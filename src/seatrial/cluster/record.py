@@ -6,8 +6,8 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from seatrial.resource import Body, Ref
-from seatrial.timeline import Effect, Event
+from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import Effect, Event
 
 BEFORE_THE_TRIAL = -1
 CLOCK = "clock"

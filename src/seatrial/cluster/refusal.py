@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 
 class Refused(Exception):

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from seatrial.kinds.authorizer import ADMIN, User
-from seatrial.resource import Body
+from seatrial.kinds.access.authorizer import ADMIN, User
+from seatrial.model.resource import Body
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 PatchType = Literal["json", "merge", "strategic", "apply"]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from seatrial.resource import Body, Ref
+from seatrial.model.resource import Body, Ref
 
 LOG_MAX = 20_000
 """Changes that a watch may still ask for; older ones are `410 Gone`, as after etcd's compaction."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from seatrial.kinds.objectmeta import finalizers_of, is_going
-from seatrial.resource import Body, Ref, listed
+from seatrial.kinds.core.objectmeta import finalizers_of, is_going
+from seatrial.model.resource import Body, Ref, listed
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster

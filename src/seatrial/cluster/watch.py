@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from seatrial.cluster.fieldselector import field_test, named
-from seatrial.cluster.gotext import quoted
 from seatrial.cluster.refusal import Refused, gone
 from seatrial.cluster.request import Request
-from seatrial.cluster.selector import label_test
 from seatrial.cluster.store import Change, KindKey, Store
-from seatrial.kinds.catalogue import ServedKind
-from seatrial.resource import Body, Ref
+from seatrial.cluster.validation.gotext import quoted
+from seatrial.cluster.verbs.fieldselector import field_test, named
+from seatrial.cluster.verbs.labelselector import label_test
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.model.resource import Body, Ref
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from seatrial.resource import Body, Ref
-from seatrial.timeline import Operation, Outcome, Reconciled
+from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import Operation, Outcome, Reconciled
 
 
 class Api(Protocol):

@@ -6,7 +6,7 @@ pulumi-kubernetes.
 
 from __future__ import annotations
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """What was applied on the client's side."""

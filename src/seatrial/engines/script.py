@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from seatrial.engines import Ended, Stuck
-from seatrial.resource import Body, Ref
-from seatrial.timeline import Effect
+from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import Effect
 
 Verb = Literal["get", "list", "create", "apply", "strategic", "merge", "update", "delete", "discover"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 MERGED_BY: dict[str, tuple[str, ...]] = {
     "conditions": ("type",),

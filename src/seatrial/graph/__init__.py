@@ -11,9 +11,9 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from seatrial import kinds
-from seatrial.case import Release, Resource
 from seatrial.kinds import Kind, Need
-from seatrial.resource import Body, Ref, metadata
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Ref, metadata
 
 
 class Edge(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 
 from seatrial.graph.linking import Graph
-from seatrial.resource import Ref
+from seatrial.model.resource import Ref
 
 CYCLES_MAX = 20
 

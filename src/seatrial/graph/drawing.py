@@ -9,8 +9,8 @@ import msgspec
 
 from seatrial.graph.cycles import cycles
 from seatrial.graph.linking import Graph, Link
-from seatrial.kinds.operators import brought
-from seatrial.resource import Ref
+from seatrial.kinds.operators.table import brought
+from seatrial.model.resource import Ref
 
 INDENT = "  "
 ABOVE = "(above)"

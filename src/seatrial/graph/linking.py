@@ -11,13 +11,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from seatrial.case import Release, Resource
 from seatrial.graph import needs_of, placed, products_of
-from seatrial.kinds import Stage, webhook_rules
-from seatrial.kinds.catalogue import CATALOGUE
-from seatrial.kinds.operators import plural_for
-from seatrial.kinds.selection import fits
-from seatrial.resource import Body, Ref, dig, labels_of, version_of
+from seatrial.kinds import Stage
+from seatrial.kinds.core.selection import fits
+from seatrial.kinds.operators.table import plural_for
+from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.kinds.webhooks import matching
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Ref, dig, labels_of, version_of
 
 Why = Literal["field", "namespace", "definition", "webhook", "backend", "made by"]
 Path = tuple[str | int, ...]
@@ -152,7 +153,7 @@ class Webhooks:
     def __init__(self, resources: dict[Ref, Resource]) -> None:
         kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
         mutating, validating = ([r.body for r in resources.values() if r.ref.kind == kind] for kind in kinds)
-        self._hooks = webhook_rules.read(mutating, validating, (), ())
+        self._hooks = matching.read(mutating, validating, (), ())
         self._all = (*self._hooks.mutating, *self._hooks.validating)
         self._namespaces = {r.ref.name: labels_of(r.body) for r in resources.values() if r.ref.kind == "Namespace"}
         self.configurations = frozenset(hook.configuration for hook in self._all)
@@ -163,9 +164,9 @@ class Webhooks:
         for hook, at in self.asked(resource):
             yield Link(resource.ref, hook.configuration, "webhook", "admit", at, optional=hook.ignores)
 
-    def asked(self, resource: Resource, operation: str = "CREATE") -> Iterator[tuple[webhook_rules.Hook, Path]]:
+    def asked(self, resource: Resource, operation: str = "CREATE") -> Iterator[tuple[matching.Hook, Path]]:
         """Each webhook that is asked about a write of an object, or of the pods that come of it at that path."""
-        if not self._all or resource.ref.group == webhook_rules.GROUP:
+        if not self._all or resource.ref.group == matching.GROUP:
             return
         yield from self._asked(resource, operation, resource.ref.group, resource.ref.kind, placed(resource), ())
         template = _template(resource.body)
@@ -174,16 +175,16 @@ class Webhooks:
 
     def _asked(
         self, user: Resource, operation: str, group: str, kind: str, body: Body, at: Path
-    ) -> Iterator[tuple[webhook_rules.Hook, Path]]:
+    ) -> Iterator[tuple[matching.Hook, Path]]:
         version = version_of(str(user.body.get("apiVersion"))) if not at else "v1"
         namespaced = bool(user.ref.namespace)
-        target = webhook_rules.Target(operation, group, version, plural_for(group, kind), "", namespaced)
+        target = matching.Target(operation, group, version, plural_for(group, kind), "", namespaced)
         for stage in ("mutating", "validating"):
-            for hook in webhook_rules.about(self._hooks, stage, target):
+            for hook in matching.about(self._hooks, stage, target):
                 if self._is_selected(hook, user, body):
                     yield hook, at
 
-    def _is_selected(self, hook: webhook_rules.Hook, user: Resource, body: Body) -> bool:
+    def _is_selected(self, hook: matching.Hook, user: Resource, body: Body) -> bool:
         home = user.ref.namespace
         labels = {PROTECTED_LABEL: home, **self._namespaces.get(home, {})}
         return (not home or fits(labels, hook.namespaces)) and fits(labels_of(body), hook.objects)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from seatrial.resource import Body, Ref
+from seatrial.model.resource import Body, Ref
 
 Stage = Literal["admit", "schedule", "start", "ready", "serve", "delete"]
 
@@ -188,7 +188,7 @@ class Kind(Struct, frozen=True):
 def known() -> dict[tuple[str, str], Kind]:
     """Every kind of this folder, by (group, kind)."""
     found = {}
-    for module in sorted(iter_modules(__path__), key=lambda m: m.name):
-        for kind in getattr(import_module(f"{__name__}.{module.name}"), "KINDS", ()):
+    for module in sorted(walk_packages(__path__, f"{__name__}."), key=lambda m: m.name.rpartition(".")[2]):
+        for kind in getattr(import_module(module.name), "KINDS", ()):
             found[kind.group, kind.kind] = kind
     return found

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from seatrial.hooks import is_hook
+from seatrial.helm.hooks import is_hook
+from seatrial.model.resource import Body, dig, group_of, listed, metadata
 from seatrial.readiness.kstatus import content_as_hook as ended
-from seatrial.resource import Body, dig, group_of, listed, metadata
 
 
 def content_when_waited_for(body: Body) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from seatrial.hooks import is_hook
-from seatrial.resource import Body, dig, listed, metadata
+from seatrial.helm.hooks import is_hook
+from seatrial.model.resource import Body, dig, listed, metadata
 
 Status = Literal["InProgress", "Failed", "Current", "Terminating"]
 

@@ -11,8 +11,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from seatrial.model.resource import (
+    Body,
+    Ref,
+    annotations_of,
+    dig,
+    group_of,
+    listed,
+    metadata,
+    name_of,
+)
 from seatrial.readiness.kstatus import status
-from seatrial.resource import Body, Ref, annotations_of, dig, group_of, listed, metadata, name_of
 
 SKIP_AWAIT = "pulumi.com/skipAwait"
 WAIT_FOR = "pulumi.com/waitFor"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Literal, cast
 
+from seatrial.model.result import Result
 from seatrial.report.page import Page
-from seatrial.result import Result
 
 Output = Literal["full", "concise", "json"]
 

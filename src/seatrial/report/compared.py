@@ -7,10 +7,10 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
+from seatrial.model.result import Change, Comparison, Edge, Judged
 from seatrial.report.page import Line, Page, Piece, Role, line, sentences
 from seatrial.report.standings import standings_table
 from seatrial.report.wording import counted, listed
-from seatrial.result import Change, Comparison, Edge, Judged
 
 SHOWN_MAX = 20
 NAMES_MAX = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from seatrial.findings import Finding
+from seatrial.model.finding import Finding
+from seatrial.model.result import Result
 from seatrial.report.page import Line, Page, Piece, line, printed
 from seatrial.report.wording import closing
-from seatrial.result import Result
 
 
 def render(result: Result, page: Page) -> str:

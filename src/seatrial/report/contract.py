@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from seatrial.findings import Certainty, Damage
-from seatrial.resource import Sure
-from seatrial.result import Act, Presence, Readiness, Required, Served, Then, Verdict
-from seatrial.timeline import Effect, OperationPhase, Outcome, Schedule
+from seatrial.model.finding import Certainty, Damage
+from seatrial.model.resource import Sure
+from seatrial.model.result import Act, Presence, Readiness, Required, Served, Then, Verdict
+from seatrial.model.timeline import Effect, OperationPhase, Outcome, Schedule
 
 VERSION = 1
 

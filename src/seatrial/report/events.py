@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from seatrial.model.timeline import Effect, Event
 from seatrial.report.page import Line, Page, Piece, Role, line, quoted
-from seatrial.timeline import Effect, Event
 
 OBJECT_MAX = 60
 """The column of objects is as wide as its widest text, up to here; longer names push the rest of their own line."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from seatrial.model.resource import Place, Sure
 from seatrial.report.page import Line, Piece, columns, line
-from seatrial.resource import Place, Sure
 
 TAB_COLUMNS = 4
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from seatrial.findings import Finding, Fix
+from seatrial.model.finding import Finding, Fix
+from seatrial.model.result import Consumer, Dependence, Difference, Prerequisite, Result
+from seatrial.model.timeline import Event, Rehearsal
 from seatrial.report import concise
 from seatrial.report.compared import compared_section
 from seatrial.report.events import columns_of, event_lines
@@ -15,8 +17,6 @@ from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted,
 from seatrial.report.standings import standings_table
 from seatrial.report.steps import OUTCOMES, steps_table
 from seatrial.report.wording import closing, counted, dependence, difference, listed
-from seatrial.result import Consumer, Dependence, Difference, Prerequisite, Result
-from seatrial.timeline import Event, Rehearsal
 
 FULL_MAX = 30
 """Findings told in full; the rest are told in a line each."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from seatrial.model.result import About, Asked, Gate, Requirement
 from seatrial.report.page import Line, Page, Piece, Role, line, quoted, sentences
 from seatrial.report.table import table
-from seatrial.result import About, Asked, Gate, Requirement
 
 GATES_MAX = 8
 NAMES_MAX = 3

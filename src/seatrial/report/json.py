@@ -8,8 +8,21 @@ from typing import Any
 
 import msgspec
 
-from seatrial.findings import Finding
-from seatrial.findings import Fix as FoundFix
+from seatrial.model.finding import Finding
+from seatrial.model.finding import Fix as FoundFix
+from seatrial.model.resource import Place, Ref
+from seatrial.model.result import Change as FoundChange
+from seatrial.model.result import Comparison as FoundComparison
+from seatrial.model.result import Dependence as FoundDependence
+from seatrial.model.result import Difference as FoundDifference
+from seatrial.model.result import Gate as FoundGate
+from seatrial.model.result import Judged as FoundJudged
+from seatrial.model.result import Result
+from seatrial.model.result import Standing as FoundStanding
+from seatrial.model.timeline import Event as RecordedEvent
+from seatrial.model.timeline import Operation as PlayedOperation
+from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import StepResult as PlayedStep
 from seatrial.report.contract import (
     VERSION,
     About,
@@ -41,19 +54,6 @@ from seatrial.report.contract import (
     SyncTask,
 )
 from seatrial.report.page import Page
-from seatrial.resource import Place, Ref
-from seatrial.result import Change as FoundChange
-from seatrial.result import Comparison as FoundComparison
-from seatrial.result import Dependence as FoundDependence
-from seatrial.result import Difference as FoundDifference
-from seatrial.result import Gate as FoundGate
-from seatrial.result import Judged as FoundJudged
-from seatrial.result import Result
-from seatrial.result import Standing as FoundStanding
-from seatrial.timeline import Event as RecordedEvent
-from seatrial.timeline import Operation as PlayedOperation
-from seatrial.timeline import Rehearsal
-from seatrial.timeline import StepResult as PlayedStep
 
 
 def render(result: Result, page: Page) -> str:

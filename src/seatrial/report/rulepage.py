@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seatrial.findings import Rule
+from seatrial.model.finding import Rule
 from seatrial.report.page import Line, Page, Piece, line, printed, sentences
 
 FENCE = "```"

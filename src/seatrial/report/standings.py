@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from seatrial.model.result import Ending, Standing, Stop
 from seatrial.report.page import Line, Page, Role
 from seatrial.report.table import table
-from seatrial.result import Ending, Standing, Stop
 
 ROLES: dict[str, Role] = {
     "ok": "good",

@@ -7,10 +7,10 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from seatrial.model.result import Played
+from seatrial.model.timeline import Outcome, Rehearsal, StepResult
 from seatrial.report.page import Line, Page, Piece, Role, line, lines_of, quoted
 from seatrial.report.wording import counted, listed
-from seatrial.result import Played
-from seatrial.timeline import Outcome, Rehearsal, StepResult
 
 TABLES_MAX = 8
 """Tables in full. Where a chart brings many sets of values, those that went well then take one line each."""

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from seatrial.model.timeline import Event, Rehearsal, StepResult
 from seatrial.report.events import Columns, columns_of, event_lines
 from seatrial.report.page import Line, Page, Piece, line, printed, quoted, sentences
 from seatrial.report.steps import ended
 from seatrial.report.wording import counted
-from seatrial.timeline import Event, Rehearsal, StepResult
 
 INDENT = "   "
 NO_EFFECT = ("read", "unchanged")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from seatrial.findings import Finding
-from seatrial.result import Dependence, Difference, Result
+from seatrial.model.finding import Finding
+from seatrial.model.result import Dependence, Difference, Result
 
 PLAIN_WORDS = ("on ", "under ", "before", "now")
 DEPENDENCIES_MAX = 4

@@ -5,19 +5,25 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from inspect import getdoc
-from pkgutil import iter_modules
+from pkgutil import walk_packages
+from types import ModuleType
 
-from seatrial.findings import Rule
+from seatrial.model.finding import Rule
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule of this folder, by code."""
-    modules = (import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__))
-    return tuple(sorted((module.RULE for module in modules if hasattr(module, "RULE")), key=lambda rule: rule.code))
+    return tuple(sorted((module.RULE for module in _modules().values()), key=lambda rule: rule.code))
 
 
 def page(rule: Rule) -> str:
     """What the rule's module says of itself."""
-    module = import_module(f"{__name__}.{rule.name.replace('-', '_')}")
-    return getdoc(module) or ""
+    return getdoc(_modules()[rule.name]) or ""
+
+
+@cache
+def _modules() -> dict[str, ModuleType]:
+    """The module of each rule, by the name of the rule."""
+    found = (import_module(found.name) for found in walk_packages(__path__, f"{__name__}.") if not found.ispkg)
+    return {module.RULE.name: module for module in found if hasattr(module, "RULE")}

@@ -6,18 +6,18 @@ import posixpath
 from pathlib import Path
 from typing import Any, Literal
 
-from seatrial import trial
-from seatrial.errors import CannotContinue
-from seatrial.resource import Place
+from seatrial.model import trial
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Place
+from seatrial.model.trial import Trial
 from seatrial.sources import git
-from seatrial.sources.chartfiles import ChartFiles, read_archive
+from seatrial.sources.charts.files import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
-from seatrial.sources.parts import part_of
+from seatrial.sources.manifests.parts import part_of
 from seatrial.sources.pulumi.project import NAMES, is_program
 from seatrial.sources.pulumi.recorded import is_recording
-from seatrial.text import Text
-from seatrial.trial import Trial
-from seatrial.yamlfile import BrokenYaml, documents
+from seatrial.text.source import Text
+from seatrial.text.yamlfile import BrokenYaml, documents
 
 Kind = Literal["chart", "manifests", "trial", "program"]
 

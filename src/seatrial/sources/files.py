@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from seatrial.errors import CannotContinue
-from seatrial.text import Text
+from seatrial.model.errors import CannotContinue
+from seatrial.text.source import Text
 
 FILE_BYTES_MAX = 50 * 1024 * 1024
 """Far above any manifest that an API server would take, and small enough to hold."""

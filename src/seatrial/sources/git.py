@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from seatrial.errors import CannotContinue, NothingToCheck
+from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.sources.files import shown
 
 PREFIX = "git:"

@@ -10,9 +10,9 @@ import zlib
 import msgspec
 from msgspec import Struct
 
-from seatrial import helmrecords
-from seatrial.errors import CannotContinue
-from seatrial.resource import Body, Place, dig, labels_of, name_of
+from seatrial.helm import records
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body, Place, dig, labels_of, name_of
 
 BYTES_MAX = 100 * 1024 * 1024
 """Of all records of a file, decoded. A Secret holds a megabyte; zipped zeros may become a thousand."""
@@ -39,7 +39,7 @@ class _Shape(Struct, frozen=True):
 def is_record(body: Body) -> bool:
     """Whether an object is one of Helm's records, by either of its storage drivers."""
     if body.get("kind") == "Secret":
-        return body.get("type") == helmrecords.TYPE
+        return body.get("type") == records.TYPE
     return body.get("kind") == "ConfigMap" and labels_of(body).get("owner") == "helm" and "release" in _data(body)
 
 

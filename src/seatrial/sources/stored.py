@@ -14,16 +14,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from seatrial import hooks
-from seatrial.case import Release, Resource
-from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.history import SERVER_SIDE, History, Revision
-from seatrial.resource import Body, Place, annotations_of, dig, labels_of, listed, name_of
+from seatrial.helm import hooks
+from seatrial.helm.history import SERVER_SIDE, History, Revision
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Place, annotations_of, dig, labels_of, listed, name_of
 from seatrial.sources.files import read_text, shown
-from seatrial.sources.objects import Found, defined_scopes, objects_in, resources
+from seatrial.sources.manifests.objects import Found, defined_scopes, objects_in, resources
 from seatrial.sources.records import BYTES_MAX, checked, is_record, record_in
-from seatrial.text import Text
-from seatrial.yamlfile import Document, documents
+from seatrial.text.source import Text
+from seatrial.text.yamlfile import Document, documents
 
 INSTANCE = "app.kubernetes.io/instance"
 WHEN = "2026-01-01T00:00:00Z"

@@ -15,9 +15,9 @@ from seatrial.cluster.admission import classes, limits, pod_security, pods, quot
 from seatrial.cluster.admission.asked import Asked, Operation
 from seatrial.cluster.admission.namespaces import lifecycle
 from seatrial.kinds import World
-from seatrial.kinds.catalogue import ServedKind
-from seatrial.kinds.webhook_rules import NO_HOOKS
-from seatrial.resource import Body, Ref
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.kinds.webhooks.matching import NO_HOOKS
+from seatrial.model.resource import Body, Ref
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster

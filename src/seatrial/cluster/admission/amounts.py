@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from seatrial.kinds.quantities import amount
-from seatrial.resource import Body, dig, listed
+from seatrial.kinds.core.quantities import amount
+from seatrial.model.resource import Body, dig, listed
 
 Amounts = dict[str, Fraction]
 

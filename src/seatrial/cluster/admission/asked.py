@@ -8,9 +8,9 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.cluster.refusal import Refused, forbidden
-from seatrial.kinds.catalogue import ServedKind
-from seatrial.kinds.webhook_rules import NO_HOOKS, Hooks
-from seatrial.resource import Body, Ref, metadata
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.kinds.webhooks.matching import NO_HOOKS, Hooks
+from seatrial.model.resource import Body, Ref, metadata
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 

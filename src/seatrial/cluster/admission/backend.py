@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.kinds import World
-from seatrial.kinds.cabundle import holds_certificate
-from seatrial.kinds.endpoints import SERVICE_LABEL
-from seatrial.kinds.objectmeta import controller_of
-from seatrial.kinds.policies import Peer, in_the_way
-from seatrial.kinds.rollout import rollout_of, size
-from seatrial.resource import Body, Ref, dig, labels_of, listed, name_of
+from seatrial.kinds.core.objectmeta import controller_of
+from seatrial.kinds.network.endpoints import SERVICE_LABEL
+from seatrial.kinds.network.policies import Peer, in_the_way
+from seatrial.kinds.webhooks.cabundle import holds_certificate
+from seatrial.kinds.workloads.rollout import rollout_of, size
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
 DEFAULT_PORT = 443
 BACKERS = (("DaemonSet", "apps"), ("Deployment", "apps"), ("ReplicaSet", "apps"), ("StatefulSet", "apps"))

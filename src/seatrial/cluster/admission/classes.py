@@ -9,9 +9,9 @@ from fractions import Fraction
 
 from seatrial.cluster.admission.asked import Asked
 from seatrial.kinds import World
-from seatrial.kinds.objectmeta import moment
-from seatrial.kinds.quantities import amount
-from seatrial.resource import Body, Ref, annotations_of, dig, name_of
+from seatrial.kinds.core.objectmeta import moment
+from seatrial.kinds.core.quantities import amount
+from seatrial.model.resource import Body, Ref, annotations_of, dig, name_of
 
 DEFAULT_STORAGE = "storageclass.kubernetes.io/is-default-class"
 DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"

@@ -11,8 +11,8 @@ from fractions import Fraction
 from seatrial.cluster.admission.amounts import Amounts, amounts, of_pod, shown
 from seatrial.cluster.admission.asked import Asked
 from seatrial.kinds import World
-from seatrial.kinds.quantities import amount
-from seatrial.resource import Body, annotations_of, dig, listed, metadata
+from seatrial.kinds.core.quantities import amount
+from seatrial.model.resource import Body, annotations_of, dig, listed, metadata
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 SETS = (("defaultRequest", "requests", "request"), ("default", "limits", "limit"))

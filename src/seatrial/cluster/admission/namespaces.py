@@ -5,7 +5,7 @@ from __future__ import annotations
 from seatrial.cluster.admission.asked import Asked
 from seatrial.cluster.refusal import forbidden, not_found, terminating
 from seatrial.kinds import World
-from seatrial.resource import Ref, metadata
+from seatrial.model.resource import Ref, metadata
 
 IMMORTAL = ("default", "kube-public", "kube-system")
 

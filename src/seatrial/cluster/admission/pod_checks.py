@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from seatrial.resource import Body, annotations_of, dig, listed
+from seatrial.model.resource import Body, annotations_of, dig, listed
 
 APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
 PROFILES = ("RuntimeDefault", "Localhost")

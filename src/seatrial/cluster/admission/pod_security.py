@@ -15,8 +15,8 @@ from seatrial.cluster.admission.asked import Asked
 from seatrial.cluster.admission.pod_checks import Violation, violations
 from seatrial.cluster.refusal import invalid
 from seatrial.kinds import World
-from seatrial.kinds.objectmeta import controller_of
-from seatrial.resource import Body, Ref, dig, labels_of, listed, name_of
+from seatrial.kinds.core.objectmeta import controller_of
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
 PREFIX = "pod-security.kubernetes.io/"
 LEVELS = ("privileged", "baseline", "restricted")

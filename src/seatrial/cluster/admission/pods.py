@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from seatrial.cluster.admission.asked import Asked
 from seatrial.kinds import World
-from seatrial.resource import Body, Ref, dig, listed, name_of
+from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 SCHEDULING = "scheduling.k8s.io"
 PREEMPTS = "PreemptLowerPriority"

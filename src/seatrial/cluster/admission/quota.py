@@ -12,11 +12,11 @@ from seatrial.cluster.admission.amounts import Amounts, amounts, of_pod, shown, 
 from seatrial.cluster.admission.asked import Asked
 from seatrial.cluster.refusal import qualified
 from seatrial.kinds import World
-from seatrial.kinds.catalogue import ServedKind
-from seatrial.kinds.pod import quality
-from seatrial.kinds.pods import is_finished
-from seatrial.kinds.quantities import amount
-from seatrial.resource import Body, dig, listed, name_of
+from seatrial.kinds.core.quantities import amount
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.kinds.workloads.pod import quality
+from seatrial.kinds.workloads.pods import is_finished
+from seatrial.model.resource import Body, dig, listed, name_of
 
 ALIASES = {
     ("", "ConfigMap"): "configmaps",

@@ -9,8 +9,8 @@ from seatrial.cluster.admission import backend
 from seatrial.cluster.admission.asked import Asked
 from seatrial.cluster.refusal import Refused, bad_request, internal, not_found
 from seatrial.kinds import World
-from seatrial.kinds.selection import fits
-from seatrial.kinds.webhook_rules import (
+from seatrial.kinds.core.selection import fits
+from seatrial.kinds.webhooks.matching import (
     EXEMPT,
     GROUP,
     NO_HOOKS,
@@ -21,7 +21,7 @@ from seatrial.kinds.webhook_rules import (
     about,
     policies_about,
 )
-from seatrial.resource import Body, Ref, labels_of
+from seatrial.model.resource import Body, Ref, labels_of
 
 
 def ask(asked: Asked, stage: Stage, world: World) -> None:

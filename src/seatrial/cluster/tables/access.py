@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seatrial.cluster.tables.column import AGE, NAME, Cell, Column, Columns, at, count, number
-from seatrial.resource import Body, dig, listed
+from seatrial.model.resource import Body, dig, listed
 
 
 def _subjects(kind: str) -> Cell:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from seatrial.cluster.tables.age import since
-from seatrial.resource import Body, dig
+from seatrial.model.resource import Body, dig
 
 Cell = Callable[[Body, str], Any]
 """From an object and the time it is to what stands in the column."""

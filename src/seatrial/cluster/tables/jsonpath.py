@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from seatrial.resource import dig
+from seatrial.model.resource import dig
 
 Step = Callable[[Any], Iterator[Any]]
 

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from seatrial.cluster.tables.column import AGE, NAME, NONE, Column, Columns, at, joined, labels_shown, selector
-from seatrial.resource import Body, dig, listed
+from seatrial.cluster.tables.column import (
+    AGE,
+    NAME,
+    NONE,
+    Column,
+    Columns,
+    at,
+    joined,
+    labels_shown,
+    selector,
+)
+from seatrial.model.resource import Body, dig, listed
 
 
 def _external(body: Body, now: str) -> str:

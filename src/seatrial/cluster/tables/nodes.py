@@ -6,7 +6,7 @@ from typing import Any
 
 from seatrial.cluster.tables.age import since
 from seatrial.cluster.tables.column import AGE, NAME, NONE, Cell, Column, Columns, at, joined
-from seatrial.resource import Body, dig, labels_of, listed
+from seatrial.model.resource import Body, dig, labels_of, listed
 
 
 def _node_status(body: Body, now: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from seatrial.cluster.tables.age import since
 from seatrial.cluster.tables.column import AGE, NAME, NONE, Column, Columns, at
-from seatrial.resource import Body, dig, listed, metadata
+from seatrial.model.resource import Body, dig, listed, metadata
 
 
 def ready(body: Body, now: str) -> str:

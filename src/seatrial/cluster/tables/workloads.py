@@ -19,7 +19,7 @@ from seatrial.cluster.tables.column import (
     selector,
     share,
 )
-from seatrial.resource import Body, dig, listed, metadata
+from seatrial.model.resource import Body, dig, listed, metadata
 
 
 def _wide(selector: Cell | None, *template: str) -> tuple[Column, ...]:

@@ -10,6 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 Rules = dict[tuple[str, str], Callable[[Body], Iterator[str]]]

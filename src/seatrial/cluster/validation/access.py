@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from seatrial.cluster.validation import Rules, names
-from seatrial.cluster.validation.causes import duplicate, each, forbidden, invalid, required, unsupported
+from seatrial.cluster.validation.causes import (
+    duplicate,
+    each,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
 from seatrial.cluster.validation.scalars import one_of
-from seatrial.resource import Body, name_of
+from seatrial.model.resource import Body, name_of
 
 _RBAC = "rbac.authorization.k8s.io"
 _SUBJECTS = ("ServiceAccount", "User", "Group")

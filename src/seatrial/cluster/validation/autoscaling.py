@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from seatrial.cluster.validation import Rules
 from seatrial.cluster.validation.causes import forbidden, invalid, required, unsupported
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 # Kinds of metric, and the field each is told in.
 _SOURCES = {

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 _Rewrite = str | Callable[[re.Match[str]], str]
 

@@ -17,7 +17,7 @@ from seatrial.cluster.validation.causes import (
 )
 from seatrial.cluster.validation.quantity import amount, canonical
 from seatrial.cluster.validation.scalars import IDS, NOT_NEGATIVE, PORTS, not_negative, one_of, port
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")

@@ -9,7 +9,7 @@ from msgspec import Raw
 from seatrial.cluster.validation import Rules, names
 from seatrial.cluster.validation.causes import each, forbidden, internal, invalid, required
 from seatrial.cluster.validation.scalars import one_of
-from seatrial.resource import Body, annotations_of, name_of
+from seatrial.model.resource import Body, annotations_of, name_of
 
 _APPROVAL = "api-approved.kubernetes.io"
 _PROTECTED = (".k8s.io", ".kubernetes.io")

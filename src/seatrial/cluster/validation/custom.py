@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from seatrial.cluster.structural import EMBEDDED
 from seatrial.cluster.validation.causes import duplicate, invalid, required, shown, unsupported
-from seatrial.resource import Body
+from seatrial.cluster.validation.structural import EMBEDDED
+from seatrial.model.resource import Body
 
 INT_OR_STRING = "x-kubernetes-int-or-string"
 CEL = "x-kubernetes-validations"

@@ -15,8 +15,8 @@ from typing import Any
 from seatrial import cel
 from seatrial.cluster.validation.causes import duplicate, invalid, required
 from seatrial.cluster.validation.custom import CEL
-from seatrial.kinds.immutable import forbidden
-from seatrial.resource import Body
+from seatrial.kinds.core.immutable import forbidden
+from seatrial.model.resource import Body
 
 CALLS = frozenset(
     (

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 
 from seatrial.cluster.validation import Rules, names
-from seatrial.cluster.validation.causes import duplicate, each, forbidden, internal, invalid, required, unsupported
+from seatrial.cluster.validation.causes import (
+    duplicate,
+    each,
+    forbidden,
+    internal,
+    invalid,
+    required,
+    unsupported,
+)
 from seatrial.cluster.validation.containers import PROTOCOLS
 from seatrial.cluster.validation.objectmeta import label_problems
 from seatrial.cluster.validation.scalars import PORTS, one_of, port, selector
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")

@@ -13,8 +13,8 @@ from msgspec import Raw
 from seatrial.cluster.validation import names
 from seatrial.cluster.validation.causes import each, invalid, required, too_long
 from seatrial.cluster.validation.names import NameRule
-from seatrial.kinds.catalogue import CATALOGUE, ServedKind
-from seatrial.resource import Body
+from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
+from seatrial.model.resource import Body
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 

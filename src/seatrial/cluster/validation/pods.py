@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.cluster.validation import Rules, names
-from seatrial.cluster.validation.causes import duplicate, each, forbidden, invalid, required, unsupported
+from seatrial.cluster.validation.causes import (
+    duplicate,
+    each,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
 from seatrial.cluster.validation.containers import (
     container_problems,
     host_port_conflicts,
@@ -15,7 +22,7 @@ from seatrial.cluster.validation.containers import (
 from seatrial.cluster.validation.objectmeta import annotation_problems, label_problems
 from seatrial.cluster.validation.scalars import IDS, one_of, selector
 from seatrial.cluster.validation.volumes import volume_problems
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

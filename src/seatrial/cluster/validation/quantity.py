@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from seatrial.kinds.quantities import SUFFIXES
-from seatrial.kinds.quantities import amount as _amount
+from seatrial.kinds.core.quantities import SUFFIXES
+from seatrial.kinds.core.quantities import amount as _amount
 
 # From apimachinery's `api/resource/quantity.go`.
 _FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -8,7 +8,7 @@ from typing import Any
 from seatrial.cluster.validation import names
 from seatrial.cluster.validation.causes import each, forbidden, invalid, required, unsupported
 from seatrial.cluster.validation.objectmeta import label_problems
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 PORTS = "must be between 1 and 65535, inclusive"

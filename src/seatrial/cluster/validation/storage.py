@@ -7,11 +7,18 @@ from base64 import b64decode
 from collections.abc import Iterator
 
 from seatrial.cluster.validation import Rules, names
-from seatrial.cluster.validation.causes import each, forbidden, invalid, required, too_long, unsupported
+from seatrial.cluster.validation.causes import (
+    each,
+    forbidden,
+    invalid,
+    required,
+    too_long,
+    unsupported,
+)
 from seatrial.cluster.validation.quantity import amount, canonical
 from seatrial.cluster.validation.scalars import one_of, selector
 from seatrial.cluster.validation.volumes import SOURCES
-from seatrial.resource import Body, annotations_of
+from seatrial.model.resource import Body, annotations_of
 
 DATA_BYTES_MAX = 1024 * 1024
 

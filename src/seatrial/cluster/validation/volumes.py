@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from seatrial.cluster.validation import names
 from seatrial.cluster.validation.causes import duplicate, each, forbidden, invalid, required
 from seatrial.cluster.validation.containers import descending_path, field_path
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 # In the order in which the server looks; only the first one given is looked at more closely.
 SOURCES = (

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.cluster.validation import Rules, names
-from seatrial.cluster.validation.causes import each, forbidden, internal, invalid, required, unsupported
+from seatrial.cluster.validation.causes import (
+    each,
+    forbidden,
+    internal,
+    invalid,
+    required,
+    unsupported,
+)
 from seatrial.cluster.validation.cron import schedule_fault
 from seatrial.cluster.validation.pods import template_problems
 from seatrial.cluster.validation.scalars import (
@@ -17,8 +24,8 @@ from seatrial.cluster.validation.scalars import (
     selector,
 )
 from seatrial.cluster.validation.storage import claim_problems
-from seatrial.kinds.selection import fits
-from seatrial.resource import Body, metadata
+from seatrial.kinds.core.selection import fits
+from seatrial.model.resource import Body, metadata
 
 _STRATEGY = ("Type", "RollingUpdate")
 _CRON_NAME_MAX = 52

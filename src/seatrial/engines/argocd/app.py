@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from seatrial.argocdhooks import is_hook, is_ignored, phases_of, wave_of
 from seatrial.engines.argocd.projects import IN_CLUSTER, Destination, Project
+from seatrial.helm.argocd_hooks import is_hook, is_ignored, phases_of, wave_of
+from seatrial.model.resource import Body, Ref
 from seatrial.readiness.argocd import Scripts
-from seatrial.resource import Body, Ref
 
 GROUP = "argoproj.io"
 API_VERSION = f"{GROUP}/v1alpha1"

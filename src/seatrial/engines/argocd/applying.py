@@ -10,15 +10,15 @@ import re
 
 from msgspec import Struct
 
-from seatrial.argocdhooks import has_option, option
-from seatrial.engines import kubectl
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import Asked, Settings
 from seatrial.engines.argocd.migrating import owners_patch
 from seatrial.engines.argocd.tasks import Task
 from seatrial.engines.argocd.tracking import CRD
+from seatrial.engines.kubectl import commands as kubectl
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
-from seatrial.resource import Body, Ref, dig, metadata, name_of
+from seatrial.helm.argocd_hooks import has_option, option
+from seatrial.model.resource import Body, Ref, dig, metadata, name_of
 
 MANAGER = "argocd-controller"
 RBAC = "rbac.authorization.k8s.io/v1"

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Asked, Settings
-from seatrial.errors import CannotContinue
-from seatrial.resource import Ref
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Ref
 
 OPTIONS = {
     "--replace": "Replace=true",

@@ -13,7 +13,7 @@ import msgspec
 from seatrial.engines.argocd.app import App, Settings, Target
 from seatrial.engines.argocd.ignoring import carried, ignored, without
 from seatrial.engines.fieldowners import LAST_APPLIED
-from seatrial.resource import Body, annotations_of, metadata
+from seatrial.model.resource import Body, annotations_of, metadata
 
 _OF_THE_SERVER = ("status", "apiVersion", "kind")
 

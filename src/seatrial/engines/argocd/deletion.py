@@ -10,8 +10,15 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from seatrial import hooks
-from seatrial.argocdhooks import (
+from seatrial.engines import Ended, Stuck
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import CASCADE, App, Settings
+from seatrial.engines.argocd.applying import deletion
+from seatrial.engines.argocd.tasks import live_ref, with_namespace
+from seatrial.engines.argocd.tracking import CRD, managed, wanted
+from seatrial.engines.script import Command, Part, Say, Survey, Wait
+from seatrial.helm import hooks
+from seatrial.helm.argocd_hooks import (
     FAILED,
     SUCCEEDED,
     delete_policies,
@@ -20,16 +27,9 @@ from seatrial.argocdhooks import (
     runs_on_deletion,
     wave_of,
 )
-from seatrial.engines import Ended, Stuck
-from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import CASCADE, App, Settings
-from seatrial.engines.argocd.applying import deletion
-from seatrial.engines.argocd.tasks import live_ref, with_namespace
-from seatrial.engines.argocd.tracking import CRD, managed, wanted
-from seatrial.engines.script import Command, Part, Say, Survey, Wait
+from seatrial.model.resource import Body, Ref, metadata
 from seatrial.readiness.argocd import health, worst
 from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING
-from seatrial.resource import Body, Ref, metadata
 
 WAVES_MAX = 1_000
 

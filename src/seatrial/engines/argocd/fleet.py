@@ -11,21 +11,29 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from seatrial.argocdhooks import is_hook, is_skipped
 from seatrial.engines import Ended, Stuck
 from seatrial.engines.argocd import leaving, sets, versions
 from seatrial.engines.argocd.app import API_VERSION, GROUP, App, Settings
 from seatrial.engines.argocd.asking import of_rollout, requested
 from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compare, ended, synced
-from seatrial.engines.argocd.rollout import MOVED, PENDING, Progress, Rollout, Seen, current_step, may_sync
+from seatrial.engines.argocd.rollout import (
+    MOVED,
+    PENDING,
+    Progress,
+    Rollout,
+    Seen,
+    current_step,
+    may_sync,
+)
 from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.argocd.terminating import terminated
 from seatrial.engines.script import Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
+from seatrial.helm.argocd_hooks import is_hook, is_skipped
+from seatrial.model.resource import Body, Ref, annotations_of, dig
+from seatrial.model.timeline import Operation
 from seatrial.readiness.argocd import health, is_missed, worst
 from seatrial.readiness.argocd.verdict import HEALTHY, MISSING, Health
-from seatrial.resource import Body, Ref, annotations_of, dig
-from seatrial.timeline import Operation
 
 WRITES = ("create", "apply", "strategic", "merge", "update")
 LINES_MAX = 5_000_000

@@ -13,7 +13,7 @@ import msgspec
 
 from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.jqpaths import NotUnderstood, Path, parsed, paths
-from seatrial.resource import Body, Ref, metadata
+from seatrial.model.resource import Body, Ref, metadata
 
 _ABSENT = object()
 

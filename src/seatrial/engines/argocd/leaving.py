@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from seatrial.argocdhooks import ON_DELETION, runs_on_deletion
 from seatrial.engines import Ended
 from seatrial.engines.argocd import deletion, versions
 from seatrial.engines.argocd.app import API_VERSION, CASCADE, GROUP, App, Settings
 from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.script import Answer, Command, Script
-from seatrial.resource import Ref
+from seatrial.helm.argocd_hooks import ON_DELETION, runs_on_deletion
+from seatrial.model.resource import Ref
 
 Apps = Mapping[Ref, App]
 Sets = Mapping[Ref, AppSet]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import Asked, Settings
 from seatrial.engines.fieldowners import LAST_APPLIED, moved
-from seatrial.resource import Body, dig, metadata
+from seatrial.model.resource import Body, dig, metadata
 
 KUBECTL = "kubectl-client-side-apply"
 DECLINED = "ClientSideApplyMigration=false"

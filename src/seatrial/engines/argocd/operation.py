@@ -12,7 +12,6 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from seatrial.argocdhooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
 from seatrial.engines import Stuck
 from seatrial.engines.argocd import applying, messages, validity, versions
 from seatrial.engines.argocd.app import App, Asked, Settings, Target
@@ -21,9 +20,10 @@ from seatrial.engines.argocd.results import PENDING, Result, judged, told
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, live_ref, with_namespace
 from seatrial.engines.argocd.tracking import managed, shared, unmarkable, wanted
 from seatrial.engines.script import Command, Outwait, Part, Pause, Say, Survey, Wait
+from seatrial.helm.argocd_hooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
+from seatrial.model.resource import Body, Ref, metadata
+from seatrial.model.timeline import Operation, OperationPhase, SyncTask
 from seatrial.readiness.argocd import health
-from seatrial.resource import Body, Ref, metadata
-from seatrial.timeline import Operation, OperationPhase, SyncTask
 
 STEPS_MAX = 2_000
 COMPLETED = ("Succeeded", "Failed", "Error")

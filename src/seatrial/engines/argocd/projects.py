@@ -13,7 +13,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from seatrial.resource import Body, Ref, dig, listed, name_of
+from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 IN_CLUSTER = ("https://kubernetes.default.svc", "in-cluster")
 """The server that Argo CD runs on, and the name that it has there."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.argocdhooks import ignores_extraneous, is_hook, is_skipped
 from seatrial.engines import Ended, Stuck
 from seatrial.engines.argocd.app import App, Asked, Settings
 from seatrial.engines.argocd.asking import requested
@@ -18,8 +17,9 @@ from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.argocd.tracking import managed, speaks_of_itself, wanted
 from seatrial.engines.script import Part, Say, Survey, Wait
-from seatrial.resource import Ref
-from seatrial.timeline import Operation
+from seatrial.helm.argocd_hooks import ignores_extraneous, is_hook, is_skipped
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Operation
 
 RETRIES_MAX = 100
 """Where the Application sets none: as many as are looked at."""

@@ -6,7 +6,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.argocd.tasks import Task
-from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING, SUSPENDED, UNKNOWN, Health
+from seatrial.readiness.argocd.verdict import (
+    DEGRADED,
+    HEALTHY,
+    PROGRESSING,
+    SUSPENDED,
+    UNKNOWN,
+    Health,
+)
 
 OF_A_HOOK = {UNKNOWN: "Failed", DEGRADED: "Failed", PROGRESSING: "Running", SUSPENDED: "Running"}
 """What a hook's health makes of its task; anything else is success. `getOperationPhase` in sync_context.go."""

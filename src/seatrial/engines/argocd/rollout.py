@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from seatrial.engines.argocd import versions
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed, ref_of
 from seatrial.readiness.argocd.verdict import HEALTHY
-from seatrial.resource import Body, Ref, dig, labels_of, listed, ref_of
 
 WAITING, PENDING, PROGRESSING = "Waiting", "Pending", "Progressing"
 STRATEGY = "RollingSync"

@@ -17,9 +17,9 @@ from seatrial.engines.argocd.reconciling import Tried
 from seatrial.engines.argocd.rollout import COMPLETED, Progress, Rollout, Seen, current_step, judged
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.script import Command, Part, Say
+from seatrial.model.resource import Body, Ref, dig, metadata
+from seatrial.model.timeline import Operation
 from seatrial.readiness.argocd.verdict import HEALTHY
-from seatrial.resource import Body, Ref, dig, metadata
-from seatrial.timeline import Operation
 
 UP_TO_DATE = "All applications have been generated successfully"
 

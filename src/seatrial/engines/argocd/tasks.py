@@ -11,7 +11,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.argocdhooks import (
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import App, Asked, Marks, Settings, Target
+from seatrial.engines.argocd.tracking import CRD, speaks_of_itself
+from seatrial.helm.argocd_hooks import (
     FINALIZER,
     PHASES,
     SYNC_OPTIONS,
@@ -21,10 +24,7 @@ from seatrial.argocdhooks import (
     phases_of,
     wave_of,
 )
-from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import App, Asked, Marks, Settings, Target
-from seatrial.engines.argocd.tracking import CRD, speaks_of_itself
-from seatrial.resource import Body, Ref, dig, group_of, metadata, name_of, ref_of
+from seatrial.model.resource import Body, Ref, dig, group_of, metadata, name_of, ref_of
 
 KIND_ORDER = (
     *("Namespace", "NetworkPolicy", "ResourceQuota", "LimitRange", "PodSecurityPolicy", "PodDisruptionBudget"),

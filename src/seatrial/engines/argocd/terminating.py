@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from seatrial.argocdhooks import FINALIZER
 from seatrial.engines.argocd.app import App
 from seatrial.engines.argocd.applying import deletion
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.script import Command, Part, Say, Survey
-from seatrial.resource import Body, Ref, metadata
-from seatrial.timeline import Operation
+from seatrial.helm.argocd_hooks import FINALIZER
+from seatrial.model.resource import Body, Ref, metadata
+from seatrial.model.timeline import Operation
 
 
 def terminated(last: Mapping[Ref, tuple[Operation, str]], apps: Mapping[Ref, App]) -> Part[None]:

@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from seatrial.argocdhooks import TRACKING_ID
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import App, Filter, Settings, Target
 from seatrial.engines.argocd.projects import IN_CLUSTER, refusal
-from seatrial.resource import Body, Ref, annotations_of, group_of, labels_of, listed, metadata, name_of, ref_of
+from seatrial.helm.argocd_hooks import TRACKING_ID
+from seatrial.model.resource import (
+    Body,
+    Ref,
+    annotations_of,
+    group_of,
+    labels_of,
+    listed,
+    metadata,
+    name_of,
+    ref_of,
+)
 
 CRD = "CustomResourceDefinition"
 RENDERING = (

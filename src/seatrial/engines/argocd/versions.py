@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from seatrial.errors import CannotContinue
+from seatrial.model.errors import CannotContinue
 
 NEWEST = (3, 5)
 KNOWN = tuple((2, minor) for minor in range(8, 15)) + tuple((3, minor) for minor in range(6))

@@ -6,7 +6,15 @@ Models Flux 2.9: kustomize-controller 1.9, helm-controller 1.6 (which embeds Hel
 from __future__ import annotations
 
 from seatrial.engines.flux.fleet import delete_fleet, sync_fleet
-from seatrial.engines.flux.objects import Fleet, HelmRelease, Ignored, Kustomization, Memory, Policy, Target
+from seatrial.engines.flux.objects import (
+    Fleet,
+    HelmRelease,
+    Ignored,
+    Kustomization,
+    Memory,
+    Policy,
+    Target,
+)
 
 NAME = "flux"
 VERSION = "2.9"

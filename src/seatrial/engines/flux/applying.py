@@ -14,7 +14,7 @@ from seatrial.engines.flux.ignoring import as_live, paths
 from seatrial.engines.flux.objects import Kustomization, Target
 from seatrial.engines.flux.takeover import MANAGER, takeover
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
-from seatrial.resource import Body, Ref, annotations_of, labels_of, metadata
+from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata
 
 PREFIX = "kustomize.toolkit.fluxcd.io"
 REASONS = {400: "BadRequest", 403: "Forbidden", 409: "Conflict", 422: "Invalid", 500: "InternalError"}

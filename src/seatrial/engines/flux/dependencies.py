@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from seatrial import cel
 from seatrial.engines.flux.objects import Fleet, HelmRelease, Kustomization, Memory
-from seatrial.resource import Body, Ref, metadata
+from seatrial.model.resource import Body, Ref, metadata
 
 TERMINAL = "Reconciliation failed terminally due to configuration error"
 VARIABLES = ("self", "dep")

@@ -11,7 +11,7 @@ from seatrial.engines.flux.helmact import full_name
 from seatrial.engines.flux.ignoring import as_live, paths
 from seatrial.engines.flux.objects import HelmRelease, Target
 from seatrial.engines.script import Part, Say
-from seatrial.resource import Body, annotations_of, labels_of, metadata
+from seatrial.model.resource import Body, annotations_of, labels_of, metadata
 
 DISABLED = "helm.toolkit.fluxcd.io/driftDetection"
 MANAGER = "helm"

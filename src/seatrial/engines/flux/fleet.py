@@ -17,11 +17,29 @@ from seatrial.engines.flux import helmrelease, kustomization
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.dependencies import Dependencies
 from seatrial.engines.flux.kustomization import Attempt
-from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Fleet, HelmRelease, Kustomization, Memory
+from seatrial.engines.flux.objects import (
+    HELM_GROUP,
+    KUSTOMIZE_GROUP,
+    Fleet,
+    HelmRelease,
+    Kustomization,
+    Memory,
+)
 from seatrial.engines.flux.uninstalling import leave
-from seatrial.engines.script import Answer, Command, Helm, Line, Part, Pause, Say, Script, Survey, Wait
-from seatrial.resource import Body, Ref, metadata, ref_of
-from seatrial.timeline import Reconciled
+from seatrial.engines.script import (
+    Answer,
+    Command,
+    Helm,
+    Line,
+    Part,
+    Pause,
+    Say,
+    Script,
+    Survey,
+    Wait,
+)
+from seatrial.model.resource import Body, Ref, metadata, ref_of
+from seatrial.model.timeline import Reconciled
 
 WRITES = ("create", "apply", "strategic", "merge", "update", "delete")
 ATTEMPTS_MAX = 5

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial import hooks
 from seatrial.engines import Stuck
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Cause
@@ -20,8 +19,9 @@ from seatrial.engines.flux.objects import HelmRelease, Memory, Policy
 from seatrial.engines.flux.storage import newest
 from seatrial.engines.flux.waiting import Waited, in_vain, wait_for
 from seatrial.engines.script import Answer, Helm, Part
-from seatrial.hooks import SAYS_BEFORE
-from seatrial.resource import Ref
+from seatrial.helm import hooks
+from seatrial.helm.hooks import SAYS_BEFORE
+from seatrial.model.resource import Ref
 
 SERVER_SIDE = "--force-conflicts"
 """helm-controller lets the server merge by force."""

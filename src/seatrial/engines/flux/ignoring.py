@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from seatrial.engines.flux.objects import Ignored, Target
-from seatrial.resource import Body, annotations_of, labels_of
+from seatrial.model.resource import Body, annotations_of, labels_of
 
 
 def paths(target: Target, ignored: tuple[Ignored, ...]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from seatrial.engines.flux.objects import Kustomization, Memory, Target
 from seatrial.engines.flux.order import in_order, stages
 from seatrial.engines.flux.waiting import wait_for
 from seatrial.engines.script import Command, Part, Say, Survey, Wait
-from seatrial.resource import Ref, labels_of, metadata, ref_of
+from seatrial.model.resource import Ref, labels_of, metadata, ref_of
 
 STAGE_TIMEOUT = "1m0s"
 """After definitions and classes, whatever `spec.timeout` says."""

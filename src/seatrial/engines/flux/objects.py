@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from seatrial.readiness.fluxhealth import HealthCheck
-from seatrial.resource import Body, Ref
+from seatrial.model.resource import Body, Ref
+from seatrial.readiness.flux import HealthCheck
 
 KUSTOMIZE_GROUP = "kustomize.toolkit.fluxcd.io"
 HELM_GROUP = "helm.toolkit.fluxcd.io"

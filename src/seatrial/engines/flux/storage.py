@@ -8,10 +8,10 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial import helmrecords
 from seatrial.engines.flux.objects import Deployed, HelmRelease
 from seatrial.engines.script import Command, Part, Say, Survey
-from seatrial.resource import Body, dig, labels_of, metadata
+from seatrial.helm import records as helmrecords
+from seatrial.model.resource import Body, dig, labels_of, metadata
 
 
 class Record(Struct, frozen=True):

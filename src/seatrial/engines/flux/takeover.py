@@ -10,7 +10,7 @@ managers stand in `apply` of kustomize-controller.
 from __future__ import annotations
 
 from seatrial.engines.fieldowners import LAST_APPLIED, moved, written_by
-from seatrial.resource import Body, annotations_of, metadata
+from seatrial.model.resource import Body, annotations_of, metadata
 
 MANAGER = "kustomize-controller"
 TAKEN = (("kubectl", "Apply"), ("kubectl", "Update"), ("before-first-apply", "Update"), (MANAGER, "Update"))

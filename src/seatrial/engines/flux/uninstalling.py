@@ -10,7 +10,7 @@ from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import HelmRelease, Memory
 from seatrial.engines.flux.waiting import Waited
 from seatrial.engines.script import Helm, Part, Survey, Wait
-from seatrial.resource import metadata, ref_of
+from seatrial.model.resource import metadata, ref_of
 
 UNINSTALLED = "uninstallation completed with 1 error(s): "
 """What Helm says where all is deleted, its own records included, and something was not well for all that."""

@@ -13,9 +13,9 @@ from seatrial.engines import Stuck
 from seatrial.engines.durations import seconds_in
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Memory
 from seatrial.engines.script import Outwait, Part, Survey, Wait
-from seatrial.readiness import fluxhealth, kstatus
-from seatrial.readiness.fluxhealth import HealthCheck, Verdict
-from seatrial.resource import Body, Ref, dig, listed, metadata, ref_of
+from seatrial.model.resource import Body, Ref, dig, listed, metadata, ref_of
+from seatrial.readiness import flux, kstatus
+from seatrial.readiness.flux import HealthCheck, Verdict
 
 OWN_GROUPS = (KUSTOMIZE_GROUP, HELM_GROUP)
 TIMEOUT_SECONDS = 300.0
@@ -75,7 +75,7 @@ def _status(body: Body | None, ref: Ref, memory: Memory, health: tuple[HealthChe
         return Verdict("Current" if memory.ready.get(ref) else "InProgress")
     if (ref.group, ref.kind) == ("batch", "Job"):
         return Verdict(_job(body))
-    return fluxhealth.verdict(health, ref, body) or Verdict(kstatus.status(body))
+    return flux.verdict(health, ref, body) or Verdict(kstatus.status(body))
 
 
 def _job(body: Body) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.engines.helm3 import Shelf
-from seatrial.registration import Registration
+from seatrial.engines.helm.v3 import Shelf
+from seatrial.model.program import Registration
 
 
 class State(Struct, frozen=True):

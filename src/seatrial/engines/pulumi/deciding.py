@@ -14,7 +14,7 @@ from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint, State
 from seatrial.engines.pulumi.dependents import taken_along
 from seatrial.engines.pulumi.replacing import deletes_first, replaces, without_ignored
-from seatrial.registration import HELM_RELEASE, Registration
+from seatrial.model.program import HELM_RELEASE, Registration
 
 
 class Decision(Struct, frozen=True):

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from seatrial.engines.pulumi.checkpoint import State
 from seatrial.engines.pulumi.diffing import covers, lost, path_of
 from seatrial.engines.pulumi.replacing import makes_another
-from seatrial.registration import HELM_RELEASE, Registration
+from seatrial.model.program import HELM_RELEASE, Registration
 
 
 def taken_along(root: Registration, states: Iterable[State], done: Collection[str]) -> list[Registration]:

@@ -24,10 +24,10 @@ from seatrial.engines.pulumi.replacing import deletes_first, is_replaced_unless_
 from seatrial.engines.pulumi.steps import Move
 from seatrial.engines.pulumi.together import Ending, Job, together
 from seatrial.engines.script import Part, Pause, Script
-from seatrial.kinds import webhook_rules
+from seatrial.kinds.webhooks import matching
+from seatrial.model.program import HELM_RELEASE, Program, Registration, inside_of
+from seatrial.model.resource import Ref, dig, ref_of
 from seatrial.readiness.pulumi import timeout_seconds
-from seatrial.registration import HELM_RELEASE, Program, Registration, inside_of
-from seatrial.resource import Ref, dig, ref_of
 
 HELM_SECONDS = 300
 ALONG = "along"
@@ -138,7 +138,7 @@ class _Graph:
                 if move is None:
                     ended.add(urn)
                 else:
-                    found.append(Job(urn, move, judges=one.ref is not None and one.ref.group == webhook_rules.GROUP))
+                    found.append(Job(urn, move, judges=one.ref is not None and one.ref.group == matching.GROUP))
         return found
 
     def holds_up(self, urn: str) -> bool:
@@ -297,7 +297,7 @@ def _turns(gone: list[Registration], *, slow: bool) -> Iterator[list[Registratio
 def _asked_for(one: Registration) -> int:
     if one.ref is None:
         return 0
-    if one.ref.group == webhook_rules.GROUP:
+    if one.ref.group == matching.GROUP:
         return 3
     return 2 if one.ref.kind == steps.CRD else 0 if one.ref.kind in ANSWER else 1
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 Path = tuple[str | int, ...]
 EACH = "*"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from seatrial.case import Release, Resource
-from seatrial.engines.helm3 import ACTS, Act
-from seatrial.engines.helm3objects import Failed, counted
+from seatrial.engines.helm.v3 import ACTS, Act
+from seatrial.engines.helm.v3_objects import Failed, counted
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.steps import Move, lacks
 from seatrial.engines.script import Command, Part
-from seatrial.registration import Registration
-from seatrial.resource import Body, Place, metadata, name_of, ref_of
-from seatrial.trial import Step
+from seatrial.model.program import Registration
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Place, metadata, name_of, ref_of
+from seatrial.model.trial import Step
 
 FLAGS = {
     "install": {

@@ -12,8 +12,8 @@ from typing import Any
 
 from seatrial.engines.fieldowners import moved, written_by
 from seatrial.engines.pulumi.diffing import Path, put
-from seatrial.registration import Registration
-from seatrial.resource import Body, annotations_of, dig, metadata
+from seatrial.model.program import Registration
+from seatrial.model.resource import Body, annotations_of, dig, metadata
 
 CREATES = "pulumi-kubernetes"
 PATCH_MANAGER = "pulumi.com/patchFieldManager"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from seatrial.engines.helm3objects import counted
+from seatrial.engines.helm.v3_objects import counted
 from seatrial.engines.script import Answer
-from seatrial.registration import CHART_V3, STACK, Registration
-from seatrial.resource import Body, metadata, name_of
+from seatrial.model.program import CHART_V3, STACK, Registration
+from seatrial.model.resource import Body, metadata, name_of
 
 ALREADY_EXISTS = """
 

@@ -15,9 +15,9 @@ from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.steps import about, is_content
 from seatrial.engines.script import Script
+from seatrial.model.program import HELM_RELEASE
+from seatrial.model.resource import Body, metadata
 from seatrial.readiness import pulumi as readiness
-from seatrial.registration import HELM_RELEASE
-from seatrial.resource import Body, metadata
 
 OF_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 REVISION = "deployment.kubernetes.io/revision"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from seatrial.engines.pulumi.diffing import Change, Path, changes, covers, path_of, put, touches
-from seatrial.forcenew import ALWAYS, OF_RELEASE, forced
-from seatrial.registration import HELM_RELEASE, Registration
-from seatrial.resource import annotations_of, dig
+from seatrial.kinds.tables.pulumi_force_new import ALWAYS, OF_RELEASE, forced
+from seatrial.model.program import HELM_RELEASE, Registration
+from seatrial.model.resource import annotations_of, dig
 
 UNREADY = "pulumi.com/replaceUnready"
 INIT_ERROR = Change(("#initerror",))

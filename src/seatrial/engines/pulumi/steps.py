@@ -18,9 +18,9 @@ from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.diffing import path_of
 from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, left_to_others, manager_of
 from seatrial.engines.script import Answer, Command, Line, Part, Say, Verb, Wait
+from seatrial.model.program import Registration
+from seatrial.model.resource import Body, Ref, annotations_of, metadata, name_of
 from seatrial.readiness import pulumi as readiness
-from seatrial.registration import Registration
-from seatrial.resource import Body, Ref, annotations_of, metadata, name_of
 
 TRIES_MAX = 6
 PROPAGATIONS = {"orphan": "Orphan", "background": "Background", "foreground": "Foreground"}

@@ -16,7 +16,7 @@ from msgspec import Struct
 from seatrial.engines import Stuck
 from seatrial.engines.pulumi.steps import Again, Move
 from seatrial.engines.script import Answer, Part, Wait
-from seatrial.resource import Ref
+from seatrial.model.resource import Ref
 
 ROUNDS_MAX = 100_000
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from seatrial.argocdhooks import FINALIZER
+from seatrial.helm.argocd_hooks import FINALIZER
+from seatrial.model.resource import Body, group_of, metadata
 from seatrial.readiness.argocd import builtin, bundled, lua
 from seatrial.readiness.argocd.verdict import HEALTHY, PROGRESSING, WORST_LAST, Health, Script
-from seatrial.resource import Body, group_of, metadata
 
 Scripts = Mapping[str, Script]
 """Health checks of the user's, by `group/Kind`, `Kind` for the core group, or a pattern of these."""

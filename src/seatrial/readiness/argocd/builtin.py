@@ -7,8 +7,15 @@ from typing import Any
 
 import msgspec
 
-from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING, SUSPENDED, UNKNOWN, Health
-from seatrial.resource import Body, annotations_of, dig, listed, name_of
+from seatrial.model.resource import Body, annotations_of, dig, listed, name_of
+from seatrial.readiness.argocd.verdict import (
+    DEGRADED,
+    HEALTHY,
+    PROGRESSING,
+    SUSPENDED,
+    UNKNOWN,
+    Health,
+)
 
 Check = Callable[[Body], Health]
 

@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from seatrial.model.resource import Body, dig, listed, metadata
 from seatrial.readiness.argocd.builtin import Check
-from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING, SUSPENDED, UNKNOWN, Health
-from seatrial.resource import Body, dig, listed, metadata
+from seatrial.readiness.argocd.verdict import (
+    DEGRADED,
+    HEALTHY,
+    PROGRESSING,
+    SUSPENDED,
+    UNKNOWN,
+    Health,
+)
 
 ASSUMED = "assumed: Argo CD has a check for this kind, and nothing here gives it the status that the check reads"
 

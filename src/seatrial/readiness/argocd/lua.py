@@ -11,8 +11,8 @@ from typing import Any
 
 from lupa.luajit21 import LuaError, LuaMemoryError, LuaRuntime, LuaSyntaxError, lua_type
 
+from seatrial.model.resource import Body
 from seatrial.readiness.argocd.verdict import UNKNOWN, WORST_LAST, Health, Script
-from seatrial.resource import Body
 
 INSTRUCTIONS_MAX = 5_000_000
 MEMORY_BYTES_MAX = 64 * 1024 * 1024

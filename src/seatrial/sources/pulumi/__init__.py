@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from seatrial.case import Release
-from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.resource import Body
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.release import Release
+from seatrial.model.resource import Body
 from seatrial.sources import git
 from seatrial.sources.files import shown
 from seatrial.sources.pulumi import node, python, yamlprogram

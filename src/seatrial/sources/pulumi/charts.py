@@ -9,19 +9,19 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial import hooks
-from seatrial.case import Release, Resource
-from seatrial.errors import CannotContinue
-from seatrial.resource import Body, metadata
-from seatrial.sources.chart import open_chart
+from seatrial.helm import hooks
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, metadata
+from seatrial.sources.charts.chart import open_chart
+from seatrial.sources.charts.gates import makes_up
+from seatrial.sources.charts.rendering import render
+from seatrial.sources.charts.values import merged, read_values
 from seatrial.sources.files import shown
-from seatrial.sources.gates import makes_up
-from seatrial.sources.manifests import read_manifests
-from seatrial.sources.objects import defined_scopes, objects_in, resources
-from seatrial.sources.rendering import render
-from seatrial.sources.values import merged, read_values
-from seatrial.text import Text
-from seatrial.yamlfile import documents
+from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
+from seatrial.sources.manifests.reading import read_manifests
+from seatrial.text.source import Text
+from seatrial.text.yamlfile import documents
 
 TESTS = ("test", "test-success", "test-failure")
 

@@ -15,10 +15,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.case import Release, Resource
-from seatrial.errors import CannotContinue, NothingToCheck
-from seatrial.registration import Program, Registration
-from seatrial.resource import Place
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.program import Program, Registration
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Place
 from seatrial.sources import git
 from seatrial.sources.pulumi.packages import PACKAGES, home_of, packages_in
 

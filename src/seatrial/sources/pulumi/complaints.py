@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from seatrial.errors import CannotContinue
-from seatrial.resource import Body
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body
 from seatrial.sources.pulumi.process import Farewell
 from seatrial.sources.pulumi.project import Project
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.case import Resource
-from seatrial.errors import CannotContinue
-from seatrial.hooks import RESOURCE_POLICY
-from seatrial.registration import KUBERNETES, Options, Registration, urn_of
-from seatrial.resource import Ref, annotations_of, dig
+from seatrial.helm.hooks import RESOURCE_POLICY
+from seatrial.model.errors import CannotContinue
+from seatrial.model.program import KUBERNETES, Options, Registration, urn_of
+from seatrial.model.release import Resource
+from seatrial.model.resource import Ref, annotations_of, dig
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 LAST_WORDS = ("ended", "raised", "lacking")
 

@@ -15,11 +15,10 @@ from urllib.parse import unquote, urlparse
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.assumed import api_versions
-from seatrial.case import Release, Resource
-from seatrial.errors import CannotContinue
-from seatrial.kinds.operators import is_cluster_scoped
-from seatrial.registration import (
+from seatrial.kinds.core.crd import api_versions
+from seatrial.kinds.operators.table import is_cluster_scoped
+from seatrial.model.errors import CannotContinue
+from seatrial.model.program import (
     CHART_V3,
     CHART_V4,
     HELM_RELEASE,
@@ -32,7 +31,9 @@ from seatrial.registration import (
     short,
     urn_of,
 )
-from seatrial.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
+from seatrial.sources.charts.rendering import NotRendered
 from seatrial.sources.pulumi.charts import (
     Charts,
     as_v3_chart,
@@ -45,9 +46,14 @@ from seatrial.sources.pulumi.inside import ordered_children
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
 from seatrial.sources.pulumi.options import aliases_of, options_of
 from seatrial.sources.pulumi.project import RECORDED, Project
-from seatrial.sources.pulumi.providers import elsewhere, left_out, manner_of, settings_of, without_objects
+from seatrial.sources.pulumi.providers import (
+    elsewhere,
+    left_out,
+    manner_of,
+    settings_of,
+    without_objects,
+)
 from seatrial.sources.pulumi.values import UNKNOWN, plain
-from seatrial.sources.rendering import NotRendered
 
 SKIP_AWAIT = "pulumi.com/skipAwait"
 DIRECTORY_V2 = "kubernetes:kustomize/v2:Directory"

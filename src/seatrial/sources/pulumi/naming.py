@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from seatrial.errors import CannotContinue
-from seatrial.forcenew import at, forced
-from seatrial.kinds.operators import is_cluster_scoped
-from seatrial.registration import KUBERNETES, Registration, api_version_of, short
-from seatrial.resource import Body, Ref, annotations_of, group_of, metadata, ref_of
+from seatrial.kinds.operators.table import is_cluster_scoped
+from seatrial.kinds.tables.pulumi_force_new import at, forced
+from seatrial.model.errors import CannotContinue
+from seatrial.model.program import KUBERNETES, Registration, api_version_of, short
+from seatrial.model.resource import Body, Ref, annotations_of, group_of, metadata, ref_of
 from seatrial.sources.pulumi.values import UNKNOWN
 
 NAMESPACE = "default"

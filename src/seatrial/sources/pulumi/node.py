@@ -11,8 +11,8 @@ import re
 import shutil
 from pathlib import Path
 
-from seatrial.errors import CannotContinue
-from seatrial.resource import Body
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body
 from seatrial.sources.files import shown
 from seatrial.sources.pulumi import compiling, process
 from seatrial.sources.pulumi.complaints import complain

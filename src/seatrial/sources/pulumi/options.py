@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from seatrial.registration import Options, Registration, urn_of
-from seatrial.resource import Body
+from seatrial.model.program import Options, Registration, urn_of
+from seatrial.model.resource import Body
 from seatrial.sources.pulumi.project import Project
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 
 PACKAGES = "node_modules"
 

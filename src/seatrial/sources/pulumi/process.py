@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from msgspec import Struct
 
-from seatrial.resource import Body
+from seatrial.model.resource import Body
 from seatrial.sources.pulumi.messages import LAST_WORDS, understood
 
 CONFINED = Path(__file__).with_name("confined.py")

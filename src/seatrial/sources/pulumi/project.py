@@ -11,10 +11,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.errors import CannotContinue
+from seatrial.model.errors import CannotContinue
 from seatrial.sources.files import project_of, read_text, shown
 from seatrial.sources.pulumi.packages import workspace_of
-from seatrial.yamlfile import Document, documents
+from seatrial.text.yamlfile import Document, documents
 
 NAMES = ("Pulumi.yaml", "Pulumi.yml")
 USUAL_STACK = "dev"

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from seatrial.registration import KUBERNETES, PROVIDER, Manner, Registration, short
-from seatrial.resource import Body
+from seatrial.model.program import KUBERNETES, PROVIDER, Manner, Registration, short
+from seatrial.model.resource import Body
 from seatrial.sources.pulumi.values import UNKNOWN
 
 CLUSTER = ("kubeconfig", "context", "cluster")

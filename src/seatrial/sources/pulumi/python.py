@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from seatrial.errors import CannotContinue
-from seatrial.resource import Body
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body
 from seatrial.sources.files import project_of
 from seatrial.sources.pulumi import process
 from seatrial.sources.pulumi.complaints import complain

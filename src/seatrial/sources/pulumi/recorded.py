@@ -17,18 +17,18 @@ from urllib.parse import unquote, urlparse
 
 from msgspec import Struct
 
-from seatrial.case import Resource
-from seatrial.errors import CannotContinue
 from seatrial.graph import needs_of
-from seatrial.registration import CHART_V4, HELM_RELEASE, KUBERNETES, STACK, api_version_of, short
-from seatrial.resource import Body, Place, Ref, group_of, metadata, name_of
+from seatrial.model.errors import CannotContinue
+from seatrial.model.program import CHART_V4, HELM_RELEASE, KUBERNETES, STACK, api_version_of, short
+from seatrial.model.release import Resource
+from seatrial.model.resource import Body, Place, Ref, group_of, metadata, name_of
 from seatrial.sources.files import read_text, shown
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.naming import NAMESPACE
 from seatrial.sources.pulumi.project import RECORDED, SECRET, Project
 from seatrial.sources.pulumi.values import plain
 from seatrial.sources.pulumi.written import Deployment, Preview, State, misfit
-from seatrial.text import Text
+from seatrial.text.source import Text
 
 DOING = "read what Pulumi wrote"
 VERSIONS = (3, 4)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from seatrial.case import Release
-from seatrial.registration import CHART_V4, Program, Registration, urn_of
+from seatrial.model.program import CHART_V4, Program, Registration, urn_of
+from seatrial.model.release import Release
 from seatrial.sources.pulumi.charts import as_v4_chart, dropped_hooks, in_namespace
 from seatrial.sources.pulumi.inside import ordered_children
 from seatrial.sources.pulumi.project import USUAL_STACK

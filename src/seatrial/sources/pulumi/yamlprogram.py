@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.errors import CannotContinue
-from seatrial.registration import LOCAL_COMPONENTS, PROVIDER, REMOTE_COMPONENTS, api_version_of
-from seatrial.resource import Body
+from seatrial.model.errors import CannotContinue
+from seatrial.model.program import LOCAL_COMPONENTS, PROVIDER, REMOTE_COMPONENTS, api_version_of
+from seatrial.model.resource import Body
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.project import Project
 from seatrial.sources.pulumi.values import UNKNOWN
-from seatrial.yamlfile import Document
+from seatrial.text.yamlfile import Document
 
 OPTIONS = (
     *("additionalSecretOutputs", "aliases", "customTimeouts", "deleteBeforeReplace", "dependsOn", "ignoreChanges"),

@@ -1,0 +1,1 @@
+"""What the API serves: kinds, versions, schemas, OpenAPI documents."""

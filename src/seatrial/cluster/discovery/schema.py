@@ -1,0 +1,125 @@
+"""The published schemas of Kubernetes, and a way to walk them. Loads only the version that is asked for, once."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from seatrial.model.resource import Body
+
+_PUBLISHED = "kubernetes-json-schema"
+
+
+class Schema(Struct, frozen=True, eq=False):
+    """One place in a schema. `node` is JSON Schema as OpenAPI has it, `defs` what its `$ref`s point into.
+
+    Two are the same only if they are one: what is worked out from a schema is remembered by it.
+    """
+
+    node: Body
+    defs: Body
+
+    def child(self, key: str) -> Schema | None:
+        """The schema of a field, or None where the schema does not know it."""
+        properties = self.node.get("properties")
+        found = properties.get(key) if properties else None
+        if found is None:
+            found = self.node.get("additionalProperties")
+        return resolved(found, self.defs) if isinstance(found, dict) else None
+
+    def items(self) -> Schema | None:
+        found = self.node.get("items")
+        return resolved(found, self.defs) if isinstance(found, dict) else None
+
+    @property
+    def preserves_unknown(self) -> bool:
+        """Whether any field is welcome here."""
+        if self.node.get("x-kubernetes-preserve-unknown-fields"):
+            return True
+        return "properties" not in self.node and not isinstance(self.node.get("additionalProperties"), dict)
+
+    @property
+    def list_type(self) -> str:
+        return str(self.node.get("x-kubernetes-list-type") or "atomic")
+
+    @property
+    def map_keys(self) -> tuple[str, ...]:
+        return tuple(self.node.get("x-kubernetes-list-map-keys") or ())
+
+    @property
+    def atomic_map(self) -> bool:
+        return self.node.get("x-kubernetes-map-type") == "atomic"
+
+    @property
+    def merge_key(self) -> str:
+        """The key of a strategic merge patch, empty where lists are replaced."""
+        return str(self.node.get("x-kubernetes-patch-merge-key") or "")
+
+    @property
+    def patch_strategies(self) -> tuple[str, ...]:
+        return tuple(filter(None, str(self.node.get("x-kubernetes-patch-strategy") or "").split(",")))
+
+
+def resolved(node: Body, defs: Body) -> Schema:
+    """Follow a `$ref`; what stands beside it (list types, patch strategies) stays in force."""
+    pointer = node.get("$ref")
+    if pointer is None:
+        return Schema(node, defs)
+    target = defs.get(str(pointer).rpartition("/")[2], {})
+    beside = {key: value for key, value in node.items() if key.startswith("x-kubernetes-") or key == "default"}
+    return Schema({**target, **beside} if beside else target, defs)
+
+
+@cache
+def definitions(kube_version: str) -> Body:
+    """Every published definition of one Kubernetes minor version (`1.34`), by its full name."""
+    folder = resources.files("kubernetes_validate").joinpath(_PUBLISHED)
+    text = folder.joinpath(f"v{kube_version}.0-local", "_definitions.json").read_bytes()
+    return cast(Body, msgspec.json.decode(text)["$defs"])
+
+
+@cache
+def _by_kind(kube_version: str) -> dict[tuple[str, str, str], str]:
+    found: dict[tuple[str, str, str], str] = {}
+    for name, node in definitions(kube_version).items():
+        for gvk in node.get("x-kubernetes-group-version-kind") or ():
+            found.setdefault((gvk["group"], gvk["version"], gvk["kind"]), name)
+    return found
+
+
+def definition_name(kube_version: str, group: str, version: str, kind: str) -> str | None:
+    """What the definition of a built-in kind is called: `io.k8s.api.apps.v1.Deployment`."""
+    return _by_kind(kube_version).get((group, version, kind))
+
+
+@cache
+def builtin_schema(kube_version: str, group: str, version: str, kind: str) -> Schema | None:
+    """The schema of a kind that Kubernetes itself serves."""
+    name = definition_name(kube_version, group, version, kind)
+    if name is None:
+        return None
+    defs = definitions(kube_version)
+    return Schema(defs[name], defs)
+
+
+def published_kinds(kube_version: str) -> frozenset[tuple[str, str, str]]:
+    """(group, version, kind) of everything the published schemas of this version know."""
+    return frozenset(_by_kind(kube_version))
+
+
+@cache
+def published_versions() -> tuple[str, ...]:
+    """The Kubernetes minors there are schemas of, oldest first."""
+    folder = resources.files("kubernetes_validate").joinpath(_PUBLISHED)
+    names = {entry.name for entry in folder.iterdir()}
+    minors = {name.removeprefix("v").split(".0-")[0] for name in names if name.endswith("-local")}
+    return tuple(sorted(minors, key=lambda minor: tuple(int(part) for part in minor.split("."))))
+
+
+def as_schema(node: Any) -> Schema:
+    """A schema that stands by itself, such as a CRD's."""
+    return Schema(node if isinstance(node, dict) else {}, {})

@@ -1,0 +1,197 @@
+"""Which kinds the API serves at this moment, and where each is found. Knows nothing of objects or of their schemas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+import msgspec
+
+from seatrial.cluster.discovery import documents
+from seatrial.cluster.discovery.schema import published_kinds
+from seatrial.cluster.refusal import unavailable
+from seatrial.kinds.tables.catalogue import CATALOGUE, GROUPS, ServedKind
+from seatrial.model.resource import Body
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+"""The media type that a client accepts, and is answered with, where it wants discovery in two requests."""
+
+# Beta APIs are off by default (KEP 3136) but for those that were on before that was decided.
+# Read from `legacyBetaEnabledByDefaultResources` in pkg/controlplane/instance.go of 1.25 to 1.31.
+_BETAS_ON = {
+    ("autoscaling", "v2beta2"),
+    ("flowcontrol.apiserver.k8s.io", "v1beta1"),
+    ("flowcontrol.apiserver.k8s.io", "v1beta2"),
+    ("flowcontrol.apiserver.k8s.io", "v1beta3"),
+}
+_BETA_KINDS_ON = {("storage.k8s.io", "v1beta1", "CSIStorageCapacity")}
+
+_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_MATURITY = {None: 0, "beta": 1, "alpha": 2}
+
+
+@cache
+def builtin_kinds(kube_version: str) -> tuple[ServedKind, ...]:
+    """What an API server of this minor (`1.34`) serves with its default flags."""
+    minor = int(kube_version.partition(".")[2])
+    published: dict[tuple[str, str], list[str]] = {}
+    for group, version, kind in published_kinds(kube_version):
+        if _on_by_default(group, version, kind):
+            published.setdefault((group, kind), []).append(version)
+    return tuple(
+        entry.served(version, minor)
+        for key, entry in CATALOGUE.items()
+        for version in sorted(published.get(key, ()), key=version_order)
+    )
+
+
+def version_order(version: str) -> tuple[int, int, int, str]:
+    """Sorts versions as Kubernetes prefers them: v2, v1, v1beta2, v1beta1, v1alpha1, then all other names."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return 3, 0, 0, version
+    return _MATURITY[found[2]], -int(found[1]), -int(found[3] or 0), version
+
+
+class Discovery:
+    """The kinds of one Kubernetes minor, and of the CRDs and APIServices that came and went since."""
+
+    def __init__(self, kube_version: str) -> None:
+        self.kube_version = kube_version
+        self._served: dict[tuple[str, str, str], ServedKind] = {}
+        self._by_kind: dict[tuple[str, str], list[ServedKind]] = {}
+        self._down: set[tuple[str, str]] = set()
+        self._documents: dict[tuple[str, bool], bytes] = {}
+        self._unlisted: frozenset[str] = frozenset()
+        self._api_versions: tuple[str, ...] = ()
+        self.add(builtin_kinds(kube_version))
+
+    def find(self, group: str, version: str, plural: str) -> ServedKind | None:
+        return self._served.get((group, version, plural))
+
+    def of_kind(self, group: str, kind: str, version: str = "") -> ServedKind | None:
+        """A kind in this version, or in the one that the API server prefers."""
+        found = self._by_kind.get((group, kind), ())
+        return next((served for served in found if not version or served.version == version), None)
+
+    def versions(self, group: str, plural: str) -> tuple[str, ...]:
+        """The versions a resource is served in, the preferred one first."""
+        found = (version for g, version, p in self._served if g == group and p == plural)
+        return tuple(sorted(found, key=version_order))
+
+    def versions_of(self, group: str, kind: str) -> tuple[str, ...]:
+        """The versions a kind is served in, the preferred one first."""
+        return tuple(served.version for served in self._by_kind.get((group, kind), ()))
+
+    def kinds(self) -> Iterator[ServedKind]:
+        """Everything served, in the order of the groups."""
+        return (kind for group, version in self.group_versions() for kind in self.in_version(group, version))
+
+    def in_version(self, group: str, version: str) -> tuple[ServedKind, ...]:
+        """The kinds of one group-version, by plural."""
+        found = (kind for (g, v, _), kind in self._served.items() if g == group and v == version)
+        return tuple(sorted(found, key=lambda kind: kind.plural))
+
+    def group_versions(self) -> Iterator[tuple[str, str]]:
+        """Every (group, version) served, the core group first."""
+        return ((group, version) for group, versions in self._groups() for version in versions)
+
+    def add(self, kinds: Iterable[ServedKind]) -> None:
+        for kind in kinds:
+            self._served[kind.group, kind.version, kind.plural] = kind
+            same = [k for k in self._by_kind.get((kind.group, kind.kind), ()) if k.version != kind.version]
+            self._by_kind[kind.group, kind.kind] = sorted((*same, kind), key=lambda k: version_order(k.version))
+        self._forget()
+
+    def remove(self, group: str, plural: str) -> None:
+        """Stop serving a resource in all its versions."""
+        for version in self.versions(group, plural):
+            gone = self._served.pop((group, version, plural))
+            self._by_kind[group, gone.kind].remove(gone)
+        self._forget()
+
+    def set_down(self, group: str, version: str) -> None:
+        """An APIService promises this group-version and its backend does not answer."""
+        self._down.add((group, version))
+        self._forget()
+
+    def set_up(self, group: str, version: str) -> None:
+        self._down.discard((group, version))
+        self._forget()
+
+    def is_down(self, group: str, version: str) -> bool:
+        return (group, version) in self._down
+
+    def api_versions(self) -> tuple[str, ...]:
+        """What Helm makes of discovery for `.Capabilities.APIVersions`: `apps/v1`, `apps/v1/Deployment`."""
+        if not self._api_versions:
+            self._api_versions = tuple(sorted(documents.capabilities(self.group_versions(), self.kinds())))
+        return self._api_versions
+
+    def unlist(self, groups: frozenset[str]) -> None:
+        """Leave groups out of the lists that clients read, though they are served to whoever asks for them."""
+        self._unlisted = groups
+        self._forget()
+
+    def document(self, path: str, *, aggregated: bool = False) -> bytes | None:
+        """The encoded answer to a GET of a discovery path; None where nothing is served there."""
+        key = path.rstrip("/"), aggregated
+        found = self._documents.get(key)
+        if found is None:
+            body = self._built(*key)
+            if body is None:
+                return None
+            found = self._documents[key] = msgspec.json.encode(body)
+        return found
+
+    def _built(self, path: str, aggregated: bool) -> Body | None:
+        match path.split("/")[1:]:
+            case ["version"]:
+                return documents.version(self.kube_version)
+            case ["api"]:
+                return self._aggregated(core=True) if aggregated else documents.core_versions()
+            case ["apis"]:
+                if aggregated:
+                    return self._aggregated(core=False)
+                return documents.group_list((g, v) for g, v in self._listed() if g)
+            case ["apis", group]:
+                versions = dict(self._groups()).get(group)
+                return documents.group(group, versions) if group and versions else None
+            case ["api", version]:
+                return self._resource_list("", version)
+            case ["apis", group, version]:
+                return self._resource_list(group, version)
+        return None
+
+    def _resource_list(self, group: str, version: str) -> Body | None:
+        if self.is_down(group, version):
+            raise unavailable()
+        kinds = self.in_version(group, version)
+        return documents.resource_list(group, version, kinds) if kinds else None
+
+    def _aggregated(self, *, core: bool) -> Body:
+        groups = [(g, versions) for g, versions in self._listed() if (g == "") == core]
+        return documents.aggregated(groups, self.in_version, self.is_down)
+
+    def _listed(self) -> list[tuple[str, tuple[str, ...]]]:
+        return [(group, versions) for group, versions in self._groups() if group not in self._unlisted]
+
+    def _groups(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Groups in the API server's order, CRDs' behind its own, each with its versions, the preferred first."""
+        found: dict[str, set[str]] = {}
+        for group, version in (*((g, v) for g, v, _ in self._served), *self._down):
+            found.setdefault(group, set()).add(version)
+        place = {group: index for index, group in enumerate(("", *GROUPS))}
+        names = sorted(found, key=lambda group: (place.get(group, len(place)), group))
+        return [(name, tuple(sorted(found[name], key=version_order))) for name in names]
+
+    def _forget(self) -> None:
+        self._documents.clear()
+        self._api_versions = ()
+
+
+def _on_by_default(group: str, version: str, kind: str) -> bool:
+    if "alpha" not in version and "beta" not in version:
+        return True
+    return (group, version) in _BETAS_ON or (group, version, kind) in _BETA_KINDS_ON

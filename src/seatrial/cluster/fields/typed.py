@@ -1,0 +1,116 @@
+"""Whether an object fits its schema, as structured-merge-diff says it before an apply. Refuses nothing itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seatrial.cluster.fields.fieldset import element, printed
+from seatrial.cluster.fields.shape import EXTRA, ITEMS, Shape
+from seatrial.cluster.validation.gotext import plain, syntax, type_name
+
+Fault = tuple[str, str]
+"""Where, and what is wrong there."""
+
+_ANY: frozenset[type] = frozenset((str, int, float, bool, type(None)))
+
+# The types of values that need no closer look, by the type of the schema.
+FITS: dict[str, frozenset[type]] = {
+    "": _ANY,
+    "scalar": _ANY,
+    "string": frozenset((str, type(None))),
+    "numeric": frozenset((int, float, type(None))),
+    "boolean": frozenset((bool, type(None))),
+    "map": frozenset((type(None),)),
+    "list": frozenset((type(None),)),
+}
+
+
+def misfit(value: Any, shape: Shape) -> str:
+    """Everything that does not fit, as one error text; empty where all does."""
+    faults = [f"{path}: {words}" if path else words for path, words in _faults(value, shape)]
+    if len(faults) < 2:
+        return "".join(faults)
+    return "\n  ".join(("errors:", *faults))
+
+
+def _faults(value: Any, shape: Shape) -> list[Fault]:
+    if type(value) in FITS[shape.type]:
+        return []
+    if type(value) is dict and shape.type in ("map", ""):
+        return _map_faults(value, shape)
+    if type(value) is list and shape.type in ("list", ""):
+        return _list_faults(value, shape)
+    return [("", _expected(value, shape.type))]
+
+
+def _map_faults(value: dict[str, Any], shape: Shape) -> list[Fault]:
+    found: list[Fault] = []
+    below, declared = shape.below, shape.declared
+    for key, child in value.items():
+        if key in declared:
+            there = below[key]
+        elif shape.closed:
+            found.append((f".{key}", "field not declared in schema"))
+            continue
+        else:
+            there = below[EXTRA]
+        if type(child) not in FITS[there.type] and (faults := _faults(child, there)):
+            found += [(f".{key}{path}", words) for path, words in faults]
+    return found
+
+
+def _list_faults(value: list[Any], shape: Shape) -> list[Fault]:
+    found: list[Fault] = []
+    seen: set[str] = set()
+    items = shape.below[ITEMS]
+    named = shape.list_type != "atomic"
+    for index, child in enumerate(value):
+        name = ""
+        if named:
+            if words := _keyless(child, shape):
+                return [*found, ("", f"element {index}: {words}")]
+            name = element(child, shape)
+            if name in seen:
+                found.append(("", f"duplicate entries for key {printed(name)}"))
+            seen.add(name)
+        if type(child) not in FITS[items.type] and (faults := _faults(child, items)):
+            step = printed(name) if named else f"[{index}]"
+            found += [(step + path, words) for path, words in faults]
+    return found
+
+
+def _keyless(item: Any, shape: Shape) -> str:
+    """Why an item of an associative list cannot be told from the others; empty where it can."""
+    if shape.list_type == "map":
+        if type(item) is dict and item.get(shape.keys[0][0]) is not None:
+            return ""
+        if item is None:
+            return "associative list with keys may not have a null element"
+        if type(item) is not dict:
+            return "associative list with keys may not have non-map elements"
+        if all(item.get(name, default) is None for name, default in shape.keys):
+            names = " ".join(f'"{name}"' for name, _ in shape.keys)
+            return (
+                f"associative list with keys has an element that omits all key fields [{names}] "
+                "(and doesn't have default values for any key fields)"
+            )
+        return ""
+    if type(item) is dict:
+        return "associative list without keys has an element that's a map type"
+    if type(item) is list:
+        return "not supported: associative list with lists as elements"
+    if item is None:
+        return "associative list without keys has an element that's an explicit null"
+    return ""
+
+
+def _expected(value: Any, type_: str) -> str:
+    match type_:
+        case "numeric":
+            return f"expected numeric (int or float), got {type_name(value)}"
+        case "string":
+            return f"expected string, got &value.valueUnstructured{{Value:{syntax(value)}}}"
+        case "scalar":
+            return f"expected any scalar, got &{{{plain(value)}}}"
+        case _:
+            return f"expected {type_}, got &{{{plain(value)}}}"

@@ -1,0 +1,1 @@
+"""The embedded API on loopback HTTP: connections, routes, replies."""

@@ -1,0 +1,332 @@
+"""One connection of one client to the embedded API: requests in, replies or the events of a watch out."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import httptools
+import msgspec
+
+from seatrial.cluster import watch
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.refusal import Refused, internal
+from seatrial.cluster.request import Request
+from seatrial.cluster.server import routes
+from seatrial.cluster.server.answers import Answer, Asked, reply_to
+from seatrial.cluster.server.options import Query
+from seatrial.cluster.verbs import rbac
+from seatrial.cluster.watch import Watch
+from seatrial.model.resource import Body, Ref
+
+if TYPE_CHECKING:
+    from seatrial.cluster.server.http import Server
+
+HEADERS_MAX = 64 * 1024
+REASONS = {200: b"OK", 201: b"Created"}
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+HEADERS_TOO_LARGE = Refused(431, "BadRequest", "Request header fields too large")
+UNREAD_MAX = 64 * 1024 * 1024
+"""Events that a client does not read, in bytes, before its watch is cut."""
+UNHEARD_MAX = 64 * 1024 * 1024
+LINGER_SECONDS = 2.0
+"""How much, and how long, a client may go on sending after it was refused."""
+
+
+class Connection(asyncio.Protocol):
+    """One connection of one client: requests in, replies or a stream of watch events out."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.transport: asyncio.Transport | None = None
+        self.opened: Watch | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self._parser = httptools.HttpRequestParser(self)
+        self._deaf = False
+        """Whether the client was refused: what it still sends is dropped, so that it reads why."""
+        self._unheard = 0
+        self._is_whole = False
+        """Whether a request has ended in what was received last."""
+        self._behind = False
+        """Whether something was asked while a watch was open on the same connection."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self._size = self._header_size = self._head_so_far = 0
+        self._is_head = True
+
+    # asyncio calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.server.connections.add(self)
+        # A reply that waits for the client's delayed acknowledgement would take 40 ms.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            self._unheard += len(data)
+            if self._unheard > UNHEARD_MAX:
+                self.cut()
+            return
+        self._is_whole = False
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # It was answered as if no other protocol had been asked for. What follows is not HTTP any more.
+            self._hang_up()
+        except httptools.HttpParserCallbackError as wrapped:
+            self._refuse_what_went_wrong(wrapped)
+        except httptools.HttpParserError as wrong:
+            self._refuse(Refused(400, "BadRequest", f"the request is no HTTP that is understood here: {wrong}"))
+        else:
+            self._limit_unfinished_head(len(data))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.server.connections.discard(self)
+        self._close_watch()
+
+    # httptools calls these.
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+        self._limit_headers(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._limit_headers(len(name) + len(value))
+        name = name.lower()
+        # Of the headers that are read here, a client repeats only the groups it wants to be in.
+        repeated = self._headers.get(name) if name == b"impersonate-group" else None
+        self._headers[name] = value if repeated is None else repeated + b"\n" + value
+
+    def on_headers_complete(self) -> None:
+        self._is_head = False
+        if self._headers.get(b"expect", b"").lower() == b"100-continue" and self.transport:
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._size += len(body)
+        if self._size > routes.BODY_MAX:
+            raise _TooLarge(routes.too_large_body())
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        method = self._parser.get_method().decode()
+        url = self._url.decode("latin-1").removeprefix(self.server.mount)
+        headers, body = self._headers, b"".join(self._body)
+        keep = self._parser.should_keep_alive()
+        self._is_whole = True
+        self._begin()
+        if self.opened is None:
+            self._respond(method, url, headers, body, keep=keep)
+        else:
+            self._behind = True
+
+    # What we do.
+
+    def cut(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _limit_headers(self, size: int) -> None:
+        self._header_size += size
+        if self._header_size > HEADERS_MAX:
+            raise _TooLarge(HEADERS_TOO_LARGE)
+
+    def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
+        polls = self.server.heard(url, asks=method == "GET")
+        try:
+            asked = self._asked(method, url, headers, body)
+            if method == "GET" and self._watch(asked):
+                return
+            if polls:
+                self.server.move_for(url, asked.actor)
+            reply = reply_to(self.server.cluster, asked)
+            if self.server.transcript is not None:
+                self.server.transcript.answered(asked, reply)
+        except Refused as refused:
+            reply = Answer(refused.code, msgspec.json.encode(refused.status()))
+        self._send(reply, keep=keep, head=method == "HEAD")
+        self.server.stir(reads=method == "GET")
+
+    def _asked(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes) -> Asked:
+        path, _, query = url.partition("?")
+        agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
+        return Asked(
+            method=method,
+            path=path,
+            query=self.server.renamed(query),
+            content_type=headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip(),
+            accept=headers.get(b"accept", b"").decode("latin-1"),
+            body=body,
+            actor=self.server.actor or agent or "someone",
+            agent=agent,
+            user=rbac.user_of(self.server.cluster, headers),
+        )
+
+    def _watch(self, asked: Asked) -> bool:
+        """Begin to stream, where a watch is asked for."""
+        query = Query(asked.query)
+        if not query.flag("watch"):
+            return False
+        if self.server.refusing:
+            raise Refused(403, "Forbidden", "forbidden: the rehearsal has ended this wait")
+        request = routes.to_request(asked.method, asked.path, query, asked.content_type, asked.body, asked.actor)
+        if request.verb != "watch":
+            return False
+        self._stream(msgspec.structs.replace(request, user=asked.user), query)
+        return True
+
+    def _send(self, reply: Answer, *, keep: bool, head: bool = False, lingers: bool = False) -> None:
+        if self.transport is None:
+            return
+        reason = REASONS.get(reply.code, b"Refused")
+        lines = [
+            b"HTTP/1.1 %d %s" % (reply.code, reason),
+            b"Content-Type: " + reply.content_type.encode(),
+            b"Content-Length: %d" % len(reply.body),
+            b"Cache-Control: no-store",  # or Go clients write what they learn into the home of the user
+        ]
+        lines += [b'Warning: 299 - "%s"' % _quoted(text) for text in reply.warnings]
+        if not keep:
+            lines.append(b"Connection: close")
+        self._write(b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head else reply.body))
+        if not keep and not lingers:
+            self.transport.close()
+
+    def _write(self, data: bytes) -> None:
+        if self.transport is not None:
+            self.transport.write(data)
+
+    def _refuse(self, refused: Refused) -> None:
+        """Answer a client that cannot be understood, and hear no more of it.
+
+        Were the connection closed at once, what it is still sending would reset it before the answer is read.
+        """
+        if self._deaf or self.transport is None:
+            return
+        self._deaf = True
+        self._send(Answer(refused.code, msgspec.json.encode(refused.status())), keep=False, lingers=True)
+        self.transport.write_eof()
+        self.timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.cut)
+
+    def _refuse_what_went_wrong(self, wrapped: httptools.HttpParserCallbackError) -> None:
+        """The parser wraps whatever comes out of the methods it calls."""
+        wrong = wrapped.__context__
+        if not isinstance(wrong, _TooLarge):
+            self._refuse(internal("this is a fault of seatrial's: it said more on its standard error"))
+            raise wrong or wrapped
+        self._refuse(wrong.refused)
+
+    def _limit_unfinished_head(self, size: int) -> None:
+        """The parser tells of a header once it is whole, which it may never be."""
+        self._head_so_far = self._head_so_far + size if self._is_head and not self._is_whole else 0
+        if self._head_so_far > HEADERS_MAX * 2:
+            self._refuse(HEADERS_TOO_LARGE)
+
+    def _hang_up(self) -> None:
+        if self.transport is not None:
+            self.transport.close()
+
+    def _stream(self, request: Request, query: Query) -> None:
+        """Answer a watch: what is there, then whatever comes, until the client leaves or its time is up."""
+        cluster = self.server.cluster
+        initial = query.flag("sendInitialEvents") if query.has("sendInitialEvents") else None
+        bookmarks = query.flag("allowWatchBookmarks")
+        try:
+            opened = cluster.watch(request, initial_events=initial, bookmarks=bookmarks)
+        except Refused as refused:
+            if refused.code != 410:
+                raise
+            # The API server finds out when the watch is open already, and says so as an event.
+            self._write(STREAM + _chunk({"type": "ERROR", "object": refused.status()}) + LAST_CHUNK)
+            return
+        self.opened = opened
+        if self.server.transcript is not None:
+            self.server.transcript.watched(opened)
+        self.server.stir()
+        self._write(STREAM)
+        loop = asyncio.get_running_loop()
+        opened.wake = lambda: _soon(loop, self._flush)
+        if request.timeout_seconds > 0:
+            self.timer = loop.call_later(request.timeout_seconds, self._end_watch)
+        cluster.awaits(request.actor, self._unhappy(opened))
+        with cluster.lock:
+            opened.freshen(cluster.store.version)
+        self._flush()
+
+    def _unhappy(self, opened: Watch) -> list[Ref]:
+        """What is watched and is not yet as the client wants it. What is there already is not waited for."""
+        store, content = self.server.cluster.store, self.server.content
+        found = ((ref, store.get(ref)) for ref in watch.targets(opened, store))
+        return [ref for ref, body in found if body is None or not content(body)]
+
+    def _flush(self) -> None:
+        if self.opened is None or self.transport is None or not self.opened.events:
+            return
+        chunks = []
+        while self.opened.events:
+            chunks.append(_chunk(self.opened.pass_on()))
+        self.server.stir()
+        self._write(b"".join(chunks))
+        if self.transport.get_write_buffer_size() > UNREAD_MAX:
+            self.cut()
+
+    def _end_watch(self) -> None:
+        self._flush()
+        self._close_watch()
+        self._write(LAST_CHUNK)
+        if self._behind:
+            self._hang_up()
+
+    def _close_watch(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        if self.opened is not None:
+            with self.server.cluster.lock:
+                self.server.cluster.watches.close(self.opened)
+            self.opened = None
+
+
+def asked_about(cluster: Cluster, url: str) -> list[Ref]:
+    """The objects that a GET is about."""
+    path, _, query = url.partition("?")
+    try:
+        request = routes.to_request("GET", path, Query(query), "", b"", "")
+    except Refused:
+        return []  # What the API is made of, and no object.
+    kind = cluster.discovery.find(request.group, request.version, request.plural)
+    if kind is None:
+        return []
+    if request.name:
+        return [Ref(kind.kind, request.namespace if kind.namespaced else "", request.name, kind.group)]
+    return list(watch.targets(Watch(kind, request), cluster.store))
+
+
+class _TooLarge(Exception):
+    """Carries a refusal out of the parser's callbacks."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.message)
+        self.refused = refused
+
+
+def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+    loop.call_soon_threadsafe(work)
+
+
+def _chunk(event: Body) -> bytes:
+    line = watch.encoded(event)
+    return b"%x\r\n%s\r\n" % (len(line), line)
+
+
+def _quoted(text: str) -> bytes:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").encode()

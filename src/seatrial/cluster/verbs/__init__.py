@@ -1,0 +1,1 @@
+"""What each verb does: get, list, create, update, patch, apply, delete."""

@@ -1,0 +1,192 @@
+"""An object that is there and is to be another: what may change, what is kept, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from seatrial import kinds
+from seatrial.cluster import admission
+from seatrial.cluster.fields.managed import same_but_for_times, track_update
+from seatrial.cluster.refusal import conflict, invalid, modified
+from seatrial.cluster.request import Request
+from seatrial.cluster.validation import pipeline
+from seatrial.cluster.validation.expressions import rule_problems
+from seatrial.cluster.verbs import conversion
+from seatrial.cluster.verbs.sizes import refuse_large
+from seatrial.kinds import World
+from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
+from seatrial.model.resource import Body, Ref, metadata, name_of
+
+if TYPE_CHECKING:
+    from seatrial.cluster.cluster import Cluster
+
+KEPT = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+"""Metadata that only the server writes."""
+
+# Built-in kinds that are not updated by who does not say from which version; nor are custom resources. From
+# `AllowUnconditionalUpdate` under pkg/registry of Kubernetes 1.34, as a real API server refused it.
+CONDITIONAL = frozenset(
+    (
+        "APIService",
+        "CSIDriver",
+        "CustomResourceDefinition",
+        "Lease",
+        "MutatingWebhookConfiguration",
+        "PodDisruptionBudget",
+        "RuntimeClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingWebhookConfiguration",
+    )
+)
+
+
+def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, request: Request, verb: str) -> Body:
+    """Check a changed object against the one that is there, and store it where it differs."""
+    asked = metadata(body).get("resourceVersion")
+    if not asked and verb == "update" and not request.subresource and _is_conditional(kind):
+        words = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+        raise invalid(kind.plural, kind.group, ref.name, [words])
+    if asked and str(asked) != live["metadata"]["resourceVersion"]:
+        raise modified(kind.plural, kind.group, ref.name)
+    if metadata(body).get("uid") not in (None, "", live["metadata"]["uid"]):
+        wanted, there = metadata(body)["uid"], live["metadata"]["uid"]
+        why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {there}"
+        raise conflict(kind.plural, kind.group, ref.name, why)
+    body = _with_kept(live, {**body, "apiVersion": live["apiVersion"]})
+    body = _only_what_may_change(kind, live, body, request.subresource)
+    body = defaulted(kind, body)
+    view, subresource = cluster.view(), request.subresource
+    write = admission.asked(cluster, "UPDATE", kind, ref, body, live, subresource=subresource, dry_run=request.dry_run)
+    body = admission.mutate(write, view)
+    if verb != "apply":
+        body = track_update(
+            live,
+            body,
+            manager=request.field_manager or request.actor,
+            schema=cluster.schema_of(kind),
+            time=cluster.store.now(),
+            subresource=subresource,
+        )
+    body = prepared(kind, body, live)
+    _refuse_bad_change(cluster, kind, live, body, subresource)
+    admission.validate(structs.replace(write, body=body), view)
+    conversion.write(cluster, kind, ref, view)
+    if request.dry_run:
+        return body
+    refuse_large(body, custom=cluster.is_custom(kind))
+    return _store(cluster, kind, ref, live, body, request.actor, verb, None)
+
+
+def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: World, *, manager: str = "") -> None:
+    """Put a controller's version of an object in place of the one that is there; `manager` owns what it changes."""
+    kind = cluster.kind_of(body)
+    ref = named_ref(kind, body)
+    live = cluster.store.get(ref)
+    if live is None or live == body:
+        return
+    body = admission.controllers_change(cluster, kind, ref, live, body, view)
+    if manager:
+        schema = cluster.schema_of(kind)
+        body = track_update(live, body, manager=manager, schema=schema, time=cluster.store.now())
+    _store(cluster, kind, ref, live, _with_kept(live, body), actor, "update", cause)
+
+
+def put_status(cluster: Cluster, body: Body, status: Body, actor: str, cause: int | None) -> None:
+    """Set the status of an object, where it is not so already."""
+    ref = cluster.ref_of(body)
+    live = cluster.store.get(ref)
+    if live is None or live.get("status") == status:
+        return
+    stored = cluster.store.put(ref, {**live, "status": status})
+    index = cluster.recorder.note(actor, "status", ref, "changed", cause=cause, before=live, after=stored)
+    cluster.changed(ref, live, stored, index)
+
+
+def _store(
+    cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, actor: str, verb: str, cause: int | None
+) -> Body:
+    """Store a changed object, count its generation, and finish a deletion that waited for this change."""
+    if live == body or same_but_for_times(live, body):
+        cluster.recorder.note(actor, verb, ref, "unchanged", "; ".join(cluster.notes), cause, live, live)
+        return live
+    if "generation" in live["metadata"] and _spec_of(live) != _spec_of(body):
+        meta = {**body["metadata"], "generation": live["metadata"]["generation"] + 1}
+        body = {**body, "metadata": meta}
+    stored = cluster.store.put(ref, body)
+    index = cluster.recorder.note(actor, verb, ref, "changed", "; ".join(cluster.notes), cause, live, stored)
+    cluster.changed(ref, live, stored, index)
+    cluster.finish_deletion(ref, stored, actor, index)
+    return stored
+
+
+def defaulted(kind: ServedKind, body: Body) -> Body:
+    known = kinds.known().get((kind.group, kind.kind))
+    return known.default(body) if known is not None and known.default is not None else body
+
+
+def prepared(kind: ServedKind, body: Body, old: Body | None) -> Body:
+    known = kinds.known().get((kind.group, kind.kind))
+    return known.prepare(body, old) if known is not None and known.prepare is not None else body
+
+
+def named_ref(kind: ServedKind, body: Body) -> Ref:
+    return Ref(kind.kind, metadata(body).get("namespace", "") if kind.namespaced else "", name_of(body), kind.group)
+
+
+def _refuse_bad_change(cluster: Cluster, kind: ServedKind, live: Body, body: Body, subresource: str) -> None:
+    """Refuse what is wrong with the object as it would be, and what may not become of the one that is there."""
+    known = kinds.known().get((kind.group, kind.kind))
+    causes = list(_added_finalizers(live, body))
+    if subresource != "status":
+        custom = cluster.custom_schema_of(kind)
+        causes += pipeline.problems_in_words_of(cluster.minor, kind, body, custom)
+        causes += rule_problems(body, live, custom.node) if custom is not None and not causes else ()
+    if known is not None and known.frozen is not None:
+        causes += known.frozen(live, body, cluster.minor)
+    if causes:
+        raise invalid(kind.kind, kind.group, name_of(live), causes)
+
+
+def _is_conditional(kind: ServedKind) -> bool:
+    return kind.kind in CONDITIONAL or (kind.group, kind.kind) not in CATALOGUE
+
+
+def _added_finalizers(live: Body, body: Body) -> Iterator[str]:
+    """What is going can be let go, and held by nobody else. The server says it twice: it looks at metadata twice."""
+    before, after = (metadata(each).get("finalizers") or () for each in (live, body))
+    added = sorted(set(after) - set(before))
+    if added and metadata(live).get("deletionTimestamp"):
+        words = "no new finalizers can be added if the object is being deleted, found new finalizers"
+        shown = ", ".join(f'"{finalizer}"' for finalizer in added)
+        yield from [f"metadata.finalizers: Forbidden: {words} []string{{{shown}}}"] * 2
+
+
+def _with_kept(live: Body, body: Body) -> Body:
+    meta = {**metadata(body)}
+    for key in KEPT:
+        if key in live["metadata"]:
+            meta[key] = live["metadata"][key]
+        else:
+            meta.pop(key, None)
+    meta["resourceVersion"] = live["metadata"]["resourceVersion"]
+    return {**body, "metadata": meta}
+
+
+def _only_what_may_change(kind: ServedKind, live: Body, body: Body, subresource: str) -> Body:
+    """The status is written through its subresource alone, and that writes nothing else."""
+    if subresource == "status":
+        meta = {**live["metadata"]}
+        if "managedFields" in body["metadata"]:
+            meta["managedFields"] = body["metadata"]["managedFields"]
+        return {**live, "metadata": meta, "status": body.get("status", {})}
+    if "status" not in kind.subresources or subresource:
+        return body
+    rest = {key: value for key, value in body.items() if key != "status"}
+    return {**rest, "status": live["status"]} if "status" in live else rest
+
+
+def _spec_of(body: Body) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key not in ("metadata", "status")}

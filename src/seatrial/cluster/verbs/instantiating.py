@@ -1,0 +1,69 @@
+"""The `instantiate` subresource of OpenShift's BuildConfigs, to which `oc start-build` posts: one Build more is made.
+
+From pkg/build/apiserver/buildgenerator of openshift-apiserver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from seatrial.cluster.refusal import Refused, bad_request, not_found
+from seatrial.cluster.request import Reply, Request
+from seatrial.cluster.verbs import changes, writes
+from seatrial.cluster.watch import in_version
+from seatrial.kinds.core.objectmeta import controller_reference, with_metadata
+from seatrial.kinds.operators.builds import counted_on, is_paused, last_version, next_build
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.model.resource import Body, Ref, annotations_of, labels_of, name_of
+
+if TYPE_CHECKING:
+    from seatrial.cluster.cluster import Cluster
+
+BY_HAND = {"message": "Manually triggered"}
+
+
+def instantiate(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
+    """Answer the POST of a BuildRequest with the Build that was made."""
+    asked = request.body if isinstance(request.body, dict) else {}
+    ref = Ref(kind.kind, request.namespace, name_of(asked) or request.name, kind.group)
+    try:
+        config = cluster.store.get(ref)
+        if config is None:
+            raise not_found(kind.plural, kind.group, ref.name)
+        _refuse(config, asked, ref)
+        return _made(cluster, config, _build(config, asked), request)
+    except Refused as refused:
+        cluster.recorder.note(request.actor, "create", ref, "refused", refused.message)
+        raise
+
+
+def _refuse(config: Body, asked: Body, ref: Ref) -> None:
+    where = f"{ref.namespace}/{ref.name}"
+    if is_paused(config):
+        raise bad_request(f"can't instantiate from BuildConfig {where}: BuildConfig is paused")
+    wanted, last = asked.get("lastVersion"), last_version(config)
+    if wanted is not None and wanted != last:
+        words = f"does not match the build request LastVersion({wanted})"
+        raise bad_request(f"the LastVersion({last}) on build config {where} {words}")
+
+
+def _build(config: Body, asked: Body) -> Body:
+    """What a configuration says of its builds goes before what a request says."""
+    build = next_build(config)
+    labels = {**labels_of(asked), **labels_of(build)}
+    annotations = {**annotations_of(asked), **annotations_of(build)}
+    spec = {**build["spec"], "triggeredBy": asked.get("triggeredBy") or [BY_HAND]}
+    owners = [controller_reference(config)]
+    return {**with_metadata(build, labels=labels, annotations=annotations, ownerReferences=owners), "spec": spec}
+
+
+def _made(cluster: Cluster, config: Body, build: Body, request: Request) -> Reply:
+    """The configuration counts first: of two requests at once one is to come second."""
+    view, kind = cluster.view(), cluster.kind_of(build)
+    if not request.dry_run:
+        changes.replace(cluster, counted_on(config), request.actor, None, view)
+    manager, actor = request.field_manager, request.actor
+    made = writes.create_object(
+        cluster, kind, build, actor=actor, cause=None, view=view, manager=manager, dry=request.dry_run
+    )
+    return Reply(201, in_version(made, kind))

@@ -1,0 +1,321 @@
+"""Create, update, patch: from what a client sent to what is stored. Knows no kind by name but through `kinds`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from seatrial.cluster import admission
+from seatrial.cluster.fields.managed import server_side_apply, track_update
+from seatrial.cluster.refusal import (
+    Refused,
+    already_exists,
+    being_deleted,
+    forbidden,
+    invalid,
+    not_found,
+)
+from seatrial.cluster.request import Reply, Request
+from seatrial.cluster.validation import pipeline
+from seatrial.cluster.validation.custom import rules_in_cel
+from seatrial.cluster.validation.expressions import is_evaluated, rule_problems
+from seatrial.cluster.verbs import conversion, reads
+from seatrial.cluster.verbs.changes import change, defaulted, named_ref, prepared
+from seatrial.cluster.verbs.intake import as_sent, named, object_of, refuse_another_object
+from seatrial.cluster.verbs.patch import json_patch, merge_patch, strategic_patch
+from seatrial.cluster.verbs.scale import paths_of, scale_of, scaled
+from seatrial.cluster.verbs.sizes import refuse_large
+from seatrial.cluster.watch import in_version
+from seatrial.kinds import World
+from seatrial.kinds.core.objectmeta import is_going
+from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.model.resource import Body, Ref, metadata, name_of
+
+if TYPE_CHECKING:
+    from seatrial.cluster.cluster import Cluster
+
+OF_THE_SERVER = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
+DRY_RUN = "dry run"
+"""The verb of what is only tried."""
+# Built-in kinds whose strategy counts generations; custom resources always do. From `PrepareForCreate` under
+# pkg/registry of Kubernetes 1.34.
+GENERATIONS = frozenset(
+    (
+        "CronJob",
+        "CustomResourceDefinition",
+        "DaemonSet",
+        "Deployment",
+        "EndpointSlice",
+        "FlowSchema",
+        "Ingress",
+        "IngressClass",
+        "Job",
+        "MutatingWebhookConfiguration",
+        "NetworkPolicy",
+        "Pod",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "PriorityLevelConfiguration",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+    )
+)
+
+
+def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
+    """Answer a POST."""
+    ref = Ref(kind.kind, request.namespace if kind.namespaced else "", "", kind.group)
+    try:
+        body = _decoded(cluster, kind, object_of(kind, request), request)
+        ref = Ref(ref.kind, ref.namespace, name_of(body) or metadata(body).get("generateName", ""), ref.group)
+        manager = request.field_manager
+        stored = create_object(
+            cluster,
+            kind,
+            body,
+            actor=request.actor,
+            cause=None,
+            view=cluster.view(),
+            manager=manager,
+            dry=request.dry_run,
+        )
+    except Refused as refused:
+        _note_refusal(cluster, request, "create", ref, refused)
+        raise
+    return Reply(201, in_version(stored, kind))
+
+
+def _note_refusal(cluster: Cluster, request: Request, verb: str, ref: Ref, refused: Refused) -> None:
+    """A dry run is told as one; what nobody in the trial asks is not told."""
+    if not request.unheard:
+        cluster.recorder.note(request.actor, DRY_RUN if request.dry_run else verb, ref, "refused", refused.message)
+
+
+def create_object(
+    cluster: Cluster,
+    kind: ServedKind,
+    body: Body,
+    *,
+    actor: str,
+    cause: int | None,
+    view: World,
+    manager: str = "",
+    verb: str = "create",
+    dry: bool = False,
+) -> Body:
+    """Name, default, admit and store a new object."""
+    meta = metadata(body)
+    if meta.get("resourceVersion"):
+        raise Refused(500, "", "resourceVersion should not be set on objects to be created")
+    generated = not meta.get("name")
+    body = named(cluster, kind, body)
+    ref = named_ref(kind, body)
+    if cluster.is_custom(kind) and is_going(cluster.definition_of(kind)):
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(kind.plural, kind.group, ref.name, why)
+    if "status" in kind.subresources and actor != "kubernetes":
+        body = {key: value for key, value in body.items() if key != "status"}
+    body = defaulted(kind, body)
+    asked = admission.asked(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
+    body = admission.mutate(asked, view)
+    if cause is None:  # What controllers make is of the right shape.
+        pipeline.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
+        _ask_rules_in_cel(cluster, kind, body)
+    admission.validate(structs.replace(asked, body=body), view)
+    if (existing := cluster.store.get(ref)) is not None:
+        refuse = being_deleted if metadata(existing).get("deletionTimestamp") else already_exists
+        raise refuse(kind.plural, kind.group, ref.name)
+    body = {**body, "metadata": _fresh(cluster, kind, ref, metadata(body))}
+    if verb != "apply":
+        schema = cluster.schema_of(kind)
+        body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
+    # What the server makes up itself, such as a clusterIP, belongs to no manager.
+    body = prepared(kind, body, None)
+    conversion.write(cluster, kind, ref, view)
+    if dry:
+        return body
+    if cause is None:
+        refuse_large(body, custom=cluster.is_custom(kind))
+    stored = cluster.store.put(ref, body)
+    index = cluster.recorder.note(actor, verb, ref, "created", "; ".join(cluster.notes), cause, after=stored)
+    cluster.changed(ref, None, stored, index)
+    for uid in cluster.owned_by_nobody(stored):
+        cluster.controllers.orphaned(uid, index)
+    return stored
+
+
+def _fresh(cluster: Cluster, kind: ServedKind, ref: Ref, meta: Body) -> Body:
+    """The metadata of a new object: what only the server says is said by it."""
+    said = {key: value for key, value in meta.items() if key not in OF_THE_SERVER}
+    fresh = {**said, "uid": cluster.store.new_uid(ref), "creationTimestamp": cluster.store.now()}
+    return {**fresh, "generation": 1} if _counts_generations(cluster, kind) else fresh
+
+
+def _ask_rules_in_cel(cluster: Cluster, kind: ServedKind, body: Body) -> None:
+    """Refuse a new custom resource that the rules of its definition forbid, and say how many of them were not asked."""
+    schema = cluster.custom_schema_of(kind)
+    if schema is None:
+        return
+    causes = list(rule_problems(body, None, schema.node))
+    if causes:
+        raise invalid(kind.kind, kind.group, name_of(body), causes)
+    unasked = sum(not is_evaluated(rule, node) for rule, node in rules_in_cel(schema.node))
+    if unasked:
+        rules = "1 rule in CEL is" if unasked == 1 else f"{unasked} rules in CEL are"
+        cluster.warn(f"seatrial: {rules} not evaluated for {kind.plural}.{kind.group}, and taken to allow")
+
+
+def create_for(cluster: Cluster, body: Body, owner: Body | None, actor: str, cause: int | None, view: World) -> None:
+    """Create what a controller wants, on behalf of `owner`."""
+    kind = cluster.kind_of(body)
+    if owner is not None:
+        meta = {**metadata(body), "ownerReferences": [_owner_reference(owner)]}
+        if kind.namespaced and metadata(owner).get("namespace"):
+            meta.setdefault("namespace", metadata(owner)["namespace"])
+        body = {**body, "metadata": meta}
+    create_object(cluster, kind, body, actor=actor, cause=cause, view=view)
+
+
+def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
+    """Answer a PUT."""
+    ref = reads.ref_for(kind, request)
+    try:
+        live = _live(cluster, kind, ref)
+        body = object_of(kind, request)
+        if request.subresource == "scale":
+            body = scaled(live, body, paths_of(cluster, kind))
+        body = _decoded(cluster, kind, body, request)
+        stored = change(cluster, kind, ref, live, body, request, "update")
+    except Refused as refused:
+        _note_refusal(cluster, request, "update", ref, refused)
+        raise
+    return Reply(200, _shown(cluster, kind, stored, request))
+
+
+def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
+    """Answer a PATCH of any of the four kinds."""
+    verb = "apply" if request.patch_type == "apply" else "patch"
+    ref = reads.ref_for(kind, request)
+    try:
+        if verb == "apply":
+            return _apply(cluster, kind, ref, request)
+        live = _live(cluster, kind, ref)
+        body = _patched(cluster, kind, _shown(cluster, kind, live, request), request)
+        if request.subresource == "scale":
+            body = scaled(live, body, paths_of(cluster, kind))
+        refuse_another_object(kind, live, body, request)
+        body = _decoded_patch(cluster, kind, body, request)
+        stored = change(cluster, kind, ref, live, body, request, verb)
+    except Refused as refused:
+        _note_refusal(cluster, request, verb, ref, refused)
+        raise
+    return Reply(200, _shown(cluster, kind, stored, request))
+
+
+def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Reply:
+    """Server-side apply: creates where nothing is, merges by ownership where something is."""
+    if not request.field_manager:
+        words = "fieldManager: Required value: is required for apply patch"
+        raise invalid("PatchOptions", "meta.k8s.io", "", [words])
+    applied = as_sent(object_of(kind, request), request)
+    live = cluster.store.get(ref)
+    shown = None
+    if live is not None:
+        conversion.read(cluster, kind, ref)
+        refuse_another_object(kind, live, applied, request)
+        shown = in_version(live, kind)
+    merged = server_side_apply(
+        shown,
+        applied,
+        manager=request.field_manager,
+        force=request.force,
+        schema=cluster.schema_of(kind),
+        time=cluster.store.now(),
+        subresource=request.subresource,
+    )
+    merged = pipeline.applied(kind, merged, cluster.kube_version, cluster.custom_schema_of(kind), shown).body
+    if live is None:
+        # What is applied may have been read before it was deleted: its version does not count.
+        meta = {**metadata(merged), "namespace": ref.namespace} if ref.namespace else {**metadata(merged)}
+        meta.pop("resourceVersion", None)
+        merged = {**merged, "metadata": meta}
+        created = create_object(
+            cluster,
+            kind,
+            merged,
+            actor=request.actor,
+            cause=None,
+            view=cluster.view(),
+            verb="apply",
+            dry=request.dry_run,
+        )
+        return Reply(201, in_version(created, kind))
+    stored = change(cluster, kind, ref, live, merged, request, "apply")
+    return Reply(200, in_version(stored, kind))
+
+
+def _shown(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
+    return scale_of(body, paths_of(cluster, kind)) if request.subresource == "scale" else in_version(body, kind)
+
+
+def _decoded(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
+    """The object as the server reads it: without what its kind does not know, which is refused or warned of."""
+    custom = cluster.custom_schema_of(kind)
+    read = pipeline.decoded(kind, body, cluster.kube_version, custom, request.field_validation, request.duplicates)
+    for warning in read.warnings:
+        cluster.warn(warning)
+    return read.body
+
+
+def _decoded_patch(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
+    """What a patch made of an object, as the server reads it."""
+    read = pipeline.patched(
+        kind,
+        body,
+        request.body,
+        request.patch_type or "merge",
+        cluster.kube_version,
+        cluster.custom_schema_of(kind),
+        request.field_validation,
+    )
+    for warning in read.warnings:
+        cluster.warn(warning)
+    return read.body
+
+
+def _live(cluster: Cluster, kind: ServedKind, ref: Ref) -> Body:
+    live = cluster.store.get(ref)
+    if live is None:
+        raise not_found(kind.plural, kind.group, ref.name)
+    conversion.read(cluster, kind, ref)
+    return live
+
+
+def _patched(cluster: Cluster, kind: ServedKind, live: Body, request: Request) -> Body:
+    match request.patch_type:
+        case "json":
+            return json_patch(live, request.body)
+        case "merge":
+            return merge_patch(live, request.body)
+        case _:
+            return strategic_patch(live, request.body, cluster.builtin_schema_of(kind))
+
+
+def _counts_generations(cluster: Cluster, kind: ServedKind) -> bool:
+    return kind.kind in GENERATIONS or cluster.is_custom(kind)
+
+
+def _owner_reference(owner: Body) -> Body:
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,1 @@
+"""Helm as an engine: the real SDK, a helm binary, and a model of Helm 3."""

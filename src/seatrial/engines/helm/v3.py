@@ -1,0 +1,375 @@
+"""Helm 3, as a script: for those who have none at hand and want to know what it would have done.
+
+Models Helm 3.22: `install.go`, `upgrade.go`, `rollback.go`, `uninstall.go` and `release_testing.go` of `pkg/action`. It
+renders nothing: it is given the releases as Helm 4 renders them, which differs only for post-renderers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.engines import Ended
+from seatrial.engines.helm import v3_hooks
+from seatrial.engines.helm.sdk import TIMEOUT, patience_seconds
+from seatrial.engines.helm.v3_objects import (
+    INSTALL_ORDER,
+    KEEP_POLICY,
+    MANAGER,
+    UNINSTALL_ORDER,
+    Failed,
+    about,
+    built,
+    by_kind,
+    create,
+    delete,
+    is_gone,
+    marked,
+    owned,
+    update,
+    wait,
+)
+from seatrial.engines.script import Command, Part, Script
+from seatrial.helm import hooks
+from seatrial.helm import records as helmrecords
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import annotations_of, labels_of
+from seatrial.model.trial import Step
+from seatrial.readiness import helm3 as readiness
+
+VERSION = "3.22"
+PENDING = ("pending-install", "pending-upgrade", "pending-rollback")
+BUSY = "another operation (install/upgrade/rollback) is in progress"
+SAYS_FIRST = {"install": "INSTALLATION FAILED: ", "upgrade": "UPGRADE FAILED: "}
+WAITS = ("--wait", "--wait=true", "--wait=watcher", "--wait=legacy", "--atomic", "--rollback-on-failure")
+ATOMIC = ("--atomic", "--rollback-on-failure")
+FORCE = ("--force", "--force-replace")
+"""Helm 4's names of Helm 3's flags among them; what only Helm 4 knows has no meaning here."""
+
+Shelf = dict[tuple[str, str, int], Release]
+"""The releases that records in the cluster stand for, by namespace, name and revision."""
+
+
+class Known(Struct, frozen=True):
+    """A revision that Helm has recorded."""
+
+    number: int
+    status: str
+    release: Release
+
+
+class Act(Struct, frozen=True):
+    """One act on one release."""
+
+    step: Step
+    name: str
+    namespace: str
+    shelf: Shelf
+    release: Release | None = None
+    keeps_values: bool = False
+    """Whether the release is rendered with nothing but what is given now. Helm takes the values of the revision before
+    where none are given: of the same chart it makes the same objects again."""
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        return self.name, self.namespace
+
+    @property
+    def patience_seconds(self) -> float:
+        said = [flag.partition("=")[2] for flag in self.step.flags if flag.startswith("--timeout=")]
+        return patience_seconds(said[-1] if said else TIMEOUT)
+
+    def has(self, *flags: str) -> bool:
+        return any(flag in flags for flag in self.step.flags)
+
+
+def play_act(act: Act) -> Script:
+    """Play one step as Helm 3 would."""
+    try:
+        yield from ACTS[act.step.action](act)
+    except Failed as why:
+        return Ended("hung" if why.stuck else "failed", SAYS_FIRST.get(act.step.action, "") + str(why), stuck=why.stuck)
+    return Ended("ok")
+
+
+def _install(act: Act) -> Part[None]:
+    known = yield from _history(act)
+    if known and not (act.has("--replace") and known[-1].status in ("uninstalled", "failed")):
+        raise Failed("cannot re-use a name that is still in use")
+    release = _given(act)
+    if not act.has("--skip-crds"):
+        yield from _definitions(release)
+    main = _main(release)
+    live = yield from built(main, "unable to build kubernetes objects from release manifest: ")
+    adopted = [] if act.has("--take-ownership") else owned(main, live, act.owner, "install")
+    if act.has("--take-ownership"):
+        adopted = [replace(resource, body={}) for resource in main if live[resource.ref].code == 200]
+    if act.has("--create-namespace"):
+        yield Command("create", "v1", "Namespace", "", act.namespace, _namespace(act.namespace), MANAGER)
+    number = known[-1].number + 1 if known else 1
+    yield from _record(act, number, "pending-install", release)
+    try:
+        yield from _hooks(act, release, "pre-install", "failed pre-install: ")
+        if adopted:
+            originals = [replace(r, body=marked(r.body, act.owner) if r.body else {}) for r in adopted]
+            yield from update(originals, main, act.owner, force=act.has(*FORCE), made=[])
+        else:
+            yield from create(main, act.owner)
+        yield from _wait(act, main)
+        yield from _hooks(act, release, "post-install", "failed post-install: ")
+    except Failed as why:
+        yield from _mark(act, number, "failed")
+        if act.has(*ATOMIC):
+            yield from _uninstall(act)
+            words = f"release {act.name} failed, and has been uninstalled due to atomic being set: {why}"
+            raise Failed(words, why.stuck) from None
+        raise
+    yield from _mark(act, number, "deployed")
+
+
+def _upgrade(act: Act) -> Part[None]:
+    known = yield from _history(act)
+    if act.has("--install") and (not known or known[-1].status == "uninstalled"):
+        yield from _install(replace(act, step=replace(act.step, flags=(*act.step.flags, "--replace"))))
+        return
+    current, last = _current(act, known), known[-1]
+    release = _with_values(act, current.release)
+    wanted, before = _main(release), _main(current.release)
+    live = yield from built(wanted)
+    yield from built(before, "unable to build kubernetes objects from current release manifest: ")
+    had = {_key(resource) for resource in before}
+    added = [resource for resource in wanted if _key(resource) not in had]
+    found = (
+        [r for r in added if live[r.ref].code == 200]
+        if act.has("--take-ownership")
+        else owned(added, live, act.owner, "update")
+    )
+    number = last.number + 1
+    yield from _record(act, number, "pending-upgrade", release)
+    before = [*before, *(replace(resource, body=marked(resource.body, act.owner)) for resource in found)]
+    made: list[Resource] = []
+    try:
+        yield from _hooks(act, release, "pre-upgrade", "pre-upgrade hooks failed: ")
+        yield from update(before, wanted, act.owner, force=act.has(*FORCE), made=made)
+        yield from _wait(act, wanted)
+        yield from _hooks(act, release, "post-upgrade", "post-upgrade hooks failed: ")
+    except Failed as why:
+        yield from _mark(act, number, "failed")
+        if act.has("--cleanup-on-fail"):
+            yield from delete(made)
+        if act.has(*ATOMIC):
+            yield from _undone(act, known, why)
+        raise
+    yield from _supersede(act, known, number)
+
+
+def _undone(act: Act, known: list[Known], why: Failed) -> Part[None]:
+    """What `--atomic` makes of an upgrade that failed."""
+    good = [revision.number for revision in known if revision.status in ("superseded", "deployed")]
+    if not good:
+        lost = "unable to find a previously successful release when attempting to rollback. original upgrade error: "
+        raise Failed(f"{lost}{why}", why.stuck) from None
+    yield from _rollback(replace(act, step=replace(act.step, revision=max(good))))
+    raise Failed(
+        f"release {act.name} failed, and has been rolled back due to atomic being set: {why}", why.stuck
+    ) from None
+
+
+def _rollback(act: Act) -> Part[None]:
+    known = yield from _history(act)
+    if not known:
+        raise Failed("release: not found")
+    current, wanted = known[-1], act.step.revision or known[-1].number - 1
+    target = next((revision for revision in known if revision.number == wanted), None)
+    if target is None:
+        raise Failed(f"release has no {wanted} version")
+    number = current.number + 1
+    yield from _record(act, number, "pending-rollback", target.release)
+    before, main = _main(current.release), _main(target.release)
+    yield from built(before, "unable to build kubernetes objects from current release manifest: ")
+    yield from built(main, "unable to build kubernetes objects from new release manifest: ")
+    yield from _hooks(act, target.release, "pre-rollback")
+    made: list[Resource] = []
+    try:
+        yield from update(before, main, act.owner, force=act.has(*FORCE), made=made)
+        yield from _wait(act, main)
+    except Failed:
+        yield from _mark(act, current.number, "superseded")
+        yield from _mark(act, number, "failed")
+        if act.has("--cleanup-on-fail"):
+            yield from delete(made)
+        raise
+    yield from _hooks(act, target.release, "post-rollback")
+    yield from _supersede(act, known, number)
+
+
+def _uninstall(act: Act) -> Part[None]:
+    known = yield from _history(act)
+    if not known:
+        if not act.has("--ignore-not-found"):
+            raise Failed(f"uninstall: Release not loaded: {act.name}: release: not found")
+        return
+    last = known[-1]
+    if last.status == "uninstalled":
+        if act.has("--keep-history"):
+            raise Failed(f'the release named "{act.name}" is already deleted')
+        yield from _purge(act, known)
+        return
+    yield from _mark(act, last.number, "uninstalling")
+    yield from _hooks(act, last.release, "pre-delete")
+    going = [r for r in by_kind(_main(last.release), UNINSTALL_ORDER) if KEEP_POLICY not in annotations_of(r.body)]
+    try:
+        yield from built(going)
+    except Failed:
+        raise Failed(f"failed to delete release: {act.name}") from None
+    if (yield from delete(going, _propagation(act))):
+        raise Failed(f"failed to delete release: {act.name}")
+    wrong: Failed | None = None
+    try:
+        if act.has("--wait"):
+            yield from wait(going, is_gone, "context deadline exceeded")
+        yield from _hooks(act, last.release, "post-delete")
+    except Failed as why:
+        wrong = why
+    if act.has("--keep-history"):
+        yield from _mark(act, last.number, "uninstalled")
+    else:
+        yield from _purge(act, known)
+    if wrong:
+        raise Failed(f"uninstallation completed with 1 error(s): {wrong}", wrong.stuck)
+
+
+def _test(act: Act) -> Part[None]:
+    known = yield from _history(act)
+    if not known:
+        raise Failed("release: not found")
+    yield from _hooks(act, known[-1].release, "test")
+
+
+ACTS: dict[str, Callable[[Act], Part[None]]] = {
+    "install": _install,
+    "upgrade": _upgrade,
+    "rollback": _rollback,
+    "uninstall": _uninstall,
+    "test": _test,
+}
+
+
+def _given(act: Act) -> Release:
+    assert act.release is not None
+    return act.release
+
+
+def _with_values(act: Act, before: Release) -> Release:
+    release = _given(act)
+    same = act.keeps_values and release.source == before.source
+    return before if same and before.values and not release.values else release
+
+
+def _main(release: Release) -> list[Resource]:
+    return by_kind((r for r in release.resources if not hooks.is_hook(r.body)), INSTALL_ORDER)
+
+
+def _key(resource: Resource) -> tuple[object, ...]:
+    """Who an object is to an upgrade that asks what is new: its version counts."""
+    return resource.body.get("apiVersion"), resource.ref.kind, resource.ref.namespace, resource.ref.name
+
+
+def _definitions(release: Release) -> Part[None]:
+    """Create the objects of crds/; a file of which one is there already is passed over, and not waited for."""
+    made: list[Resource] = []
+    for file, group in groupby(release.crds, key=lambda r: r.file):
+        resources = list(group)
+        answers = []
+        for resource in resources:
+            answers.append((yield about(resource, "create", resource.body)))
+        refused = [answer for answer in answers if answer.message]
+        if any(answer.code != 409 for answer in refused):
+            raise Failed(f"failed to install CRD {file}: {refused[0].message}")
+        made += [] if refused else resources
+    yield from wait(made, readiness.content_when_waited_for, "context deadline exceeded")
+
+
+def _hooks(act: Act, release: Release, event: str, doing: str = "") -> Part[None]:
+    if act.has("--no-hooks"):
+        return
+    try:
+        yield from v3_hooks.run(release.resources, event, act.patience_seconds)
+    except Failed as why:
+        raise Failed(f"{doing}{why}", why.stuck) from None
+
+
+def _wait(act: Act, main: list[Resource]) -> Part[None]:
+    if not act.has(*WAITS):
+        return
+    waited = [r for r in main if r.ref.kind != "Job" or act.has("--wait-for-jobs")]
+    yield from wait(waited, readiness.content_when_waited_for, "context deadline exceeded", act.patience_seconds)
+
+
+def _current(act: Act, known: list[Known]) -> Known:
+    """The revision that an upgrade goes from."""
+    if not known:
+        raise Failed(f'"{act.name}" has no deployed releases')
+    last = known[-1]
+    if last.status in PENDING:
+        raise Failed(BUSY)
+    deployed = [revision for revision in known if revision.status == "deployed"]
+    if not deployed and last.status not in ("failed", "superseded"):
+        raise Failed(f'"{act.name}" has no deployed releases')
+    return deployed[-1] if deployed else last
+
+
+def _history(act: Act) -> Part[list[Known]]:
+    """What the cluster's records say of a release, oldest revision first."""
+    answer = yield Command("list", "v1", "Secret", act.namespace)
+    records = [labels_of(body) for body in answer.body.get("items") or () if body.get("type") == helmrecords.TYPE]
+    own = [labels for labels in records if labels.get("name") == act.name and labels.get("version", "").isdigit()]
+    found = {int(labels["version"]): labels.get("status", "") for labels in own}
+    # Of a record that was there before anything was played nobody knows the objects.
+    nothing = Release(act.name, act.namespace, "", ())
+    return [Known(n, found[n], act.shelf.get((act.namespace, act.name, n), nothing)) for n in sorted(found)]
+
+
+def _record(act: Act, number: int, status: str, release: Release) -> Part[None]:
+    act.shelf[act.namespace, act.name, number] = release
+    labels = {"name": act.name, "owner": "helm", "status": status, "version": str(number)}
+    name = _record_name(act, number)
+    meta = {"name": name, "labels": labels}
+    body = {"apiVersion": "v1", "kind": "Secret", "type": helmrecords.TYPE, "metadata": meta}
+    answer = yield Command("create", "v1", "Secret", act.namespace, name, body, MANAGER)
+    if answer.message:
+        raise Failed(f"create: failed to create: {answer.message}")
+
+
+def _mark(act: Act, number: int, status: str) -> Part[None]:
+    """Write a new status into a record; that this fails is only logged."""
+    name = _record_name(act, number)
+    yield Command("merge", "v1", "Secret", act.namespace, name, {"metadata": {"labels": {"status": status}}}, MANAGER)
+
+
+def _supersede(act: Act, known: list[Known], number: int) -> Part[None]:
+    for revision in known:
+        if revision.status == "deployed":
+            yield from _mark(act, revision.number, "superseded")
+    yield from _mark(act, number, "deployed")
+
+
+def _purge(act: Act, known: list[Known]) -> Part[None]:
+    for revision in known:
+        yield Command("delete", "v1", "Secret", act.namespace, _record_name(act, revision.number))
+
+
+def _record_name(act: Act, number: int) -> str:
+    return helmrecords.record_name(act.name, number)
+
+
+def _namespace(name: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"name": name}}}
+
+
+def _propagation(act: Act) -> str:
+    chosen = (flag.partition("=")[2] for flag in act.step.flags if flag.startswith("--cascade="))
+    return next(chosen, "background").capitalize()

@@ -1,0 +1,223 @@
+"""What Helm 3 does with objects: map, own, create, patch, delete and wait. Models `pkg/kube/client.go` of Helm 3.22.
+
+Every function is a part of a script. What goes wrong is raised, in Helm's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from seatrial.engines import Stuck, threeway
+from seatrial.engines.script import Answer, Command, Outwait, Part, Verb, Wait
+from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.model.release import Resource
+from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata
+
+MANAGER = "helm"
+_INSTALLED = """
+PriorityClass Namespace NetworkPolicy ResourceQuota LimitRange PodSecurityPolicy PodDisruptionBudget
+ServiceAccount Secret SecretList ConfigMap StorageClass PersistentVolume PersistentVolumeClaim
+CustomResourceDefinition ClusterRole ClusterRoleList ClusterRoleBinding ClusterRoleBindingList Role RoleList
+RoleBinding RoleBindingList Service DaemonSet Pod ReplicationController ReplicaSet Deployment
+HorizontalPodAutoscaler StatefulSet Job CronJob IngressClass Ingress APIService
+"""
+_UNINSTALLED = """
+APIService Ingress IngressClass Service CronJob Job StatefulSet HorizontalPodAutoscaler Deployment ReplicaSet
+ReplicationController Pod DaemonSet RoleBindingList RoleBinding RoleList Role ClusterRoleBindingList
+ClusterRoleBinding ClusterRoleList ClusterRole CustomResourceDefinition PersistentVolumeClaim PersistentVolume
+StorageClass ConfigMap SecretList Secret ServiceAccount PodDisruptionBudget PodSecurityPolicy LimitRange
+ResourceQuota NetworkPolicy Namespace PriorityClass
+"""
+INSTALL_ORDER, UNINSTALL_ORDER = tuple(_INSTALLED.split()), tuple(_UNINSTALLED.split())
+"""From `pkg/releaseutil/kind_sorter.go` of Helm 3.22: webhook configurations are among the kinds it does not know."""
+MANAGED_BY = ("app.kubernetes.io/managed-by", "Helm")
+RELEASE_NAME, RELEASE_NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
+KEEP_POLICY = "helm.sh/resource-policy"
+
+Live = dict[Ref, Answer]
+"""What the cluster said of each object."""
+
+
+class Failed(Exception):
+    """An act that Helm gives up, in its words; `stuck` where it only would when its timeout is over."""
+
+    def __init__(self, words: str, stuck: Stuck | None = None) -> None:
+        super().__init__(words)
+        self.stuck = stuck
+
+
+def by_kind(resources: Iterable[Resource], order: Sequence[str]) -> list[Resource]:
+    """Known kinds in their order, then all others by name; within a kind as they were written."""
+    ranks = {kind: rank for rank, kind in enumerate(order)}
+    return sorted(
+        resources, key=lambda r: (ranks.get(r.ref.kind, len(ranks)), "" if r.ref.kind in ranks else r.ref.kind)
+    )
+
+
+def built(resources: Iterable[Resource], doing: str = "") -> Part[Live]:
+    """Look at every object; all of their kinds have to be served."""
+    live = {}
+    unknown = []
+    for resource in resources:
+        live[resource.ref] = yield about(resource, "get")
+        if not live[resource.ref].served:
+            unknown.append(_no_mapping(resource))
+    if unknown:
+        raise Failed(doing + (unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]"))
+    return live
+
+
+def owned(resources: Iterable[Resource], live: Live, owner: tuple[str, str], doing: str) -> list[Resource]:
+    """Those that are there and belong to the release (name, namespace); one that does not is refused."""
+    found = [resource for resource in resources if live[resource.ref].code == 200]
+    for resource in found:
+        if wrong := not_owned(live[resource.ref].body, owner):
+            what = f'{resource.ref.kind} "{resource.ref.name}" in namespace "{resource.ref.namespace}"'
+            why = f"exists and cannot be imported into the current release: invalid ownership metadata; {wrong}"
+            raise Failed(f"Unable to continue with {doing}: {what} {why}")
+    return found
+
+
+def marked(body: Body, owner: tuple[str, str]) -> Body:
+    """An object with Helm's marks of ownership."""
+    labels = {**labels_of(body), MANAGED_BY[0]: MANAGED_BY[1]}
+    annotations = {**annotations_of(body), RELEASE_NAME: owner[0], RELEASE_NAMESPACE: owner[1]}
+    return {**body, "metadata": {**metadata(body), "labels": labels, "annotations": annotations}}
+
+
+def create(resources: Iterable[Resource], owner: tuple[str, str] | None) -> Part[None]:
+    """Create every object; what is refused does not stop the rest."""
+    errors = []
+    for resource in resources:
+        body = marked(resource.body, owner) if owner else resource.body
+        answer = yield about(resource, "create", body)
+        if answer.message:
+            errors.append(answer.message)
+    if errors:
+        raise Failed(counted(errors))
+
+
+def update(
+    before: Sequence[Resource], wanted: Sequence[Resource], owner: tuple[str, str], *, force: bool, made: list[Resource]
+) -> Part[None]:
+    """Create what is not there, patch what is, delete what is no longer wanted; what was created is added to `made`."""
+    old = {resource.ref: resource for resource in before}
+    errors = []
+    for resource in wanted:
+        live = yield about(resource, "get")
+        body = marked(resource.body, owner)
+        if live.code == 404:
+            answer = yield about(resource, "create", body)
+            if answer.message or not answer.served:
+                raise Failed(f"failed to create resource: {answer.message}")
+            made.append(resource)
+            continue
+        # Until 3.21 an object that is there and that the revision before did not have was an error.
+        was = old[resource.ref].body if resource.ref in old else live.body
+        command = _replace(resource, body, live.body) if force else _patch(resource, was, body, live.body)
+        if command and (answer := (yield command)).message:
+            doing = (
+                "failed to replace object"
+                if force
+                else f'cannot patch "{resource.ref.name}" with kind {resource.ref.kind}'
+            )
+            errors.append(f"{doing}: {answer.message}")
+    if errors:
+        raise Failed(" && ".join(errors))
+    kept = {resource.ref for resource in wanted}
+    for resource in before:
+        if resource.ref not in kept:
+            yield from _drop(resource)
+
+
+def delete(resources: Iterable[Resource], propagation: str = "Background") -> Part[list[str]]:
+    """Delete every object; the refusals, except that one is gone already."""
+    errors = []
+    for _, batch in groupby(resources, key=lambda r: r.ref.kind):
+        for resource in batch:
+            answer = yield about(resource, "delete", propagation=propagation)
+            if answer.message and answer.code != 404:
+                errors.append(answer.message)
+    return errors
+
+
+def wait(
+    resources: Sequence[Resource], content: Callable[[Body], bool], words: str, patience_seconds: float = 0
+) -> Part[None]:
+    """Wait until Helm is content with all of them; one that is gone is not waited for."""
+    while True:
+        waited = []
+        for resource in resources:
+            live = yield about(resource, "get")
+            if live.code == 200 and not content(live.body):
+                waited.append(resource.ref)
+        if not waited:
+            return
+        answer = yield Wait(tuple(waited))
+        if answer.stuck is None:
+            continue
+        late: dict[Ref, int] = (yield Outwait(tuple(waited), patience_seconds)).body["late"]
+        patience_seconds -= max(late.values(), default=0)
+        if not late:
+            raise Failed(words, answer.stuck)
+
+
+def about(resource: Resource, verb: Verb, body: Body | None = None, propagation: str = "") -> Command:
+    api_version, ref = str(resource.body.get("apiVersion", "")), resource.ref
+    return Command(verb, api_version, ref.kind, ref.namespace, ref.name, body, MANAGER, propagation=propagation)
+
+
+def is_gone(body: Body) -> bool:
+    return False
+
+
+def counted(errors: list[str]) -> str:
+    """As go-multierror writes it."""
+    count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+    return f"{count} occurred:\n" + "\n".join(f"\t* {error}" for error in errors)
+
+
+def _drop(resource: Resource) -> Part[None]:
+    """Delete what left the manifest, unless its live object is to be kept; refusals are only logged."""
+    live = yield about(resource, "get")
+    if live.code == 200 and annotations_of(live.body).get(KEEP_POLICY) != "keep":
+        yield about(resource, "delete", propagation="Background")
+
+
+def _replace(resource: Resource, body: Body, live: Body) -> Command:
+    version = {"resourceVersion": metadata(live).get("resourceVersion")}
+    return about(resource, "update", {**body, "metadata": {**metadata(body), **version}})
+
+
+def _patch(resource: Resource, before: Body, wanted: Body, live: Body) -> Command | None:
+    """Nothing is sent where nothing differs."""
+    if (resource.ref.group, resource.ref.kind) in CATALOGUE:
+        patch = threeway.strategic(before, wanted, live)
+        return about(resource, "strategic", patch) if patch else None
+    patch = threeway.merge(before, wanted)
+    return about(resource, "merge", patch) if patch else None
+
+
+def not_owned(body: Body, owner: tuple[str, str]) -> str:
+    checks = (
+        ("label", MANAGED_BY[0], MANAGED_BY[1], labels_of(body)),
+        ("annotation", RELEASE_NAME, owner[0], annotations_of(body)),
+        ("annotation", RELEASE_NAMESPACE, owner[1], annotations_of(body)),
+    )
+    wrong = (_wrong_mark(key, wanted, found) for _, key, wanted, found in checks)
+    return "; ".join(f"{what} validation error: {said}" for (what, *_), said in zip(checks, wrong, strict=True) if said)
+
+
+def _wrong_mark(key: str, wanted: str, found: dict[str, str]) -> str:
+    if key not in found:
+        return f'missing key "{key}": must be set to "{wanted}"'
+    return "" if found[key] == wanted else f'key "{key}" must equal "{wanted}": current value is "{found[key]}"'
+
+
+def _no_mapping(resource: Resource) -> str:
+    body, own = resource.body, metadata(resource.body).get("namespace") or resource.ref.namespace
+    return (
+        f'resource mapping not found for name: "{resource.ref.name}" namespace: "{own}" from "": no matches for kind '
+        f'"{resource.ref.kind}" in version "{body.get("apiVersion")}"\nensure CRDs are installed first'
+    )

@@ -1,0 +1,1 @@
+"""kubectl apply and delete, as scripts."""

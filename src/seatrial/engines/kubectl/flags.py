@@ -1,0 +1,128 @@
+"""The flags of `kubectl apply` and `delete` that can be rehearsed, and what they choose. Knows no cluster.
+
+Upstream: `pkg/cmd/apply/apply.go`, `pkg/util/prune/prune.go` and `pkg/cmd/delete/delete.go` of kubernetes/kubectl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body, labels_of
+
+KNOWN = (
+    *("--server-side", "--force-conflicts", "--force", "--prune", "--all", "-R", "--recursive"),
+    *("-l KEY=VALUE", "--selector=KEY=VALUE", "--prune-allowlist=GROUP/VERSION/KIND", "--applyset=NAME"),
+)
+KNOWN_TO_DELETE = ("--wait=false", "--timeout=DURATION", "--ignore-not-found", "-R", "--recursive")
+UNSELECTED = (
+    "error: all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
+    "flag. If you did not mean to prune all resources, specify a label selector"
+)
+
+
+class Asked(Struct, frozen=True):
+    """What one `kubectl apply` is asked to do."""
+
+    server_side: bool = False
+    force_conflicts: bool = False
+    force: bool = False
+    """Whether an object is deleted and made anew where its change is refused."""
+    prune: bool = False
+    all: bool = False
+    selector: tuple[str, ...] = ()
+    """`key=value`, `key!=value`, `key`, `!key`."""
+    allowlist: tuple[tuple[str, str], ...] = ()
+    """apiVersion and kind of what may be pruned, in the place of the usual kinds."""
+    applyset: str = ""
+
+    @property
+    def refused(self) -> str:
+        """Why kubectl does not begin at all, in its words."""
+        if self.force and self.server_side:
+            return "error: --force cannot be used with --server-side"
+        if not self.applyset:
+            return UNSELECTED if self.prune and not self.all and not self.selector else ""
+        if not self.prune:
+            return "error: --applyset requires --prune"
+        given = {"--selector": self.selector, "--prune-allowlist": self.allowlist, "--all": self.all}
+        with_it = next((flag for flag, value in given.items() if value), "")
+        return f"error: {with_it} is incompatible with --applyset" if with_it else ""
+
+    def selects(self, body: Body) -> bool:
+        return all(_fits(labels_of(body), term) for term in self.selector)
+
+
+class AskedToDelete(Struct, frozen=True):
+    """What one `kubectl delete` is asked to do."""
+
+    wait: bool = True
+    ignore_not_found: bool = False
+    patience: str = "a week"
+    """How long it waits for what it has deleted. Upstream says so of a timeout of 0, which is the default."""
+
+
+def asked(flags: Iterable[str]) -> Asked:
+    """The flags of a step; which files `-R` adds is not a matter of applying them."""
+    options = Asked()
+    for flag in flags:
+        options = _with_flag(options, flag)
+    return options
+
+
+def asked_to_delete(flags: Iterable[str]) -> AskedToDelete:
+    options = AskedToDelete()
+    for flag in flags:
+        name, _, value = flag.replace(" ", "=", 1).partition("=")
+        match name:
+            case "-R" | "--recursive":
+                pass
+            case "--wait":
+                options = replace(options, wait=value != "false")
+            case "--ignore-not-found":
+                options = replace(options, ignore_not_found=value != "false")
+            case "--timeout" if value:
+                options = replace(options, patience=value)
+            case _:
+                known = ", ".join(KNOWN_TO_DELETE)
+                raise CannotContinue(f"step delete: the flag {flag} cannot be rehearsed; known are {known}")
+    return options
+
+
+def _with_flag(options: Asked, flag: str) -> Asked:
+    name, _, value = flag.replace(" ", "=", 1).partition("=")
+    match name:
+        case "-R" | "--recursive":
+            return options
+        case "--server-side":
+            return replace(options, server_side=value != "false")
+        case "--force-conflicts":
+            return replace(options, force_conflicts=value != "false")
+        case "--force":
+            return replace(options, force=value != "false")
+        case "--prune":
+            return replace(options, prune=value != "false")
+        case "--all":
+            return replace(options, all=value != "false")
+        case "-l" | "--selector" if value and "(" not in value:
+            return replace(options, selector=tuple(term.strip() for term in value.split(",")))
+        case "--applyset" if value:
+            return replace(options, applyset=value)
+        case "--prune-allowlist" if value.count("/") == 2:
+            group, version, kind = value.split("/")
+            api_version = version if group == "core" else f"{group}/{version}"
+            return replace(options, allowlist=(*options.allowlist, (api_version, kind)))
+    raise CannotContinue(f"step apply: the flag {flag} cannot be rehearsed; known are {', '.join(KNOWN)}")
+
+
+def _fits(labels: dict[str, str], term: str) -> bool:
+    if "!=" in term:
+        key, _, value = term.partition("!=")
+        return labels.get(key.strip()) != value.strip()
+    if "=" in term:
+        key, _, value = term.replace("==", "=").partition("=")
+        return labels.get(key.strip()) == value.strip()
+    return (term.lstrip("!") in labels) != term.startswith("!")

@@ -1,0 +1,1 @@
+"""What Argo CD's syncs show."""

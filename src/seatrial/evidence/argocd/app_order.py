@@ -1,0 +1,60 @@
+"""Applications that another makes in waves, and those of them that needed what an earlier one had not brought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.argocd.syncs import operations
+from seatrial.evidence.argocd.unserved import definition_of, unknown_kinds
+from seatrial.evidence.namespaces import NOT_FOUND
+from seatrial.model.release import Case
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Operation, Rehearsal, SyncTask
+
+GROUP = "argoproj.io"
+
+
+class OutOfTurn(Struct, frozen=True):
+    """A child Application that did not end well, because one of an earlier wave had not brought something."""
+
+    step: int
+    parent: Operation
+    earlier: SyncTask
+    later: SyncTask
+    failed: Operation
+    lacks: Ref
+
+
+def out_of_turn(rehearsal: Rehearsal, case: Case) -> Iterator[OutOfTurn]:
+    for step, parent in operations(rehearsal):
+        children = {t.object.name: t for t in parent.tasks if (t.object.group, t.object.kind) == (GROUP, "Application")}
+        if len({task.place for task in children.values()}) < 2:
+            continue
+        for failed in rehearsal.steps[step].operations:
+            for lacks in _lacks(rehearsal, case, step, failed) if failed.app in children else ():
+                brings = _brings(rehearsal.steps[step].operations, lacks)
+                if brings in children and children[brings].place != children[failed.app].place:
+                    yield OutOfTurn(step, parent, children[brings], children[failed.app], failed, lacks)
+
+
+def apps_out_of_turn(rehearsal: Rehearsal, case: Case) -> set[str]:
+    """The names of those that are told as such, and need no other explanation."""
+    return {one.failed.app for one in out_of_turn(rehearsal, case)}
+
+
+def _lacks(rehearsal: Rehearsal, case: Case, step: int, failed: Operation) -> Iterator[Ref]:
+    """What an Application looked for in vain: a kind, a namespace, or what its pods need."""
+    for unknown in unknown_kinds(rehearsal, case):
+        if unknown.operation == failed and (definition := definition_of(case, unknown)):
+            yield definition.ref
+    for task in failed.tasks:
+        if task.status == "SyncFailed" and (said := NOT_FOUND.search(task.message)):
+            yield Ref("Namespace", "", said["name"] or said["other"])
+    if failed.phase == "Running":
+        yield from rehearsal.steps[step].lacking
+
+
+def _brings(among: Iterable[Operation], ref: Ref) -> str:
+    return next((one.app for one in among if any(task.object == ref for task in one.tasks)), "")

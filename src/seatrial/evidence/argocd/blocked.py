@@ -1,0 +1,164 @@
+"""Syncs that do not get past a wave, and why: what is waited for lacks something that only a later wave brings.
+
+Five rules share this; each blocked sync is told by one of them. Knows what happened, and few words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial.evidence.argocd.syncs import in_words, operations, pending
+from seatrial.evidence.history import ENGINES, GOING, live_after
+from seatrial.evidence.producers import chain
+from seatrial.graph import needs_of
+from seatrial.helm import argocd_hooks, hooks
+from seatrial.kinds import Need
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Place, Ref, annotations_of
+from seatrial.model.timeline import Event, Operation, Rehearsal, SyncTask
+
+Cause = Literal["claim", "gone", "post-sync", "later", "never"]
+FIRST_CONSUMER = "waiting for first consumer"
+NO_TIMEOUT = "Argo CD has no timeout for a wave; retries begin only when an operation has failed."
+
+
+class Brought(Struct, frozen=True):
+    """What an object that is waited for lacks, and the task that would bring it."""
+
+    user: Resource
+    need: Need
+    task: SyncTask
+    """Of the object itself, of what it is made out of, or of what that lacks in turn."""
+    direct: bool = True
+
+    @property
+    def is_made(self) -> bool:
+        """Whether an operator makes it out of what the task brings."""
+        return self.task.object != self.need.object
+
+
+class Blocked(Struct, frozen=True):
+    step: int
+    operation: Operation
+    cause: Cause
+    waited: tuple[SyncTask, ...]
+    """What it waits for, or what failed it."""
+    brought: tuple[Brought, ...] = ()
+    consumers: tuple[SyncTask, ...] = ()
+    """Of a claim: who would be its first."""
+
+
+def blocked(rehearsal: Rehearsal, case: Case, *causes: Cause) -> Iterator[Blocked]:
+    """The syncs that are blocked for one of these causes; one that is blocked alike again is not told again."""
+    told: set[tuple[str, tuple[Ref, ...]]] = set()
+    for step, operation in operations(rehearsal):
+        found = _explained(rehearsal, case, step, operation)
+        key = operation.app, tuple(task.object for task in found.waited) if found else ()
+        if found is not None and key not in told:
+            told.add(key)
+            if found.cause in causes:
+                yield found
+
+
+def never_run(operation: Operation) -> str:
+    places = [f"{phase} wave {wave}" for phase, wave in operation.never_ran()]
+    count = len(pending(operation))
+    return f"Never run: {', '.join(places)} ({count} object{'s' if count > 1 else ''})." if places else ""
+
+
+def ends_in_words(one: Blocked) -> str:
+    """`the sync of shop never ends`"""
+    return f"the sync of {one.operation.app} {'never ends' if one.operation.phase == 'Running' else 'fails'}"
+
+
+def says_of_it(one: Blocked) -> str:
+    """Argo CD's words, and what follows from them."""
+    said = f'Argo CD says: "{one.operation.message.rstrip(".")}".'
+    return f"{said} {NO_TIMEOUT}" if one.operation.phase == "Running" else said
+
+
+def evidence_of(rehearsal: Rehearsal, one: Blocked) -> list[Event]:
+    refs = [task.object for task in one.waited]
+    events = rehearsal.of_step(one.step)
+    return [event for event in events if event.object in refs and event.effect in ("created", "said")]
+
+
+def order_of(resource: Resource) -> Place:
+    """Where it is written when Argo CD applies an object; where it is not, the object itself."""
+    written = annotations_of(resource.body)
+    keys = (argocd_hooks.WAVE, argocd_hooks.HOOK, hooks.HOOK, hooks.WEIGHT)
+    key = next((key for key in keys if key in written), argocd_hooks.WAVE)
+    return resource.place("metadata", "annotations", key)
+
+
+def comes_in(one: Brought) -> str:
+    """`which comes in Sync wave 0`"""
+    if not one.direct:
+        return f"which is made only when {one.task.object} of {in_words(one.task)} is there"
+    if one.is_made:
+        return f"which is made out of {one.task.object} of {in_words(one.task)}"
+    return f"which comes in {in_words(one.task)}"
+
+
+def _explained(rehearsal: Rehearsal, case: Case, step: int, operation: Operation) -> Blocked | None:
+    waited = _waited(operation)
+    if not waited:
+        return None
+    if all(_is_finished_and_gone(rehearsal, step, task) for task in waited):
+        return Blocked(step, operation, "gone", waited)
+    claims = [task for task in waited if _waits_for_consumer(rehearsal, step, task.object)]
+    if claims and len(claims) == len(waited):
+        users = [t for t in pending(operation) if any(_uses(case, step, t.object, c.object) for c in claims)]
+        return Blocked(step, operation, "claim", tuple(claims), consumers=tuple(users))
+    found = tuple(b for task in waited for b in _brought(rehearsal, case, step, operation, task))
+    if not found:
+        return Blocked(step, operation, "never", waited)
+    users_first = {one.user.ref for one in found}
+    told = tuple(task for task in waited if task.object in users_first)
+    after = all(one.task.phase == "PostSync" for one in found) and told[0].phase == "Sync"
+    return Blocked(step, operation, "post-sync" if after else "later", told, found)
+
+
+def _waited(operation: Operation) -> tuple[SyncTask, ...]:
+    """What an operation waits for without end; of one that failed, what failed it although it was applied."""
+    if operation.phase == "Running":
+        return tuple(task for task in operation.tasks if task.object in operation.waits_for and task.status)
+    ran = (task for task in operation.tasks if task.status == "Synced" and task.state in ("Failed", "Error"))
+    return tuple(task for task in ran if operation.phase == "Failed")
+
+
+def _is_finished_and_gone(rehearsal: Rehearsal, step: int, task: SyncTask) -> bool:
+    """Whether a Job was deleted by the cluster itself, once it had ended."""
+    if task.object.kind != "Job" or live_after(rehearsal, step, task.object) is not None:
+        return False
+    own = (e for e in rehearsal.of_step(step) if e.object == task.object and e.effect in GOING)
+    return any(event.actor not in ENGINES for event in own)
+
+
+def _waits_for_consumer(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
+    said = (e for e in rehearsal.timeline if e.step <= step and e.object == ref and e.effect == "said")
+    return ref.kind == "PersistentVolumeClaim" and any(FIRST_CONSUMER in event.message for event in said)
+
+
+def _uses(case: Case, step: int, user: Ref, used: Ref) -> bool:
+    resource = case.written(step, user)
+    return resource is not None and any(need.object == used for need in needs_of(resource))
+
+
+def _brought(rehearsal: Rehearsal, case: Case, step: int, operation: Operation, task: SyncTask) -> Iterator[Brought]:
+    """What a task lacks and a task that never ran would bring, each once."""
+    user, lacking = case.written(step, task.object), rehearsal.steps[step].lacking
+    seen: set[Ref] = set()
+    for need in needs_of(user) if user else ():
+        gone = need.object in lacking if operation.phase == "Running" else not need.guess
+        if need.optional or not gone or need.object in seen or live_after(rehearsal, step, need.object) is not None:
+            continue
+        seen.add(need.object)
+        links = chain(rehearsal, case, step, need.object)
+        sources = {ref for link in links for ref in (link.missing, link.producer)}
+        later = next((task for task in pending(operation) if task.object in sources), None)
+        if user is not None and later is not None:
+            yield Brought(user, need, later, direct=len(links) == 1)

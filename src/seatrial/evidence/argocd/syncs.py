@@ -1,0 +1,39 @@
+"""What Argo CD did in the syncs of a trial: its operations, their tasks, and its deeds. Knows few words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event, Operation, Rehearsal, SyncTask
+
+ARGOCD = "argocd"
+
+
+def is_argocd(rehearsal: Rehearsal) -> bool:
+    return rehearsal.engine.partition("@")[0] == ARGOCD
+
+
+def operations(rehearsal: Rehearsal) -> Iterator[tuple[int, Operation]]:
+    """Every sync operation of a trial, with its step."""
+    return ((step, operation) for step, ended in enumerate(rehearsal.steps) for operation in ended.operations)
+
+
+def done_by_argocd(rehearsal: Rehearsal, step: int, ref: Ref) -> Iterator[Event]:
+    """What Argo CD did to an object in a step."""
+    return (event for event in rehearsal.of_step(step) if event.actor == ARGOCD and event.object == ref)
+
+
+def pending(operation: Operation) -> list[SyncTask]:
+    """What an operation never came to; hooks for failures are not missed."""
+    return [task for task in operation.tasks if not task.status and task.phase != "SyncFail"]
+
+
+def in_words(task: SyncTask) -> str:
+    """`PreSync wave -5`"""
+    return f"{task.phase} wave {task.wave}"
+
+
+def look_at_operation(operation: Operation) -> str:
+    """The command that shows what an operation says."""
+    return f"kubectl get application {operation.app} -n argocd -o jsonpath='{{.status.operationState.message}}'"

@@ -1,0 +1,63 @@
+"""Syncs that failed for a kind which the cluster does not serve, and what would define it. Two rules share this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.argocd.syncs import operations
+from seatrial.evidence.unserved import Unserved, defined_by, generated_by
+from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.model.release import Case, Resource
+from seatrial.model.timeline import Operation, Rehearsal, SyncTask
+
+BUILT_IN = frozenset(group for group, _ in CATALOGUE)
+NO_KIND = "no matches for kind"
+
+
+class Unknown(Struct, frozen=True):
+    """An operation that failed, and those of its objects whose kind nobody serves."""
+
+    step: int
+    operation: Operation
+    resources: tuple[Resource, ...]
+    in_its_wave: bool
+    """Whether the sync had begun, and the kind was missing when its turn came."""
+
+
+def unknown_kinds(rehearsal: Rehearsal, case: Case) -> Iterator[Unknown]:
+    """Each Application once."""
+    told: set[str] = set()
+    for step, operation in operations(rehearsal):
+        if operation.phase != "Failed" or operation.app in told:
+            continue
+        refused = [task for task in operation.tasks if _is_unknown(task)]
+        resources = tuple(r for task in refused if (r := case.written(step, task.object)))
+        if resources:
+            told.add(operation.app)
+            begun = any(task.status and task not in refused for task in operation.tasks)
+            yield Unknown(step, operation, resources, in_its_wave=begun)
+
+
+def generator_of(case: Case, unknown: Unknown) -> Resource | None:
+    """The object of the trial of which an operator makes the definition of one of the kinds."""
+    found = (generated_by(case.all_resources(), _wanted(resource)) for resource in unknown.resources)
+    return next(filter(None, found), None)
+
+
+def definition_of(case: Case, unknown: Unknown) -> Resource | None:
+    """The definition of one of the kinds, in any release of the trial."""
+    found = (defined_by(case.all_resources(), _wanted(resource)) for resource in unknown.resources)
+    return next(filter(None, found), None)
+
+
+def _wanted(resource: Resource) -> Unserved:
+    return Unserved(resource.ref.kind, str(resource.body.get("apiVersion", "")), (resource.ref,), (resource,))
+
+
+def _is_unknown(task: SyncTask) -> bool:
+    """Refused because of its kind, and not one of those of Kubernetes itself in a version that is gone."""
+    if task.status != "SyncFailed" or task.object.group in BUILT_IN:
+        return False
+    return not task.state or NO_KIND in task.message

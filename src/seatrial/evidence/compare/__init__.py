@@ -1,0 +1,1 @@
+"""Engines compared with each other, and two inputs compared."""

@@ -1,0 +1,111 @@
+"""Where two engines do not do the same with one release: read from their rehearsals, step by step. Plays nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from seatrial.helm import argocd_hooks, hooks
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Place, Ref, annotations_of
+from seatrial.model.result import Difference
+from seatrial.model.timeline import Rehearsal
+
+SCHEDULE = "lazy"
+GOING = ("deleted", "deleting")
+ENDS = ("uninstall", "delete", "destroy")
+RUNS = ("Job", "Pod")
+
+
+class Seen(Struct, frozen=True):
+    """One rehearsal, with the case that it was played with."""
+
+    rehearsal: Rehearsal
+    case: Case
+
+    @property
+    def engine(self) -> str:
+        return self.rehearsal.engine.partition("@")[0]
+
+
+class Fate(Struct, frozen=True):
+    """What an engine does with an object in the course of a trial."""
+
+    made: bool = False
+    again: str = ""
+    """What it does when the same is deployed once more."""
+    stays: bool = False
+    """Whether it is there when the release is gone."""
+
+
+def contrasts(seen: Sequence[Seen]) -> Iterator[Difference]:
+    """The objects that engines treat differently; only of trials that all of them got through, step by step alike."""
+    played = {one.rehearsal.engine: one for one in seen if one.rehearsal.schedule == SCHEDULE and not one.case.name}
+    lengths = {len(one.rehearsal.steps) for one in played.values()}
+    well = all(ended.outcome == "ok" for one in played.values() for ended in one.rehearsal.steps)
+    if len(played) < 2 or len(lengths) > 1 or not well:
+        return
+    written = {resource.ref: resource for one in played.values() for resource in one.case.all_resources()}
+    for ref, resource in sorted(written.items()):
+        states = tuple((f"under {name}", _told(one, resource)) for name, one in played.items())
+        if len({state for _, state in states}) > 1:
+            yield Difference(str(ref), states, _place(resource))
+
+
+def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
+    """Why nothing is said of how engines differ, where that was asked for."""
+    engines = dict.fromkeys(one.rehearsal.engine for one in seen)
+    plain = [one for one in seen if not one.case.name and one.rehearsal.schedule == SCHEDULE]
+    broken = [one.rehearsal.engine for one in plain if any(ended.outcome != "ok" for ended in one.rehearsal.steps)]
+    if len(engines) > 1 and broken:
+        yield f"where {' and '.join(engines)} differ is not told: {', '.join(broken)} did not get through all steps"
+
+
+def _told(one: Seen, resource: Resource) -> str:
+    """What becomes of an object, in words."""
+    fate = _fate(one, resource.ref)
+    if not fate.made:
+        events = ", ".join(hooks.events_of(resource.body))
+        left_out = one.engine == "argocd" or not events
+        return "left out" if left_out else f"a hook for {events}"
+    return f"{fate.again} and {'left behind' if fate.stays else 'gone with the release'}"
+
+
+def _fate(one: Seen, ref: Ref) -> Fate:
+    made = _is_made(one, ref, before=len(one.rehearsal.steps))
+    again = next(_same_again(one), None)
+    stays = any(ref in ended.orphans for ended in one.rehearsal.steps if ended.action in ENDS)
+    return Fate(made, _again(one, again, ref) if again is not None else "made once", stays)
+
+
+def _same_again(one: Seen) -> Iterator[int]:
+    """The steps that deploy once more what the step before has deployed."""
+    for step in range(1, len(one.rehearsal.steps)):
+        before, now = one.case.releases[step - 1], one.case.releases[step]
+        alike = before is not None and now is not None and (before.source, before.values) == (now.source, now.values)
+        if alike and one.rehearsal.steps[step].action not in ENDS:
+            yield step
+
+
+def _again(one: Seen, step: int, ref: Ref) -> str:
+    effects = [e.effect for e in one.rehearsal.of_step(step) if e.object == ref and e.actor == one.engine]
+    done = "run" if ref.kind in RUNS else "made"
+    if "created" in effects and not _is_made(one, ref, before=step):
+        return f"{done} from the second time on"
+    if "created" in effects:
+        gone = any(effect in GOING for effect in effects) and done == "made"
+        return "deleted and made anew each time" if gone else f"{done} each time"
+    return "changed each time" if "changed" in effects else f"{done} once"
+
+
+def _is_made(one: Seen, ref: Ref, *, before: int) -> bool:
+    """Whether the engine makes an object, in a step before this one."""
+    events = (e for e in one.rehearsal.timeline if e.object == ref and e.actor == one.engine)
+    return any(event.effect == "created" and event.step < before for event in events)
+
+
+def _place(resource: Resource) -> Place:
+    keys = (argocd_hooks.HOOK, hooks.HOOK)
+    key = next((key for key in keys if key in annotations_of(resource.body)), None)
+    return resource.place("metadata", "annotations", key) if key else resource.place("metadata", "name")

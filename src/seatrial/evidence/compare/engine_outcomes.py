@@ -1,0 +1,85 @@
+"""Engines side by side: how each gets through the same trial, read from its rehearsals. Plays nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.model.result import Ending, Standing, Stop, Verdict
+from seatrial.model.timeline import Event, Rehearsal
+
+BOTH: dict[str, Verdict] = {"failed": "fails", "hung": "hangs"}
+ONLY_SLOW: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
+REASONS = (r'failed calling webhook "[^"]+"', r'no matches for kind "[^"]+"', r'namespaces "[^"]+" not found')
+"""What an API server's or an engine's sentence comes down to."""
+INSIDE = {"flux": ("flux", "helm")}
+"""Whose requests are an engine's: Flux has a Helm in it."""
+
+
+def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
+    """One for each engine, where several play the plain case of one input."""
+    found = list(standings_of(seen))
+    if len(found) > 1:
+        yield from found
+
+
+def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
+    """One for each engine that plays the plain case, where that is one trial."""
+    by_engine: dict[str, list[Seen]] = {}
+    for one in seen:
+        if not one.case.name:
+            by_engine.setdefault(one.rehearsal.engine, []).append(one)
+    if any(len({r.rehearsal.schedule for r in of}) < len(of) for of in by_engine.values()):
+        return
+    for engine, of in by_engine.items():
+        slow, quick = (next(r.rehearsal for r in of if r.rehearsal.schedule == s) for s in ("lazy", "eager"))
+        endings = tuple(_ending(slow, quick, step) for step in range(len(slow.steps)))
+        yield Standing(engine, endings, _first_stop(slow))
+
+
+def _ending(slow: Rehearsal, quick: Rehearsal, step: int) -> Ending:
+    late, soon = slow.steps[step], quick.steps[step]
+    if late.outcome != "ok":
+        return Ending((BOTH if soon.outcome != "ok" else ONLY_SLOW)[late.outcome])
+    if any(_is_made_later(slow, refused) for refused in _refusals(slow, step)):
+        return Ending("ok at a retry")
+    return Ending("ok", leaves=len(late.orphans))
+
+
+def _first_stop(slow: Rehearsal) -> Stop | None:
+    """What keeps the engine up first: the object that is refused, and why; or else its own words."""
+    for step, ended in enumerate(slow.steps):
+        refused = next(_refusals(slow, step), None)
+        if ended.outcome == "ok" and refused is not None and _is_made_later(slow, refused):
+            return Stop(_reason(refused.message), str(refused.object))
+        if ended.outcome == "ok":
+            continue
+        if refused is not None and refused.message in ended.error:
+            return Stop(_reason(refused.message), str(refused.object))
+        return Stop(f"waits for {ended.waits_for[0]}" if ended.waits_for else _reason(ended.error))
+    return None
+
+
+def actors_of(rehearsal: Rehearsal) -> tuple[str, ...]:
+    """Whose requests are those of the engine."""
+    name = rehearsal.engine.partition("@")[0]
+    return INSIDE.get(name, (name,))
+
+
+def _refusals(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+    actors = actors_of(rehearsal)
+    written = (e for e in rehearsal.of_step(step) if e.actor in actors and e.verb != "delete")
+    return (event for event in written if event.effect == "refused")
+
+
+def _is_made_later(rehearsal: Rehearsal, refused: Event) -> bool:
+    """Whether the engine has tried again in the same step, and was let through."""
+    done = ("created", "changed")
+    later = (e for e in rehearsal.of_step(refused.step) if e.index > refused.index and e.object == refused.object)
+    return any(event.effect in done and event.actor == refused.actor for event in later)
+
+
+def _reason(words: str) -> str:
+    found = (match[0] for pattern in REASONS if (match := re.search(pattern, words)))
+    return next(found, words.strip().partition("\n")[0])

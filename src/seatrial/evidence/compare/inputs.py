@@ -1,0 +1,68 @@
+"""Two inputs that were rehearsed alike: which findings and which dependencies one has and the other has not.
+
+Plays nothing: each side is what one check found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_outcomes import standings_of
+from seatrial.evidence.pulumi.dependencies import dependences
+from seatrial.graph.linking import graph_of
+from seatrial.model.finding import Finding
+from seatrial.model.release import Case
+from seatrial.model.result import Change, Comparison, Edge, Judged
+
+
+class Side(Struct, frozen=True):
+    """One of the two: what it is called, how it went, and what was found."""
+
+    name: str
+    seen: Sequence[Seen]
+    findings: Sequence[Finding]
+
+
+def comparison(old: Side, new: Side) -> Comparison:
+    had, has = (sorted({edge for one in side.seen for edge in _edges(one.case)}) for side in (old, new))
+    return Comparison(
+        old=old.name,
+        new=new.name,
+        before=tuple(standings_of(old.seen)),
+        now=tuple(standings_of(new.seen)),
+        changes=tuple(_changes(old.findings, new.findings)),
+        gained=tuple(edge for edge in has if edge not in had),
+        lost=tuple(edge for edge in had if edge not in has),
+    )
+
+
+def _changes(before: Sequence[Finding], now: Sequence[Finding]) -> Iterator[Change]:
+    """For every rule the objects that it tells of on one side or on both, those that fare alike in one."""
+    was, told = _judged(before), _judged(now)
+    alike: dict[tuple[str, str, Judged | None, Judged | None], list[str]] = {}
+    for key in dict.fromkeys((*was, *told)):
+        rule, code, name = key
+        alike.setdefault((rule, code, was.get(key), told.get(key)), []).append(name)
+    for (rule, code, old, new), names in alike.items():
+        yield Change(rule, code, tuple(names), old, new)
+
+
+def _judged(findings: Sequence[Finding]) -> dict[tuple[str, str, str], Judged]:
+    """By rule, code and object; of several findings the first, which is the worst."""
+    told: dict[tuple[str, str, str], Judged] = {}
+    for finding in findings:
+        for ref in finding.objects:
+            told.setdefault((finding.rule, finding.code, str(ref)), Judged(finding.certainty, finding.damage))
+    return told
+
+
+def _edges(case: Case) -> Iterator[Edge]:
+    """What depends on what: in a Pulumi program as its engine gets it, else as fields and kinds say."""
+    releases = [release for release in case.releases if release is not None]
+    if any(release.program for release in releases):
+        yield from (Edge(one.resource, other) for one in dependences(case) for other in one.now)
+        return
+    yield from (Edge(str(link.user), str(link.object)) for link in graph_of(releases).links if not link.guess)

@@ -1,0 +1,78 @@
+"""What a definition allows: its versions and their fields, and what one has beyond another. Knows no step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seatrial.model.resource import Body, dig, listed
+
+ALWAYS = ("apiVersion", "kind", "metadata")
+"""What every object has, whether its definition says so or not."""
+
+
+def gains(new: Body, old: Body | None) -> Iterator[str]:
+    """What a definition has beyond another one: the kind itself, versions, fields."""
+    kind = dig(new, "spec", "names", "kind")
+    if old is None:
+        yield f"the kind {kind}"
+        return
+    found = [*_versions_beyond(new, old), *_fields_beyond(new, old)]
+    yield from (f"{kind} {what}" for what in found)
+    if not found:
+        yield f"what {kind} allows, defaults or drops"
+
+
+def losses(was: Body, now: Body) -> list[str]:
+    """What a definition served before it was changed, and does not serve any more."""
+    kind = dig(was, "spec", "names", "kind")
+    return [f"{kind} {what}" for what in (*_versions_beyond(was, now), *_fields_beyond(was, now))]
+
+
+def shape(definition: Body) -> Any:
+    """What of a definition decides about objects: not its words, not its columns."""
+    spec = definition.get("spec") or {}
+    versions = [
+        {key: v for key, v in version.items() if key != "additionalPrinterColumns"}
+        for version in listed(spec, "versions")
+    ]
+    return _without_words([spec.get("scope"), versions])
+
+
+def _versions_beyond(new: Body, old: Body) -> list[str]:
+    there = _versions(old)
+    return [
+        f"in version {name}"
+        for name, version in _versions(new).items()
+        if name not in there or (version.get("served") and not there[name].get("served"))
+    ]
+
+
+def _fields_beyond(new: Body, old: Body) -> Iterator[str]:
+    there = _versions(old)
+    for name, version in _versions(new).items():
+        if name in there and (there[name].get("served") or not version.get("served")):
+            here, before = (set(_fields(dig(v, "schema", "openAPIV3Schema"))) for v in (version, there[name]))
+            known = (field for field in sorted(here - before) if field.partition(".")[0] not in ALWAYS)
+            yield from (f"{field} ({name})" for field in known)
+
+
+def _versions(definition: Body) -> dict[str, Body]:
+    return {str(version.get("name")): version for version in listed(definition, "spec", "versions")}
+
+
+def _fields(schema: Any, at: str = "") -> Iterator[str]:
+    """The fields that a schema knows, as `spec.width`."""
+    for name, field in (dig(schema, "properties") or {}).items():
+        path = f"{at}.{name}" if at else str(name)
+        yield path
+        yield from _fields(field, path)
+    for part in ("items", "additionalProperties"):
+        if isinstance(dig(schema, part), dict):
+            yield from _fields(schema[part], f"{at}[]")
+
+
+def _without_words(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {k: _without_words(v) for k, v in node.items() if not (k == "description" and isinstance(v, str))}
+    return [_without_words(item) for item in node] if isinstance(node, list) else node

@@ -1,0 +1,129 @@
+"""Objects that were to go and stay for a finalizer, and the operator that went before it could take it off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.history import GOING, live_after
+from seatrial.evidence.unserved import DEFINITION
+from seatrial.helm import hooks
+from seatrial.kinds.core.objectmeta import finalizers_of, is_going
+from seatrial.kinds.operators.described import described_deployments
+from seatrial.kinds.operators.table import workload_of
+from seatrial.kinds.scripts.commands import needed
+from seatrial.model.release import Case, Resource, deployed_before
+from seatrial.model.resource import Body, Ref, dig, listed
+from seatrial.model.timeline import Event, Rehearsal
+
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+RIGHTS = ("ServiceAccount", "RoleBinding", "ClusterRoleBinding")
+OF_KUBERNETES = ("kubernetes.io/", "foregroundDeletion", "orphan", "customresourcecleanup.apiextensions.k8s.io")
+"""Finalizers that parts of Kubernetes itself take off."""
+
+
+class Held(Struct, frozen=True):
+    """An object that was to go and did not, and the finalizer that holds it."""
+
+    deletion: Event
+    finalizer: str
+    operator: Event
+    """The deletion of the workload that takes it off, or would be the one to do so."""
+    known: bool
+
+
+def held_by_gone_operators(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Held]:
+    """What a step was to delete and did not, for want of an operator that it, or a step before, deleted."""
+    for deletion in rehearsal.of_step(step):
+        ref = deletion.object
+        live = live_after(rehearsal, step, ref) if deletion.effect == "deleting" else None
+        if live is None or not is_going(live) or _is_deleted_by_hook(rehearsal, case, step, ref):
+            continue
+        for finalizer in finalizers_of(live)[:1]:
+            setter = _setter(rehearsal, ref, finalizer)
+            operator = _went(rehearsal, step, setter) if setter else _likely(rehearsal, case, deletion, finalizer)
+            if operator is not None:
+                yield Held(deletion, finalizer, operator, known=bool(setter))
+
+
+def rights_gone(rehearsal: Rehearsal, held: Held) -> list[Ref]:
+    """The account of the operator and what gave it rights, as far as they went before the object was to go."""
+    workload = held.operator.before or {}
+    home = held.operator.object.namespace
+    account = str(dig(workload, "spec", "template", "spec", "serviceAccountName") or "default")
+    gone = []
+    for event in rehearsal.timeline[: held.deletion.index]:
+        if event.step == held.deletion.step and event.effect in GOING and event.object.kind in RIGHTS:
+            is_account = event.object == Ref("ServiceAccount", home, account)
+            subjects = listed(event.before or {}, "subjects")
+            named_in = any((s.get("name"), s.get("namespace") or home) == (account, home) for s in subjects)
+            if is_account or named_in:
+                gone.append(event.object)
+    return sorted(gone)
+
+
+def programs_before(case: Case, step: int) -> Iterator[Resource]:
+    """What Helm runs before it uninstalls a release."""
+    release = next((r for r in reversed(case.releases[: step + 1]) if r is not None), None)
+    for resource in release.resources if release else ():
+        if "pre-delete" in hooks.events_of(resource.body) and resource.ref.kind in ("Job", "Pod"):
+            yield resource
+
+
+def _setter(rehearsal: Rehearsal, ref: Ref, finalizer: str) -> str:
+    """Who put a finalizer on an object, where a controller did."""
+    for event in rehearsal.timeline:
+        was, now = (finalizers_of(body or {}) for body in (event.before, event.after))
+        if event.object == ref and event.verb not in ("create", "apply") and finalizer in now and finalizer not in was:
+            return event.actor
+    return ""
+
+
+def _went(rehearsal: Rehearsal, step: int, operator: str) -> Event | None:
+    """The deletion of an operator that is not there any longer when a step has ended."""
+    described = _described(rehearsal)
+    for event in rehearsal.timeline:
+        if event.step > step or event.effect not in GOING or event.object.kind not in WORKLOADS:
+            continue
+        owner = workload_of(event.before or {})
+        is_its = (owner is not None and owner[0].name == operator) or described.get(event.object) == operator
+        if is_its and live_after(rehearsal, step, event.object) is None:
+            return event
+    return None
+
+
+def _described(rehearsal: Rehearsal) -> dict[Ref, str]:
+    """The Deployments of operators that a trial describes."""
+    assumed = (event for event in rehearsal.timeline if event.step < 0 and event.object.kind == "ConfigMap")
+    return {ref: name for event in assumed if event.after for ref, name in described_deployments(event.after)}
+
+
+def _likely(rehearsal: Rehearsal, case: Case, deletion: Event, finalizer: str) -> Event | None:
+    """A workload that goes before, of a release that also defines the kind and writes the object with its finalizer."""
+    release = deployed_before(rehearsal, case, deletion.step)
+    if release is None or release.find(deletion.object) is None or finalizer.startswith(OF_KUBERNETES):
+        return None
+    definitions = (r.body for r in (*release.crds, *release.resources) if r.ref.kind == DEFINITION)
+    if not any(_defines(body, deletion.object) for body in definitions):
+        return None
+    for event in rehearsal.of_step(deletion.step):
+        if event.index < deletion.index and event.effect in GOING and event.object.kind in WORKLOADS:
+            return event if release.find(event.object) else None
+    return None
+
+
+def _defines(definition: Body, ref: Ref) -> bool:
+    return (dig(definition, "spec", "group"), dig(definition, "spec", "names", "kind")) == (ref.group, ref.kind)
+
+
+def _is_deleted_by_hook(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> bool:
+    """Whether a pre-delete hook says in its command line that it deletes objects of this kind."""
+    known = {e.object: e.after for e in rehearsal.timeline if e.object.kind == DEFINITION and e.after}
+    plural = next((dig(body, "spec", "names", "plural") for body in known.values() if _defines(body, ref)), "")
+    for hook in programs_before(case, step):
+        spec = hook.body.get("spec") if hook.ref.kind == "Pod" else dig(hook.body, "spec", "template", "spec")
+        asked = (need.access for need in needed(spec or {}, hook.ref.namespace, known.values()))
+        if any((access.verb, access.group, access.resource) == ("delete", ref.group, plural) for access in asked):
+            return True
+    return False

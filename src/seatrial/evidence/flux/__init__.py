@@ -1,0 +1,1 @@
+"""What Flux reconciliations show."""

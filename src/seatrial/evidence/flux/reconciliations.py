@@ -1,0 +1,133 @@
+"""What rules read of Flux: how its reconciliations ended, what depends on what, who brings an object; and its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.model.release import Case, Release, Resource
+from seatrial.model.resource import Body, Ref, dig, listed
+from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
+
+FLUX = "flux"
+GROUP = "kustomize.toolkit.fluxcd.io"
+UNINSTALLED = "uninstallation completed with"
+"""What Helm says when all was deleted and something was not well for all that; its records are gone then."""
+STALLED = "RetriesExceeded"
+_NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<group>[^"]*?)/?[^"/]+"')
+
+
+def is_flux(rehearsal: Rehearsal) -> bool:
+    return rehearsal.engine.partition("@")[0] == FLUX
+
+
+def kustomizations(ended: StepResult) -> Iterator[Reconciled]:
+    return (one for one in ended.reconciled if one.object.kind == "Kustomization")
+
+
+def holder(ended: StepResult, ref: Ref) -> Ref | None:
+    """The Kustomization or HelmRelease that brings an object."""
+    return next((one.object for one in ended.reconciled if ref in one.objects), None)
+
+
+class Delayed(Struct, frozen=True):
+    """A Kustomization or HelmRelease that failed at first and ended well at a later attempt."""
+
+    step: int
+    release: Release
+    own: Resource
+    one: Reconciled
+    first: Event
+    """What it said when it failed."""
+
+
+def delayed(rehearsal: Rehearsal, case: Case) -> Iterator[Delayed]:
+    for step, ended in enumerate(rehearsal.steps):
+        release = case.releases[step]
+        for one in ended.reconciled if release else ():
+            own = release.find(one.object) if release else None
+            if release is None or own is None or one.message or one.attempts < 2:
+                continue
+            said = (e for e in rehearsal.of_step(step) if e.object == one.object and e.effect == "said")
+            yield Delayed(step, release, own, one, next(event for event in said if event.message != "Ready"))
+
+
+def failed_release(ended: StepResult, ref: Ref | None = None) -> Reconciled | None:
+    """The HelmRelease for which Helm failed in a step; that of one object, where one is named."""
+    failed = (one for one in ended.reconciled if one.message and one.acts)
+    return next((one for one in failed if ref is None or ref in one.objects), None)
+
+
+def failed_kustomization(ended: StepResult, ref: Ref) -> Reconciled | None:
+    """The Kustomization that failed in a step and brings an object."""
+    return next((one for one in kustomizations(ended) if one.message and ref in one.objects), None)
+
+
+def is_uninstalled(ended: StepResult, ref: Ref) -> bool:
+    """Whether an object is of a HelmRelease that went as a whole."""
+    return any(ref in one.objects and one.acts == ("uninstall",) for one in ended.reconciled)
+
+
+def failed_act(one: Reconciled) -> str:
+    """What Helm could not do for it: `upgrade`."""
+    return next((act for act in one.acts if f"Helm {act} failed" in one.message), one.acts[-1])
+
+
+def flux_says(one: Reconciled) -> str:
+    """Flux's own words."""
+    return f'Flux says of {one.object}: "{one.message}"'
+
+
+def by_hand(one: Reconciled) -> str:
+    """The command that has Flux try again."""
+    force = " --force" if one.acts else ""
+    return f"flux reconcile {one.object.kind.lower()} {one.object.name} -n {one.object.namespace}{force}"
+
+
+def goes_on(one: Reconciled) -> str:
+    """What Flux does after Helm has failed."""
+    if failed_act(one) == "uninstall":
+        if UNINSTALLED in one.message:
+            return "Helm has forgotten the release by then: at the next try Flux finds none, and the HelmRelease goes."
+        return f"The release stays, and {one.object} in Terminating: Flux uninstalls it again and again."
+    if STALLED in one.message:
+        return f"Flux does not try it again before its chart or values change, or by hand: {by_hand(one)}"
+    return "Flux tries it again, with the same result as long as nothing else changes."
+
+
+def missing_kind(words: str) -> tuple[str, str] | None:
+    """The group and the kind that Flux did not find."""
+    found = _NO_MATCH.search(words)
+    return (found["group"], found["kind"]) if found else None
+
+
+def dependencies(own: Resource) -> Iterator[tuple[int, Ref]]:
+    """What a Kustomization or HelmRelease depends on, which is of its own kind, with its place in the list."""
+    for index, entry in enumerate(listed(own.body, "spec", "dependsOn")):
+        if isinstance(entry, dict):
+            namespace = str(entry.get("namespace") or own.ref.namespace)
+            yield index, Ref(own.ref.kind, namespace, str(entry.get("name")), own.ref.group)
+
+
+def is_checked(kustomization: Resource) -> bool:
+    """Whether it is Ready only when its objects are."""
+    spec: Body = kustomization.body.get("spec") or {}
+    return bool(spec.get("wait") or spec.get("healthChecks"))
+
+
+def definition(release: Release, one: Reconciled, wanted: tuple[str, str]) -> Ref | None:
+    """The definition of a kind among what a HelmRelease or Kustomization brings."""
+    definitions = (release.find(ref) for ref in one.objects if ref.kind == "CustomResourceDefinition")
+    for found in definitions:
+        spec = found.body.get("spec") if found else None
+        if found and (dig(spec, "group"), dig(spec, "names", "kind")) == wanted:
+            return found.ref
+    return None
+
+
+def interval_of(kustomization: Resource) -> str:
+    """After what time a failed one is tried again, as far as it says."""
+    spec: Body = kustomization.body.get("spec") or {}
+    return str(spec.get("retryInterval") or spec.get("interval") or "its interval")

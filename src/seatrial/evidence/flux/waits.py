@@ -1,0 +1,70 @@
+"""Waits of Flux that ended in vain: for which objects, what those lack, and who depends on the one that waits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.flux.reconciliations import GROUP, dependencies, holder
+from seatrial.graph import needs_of, products_of
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Reconciled, Rehearsal, StepResult
+
+OWN_GROUPS = (GROUP, "helm.toolkit.fluxcd.io")
+WORDS = re.compile(r"(?:timeout waiting for|failed early due to stalled resources): \[(?P<listed>.*)\]", re.S)
+STATUS = re.compile(r"(?P<ref>[^\s,\[]+) status: '(?P<status>\w+)'")
+
+
+class InVain(Struct, frozen=True):
+    """One that is not Ready, for objects that are not."""
+
+    step: int
+    reconciled: Reconciled
+    own: Resource
+    waited: tuple[Ref, ...]
+    statuses: tuple[str, ...]
+    behind: tuple[tuple[Resource, int], ...]
+    """Who depends on it and never came to its turn, with the place in its dependsOn."""
+
+
+def in_vain(rehearsal: Rehearsal, case: Case) -> Iterator[InVain]:
+    """Each Kustomization or HelmRelease whose wait ended in vain, once."""
+    told: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        for one in ended.reconciled:
+            said = WORDS.search(one.message)
+            own = case.written(step, one.object)
+            if said is None or own is None or one.object in told or one.acts[-1:] == ("uninstall",):
+                continue
+            statuses = {match["ref"]: match["status"] for match in STATUS.finditer(said["listed"])}
+            waited = tuple(ref for ref in one.objects if str(ref) in statuses and ref.group not in OWN_GROUPS)
+            if waited:
+                told.add(one.object)
+                status = tuple(statuses[str(ref)] for ref in waited)
+                yield InVain(step, one, own, waited, status, tuple(_behind(case, step, ended, one.object)))
+
+
+def lacked(rehearsal: Rehearsal, case: Case, found: InVain) -> Iterator[tuple[Ref, Ref | None]]:
+    """What the objects that are waited for look for and do not find, and which of Flux's own objects would bring it."""
+    ended = rehearsal.steps[found.step]
+    users = [user for ref in found.waited if (user := case.written(found.step, ref))]
+    named = {need.object for user in users for need in needs_of(user) if not need.optional}
+    for ref in ended.lacking:
+        if ref in named:
+            yield ref, holder(ended, ref)
+
+
+def is_made_by_operator(case: Case, ref: Ref) -> bool:
+    """Whether something of the trial leads to an object: rules about what operators make tell that."""
+    return any(ref in products_of(resource) for resource in case.all_resources())
+
+
+def _behind(case: Case, step: int, ended: StepResult, ref: Ref) -> Iterator[tuple[Resource, int]]:
+    never = (one.object for one in ended.reconciled if not one.attempts)
+    for resource in (case.written(step, other) for other in never):
+        for index, other in dependencies(resource) if resource else ():
+            if resource is not None and other == ref:
+                yield resource, index

@@ -1,0 +1,133 @@
+"""What happened to an object, read from the timeline: how it was before a step, and what went when it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.helm import hooks
+from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.resource import Body, Ref, dig, group_of
+from seatrial.model.timeline import Event, Rehearsal
+
+REPLACES = ("upgrade", "rollback", "sync", "apply", "up")
+ENGINES = ("helm", "argocd")
+ALL_ENGINES = (*ENGINES, "flux", "kubectl", "pulumi")
+MAKES_ANEW = ("kubectl", "pulumi")
+"""Engines that may delete an object in order to make it once more."""
+DEPLOYS = ("install", "upgrade")
+GOING = ("deleted", "deleting")
+MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
+"""What every namespace has without anybody's doing."""
+
+
+def live_before(rehearsal: Rehearsal, step: int, ref: Ref) -> Body | None:
+    """The object as it was when a step began; None where it was not there."""
+    return _last_body(event for event in rehearsal.of_object(ref) if event.step < step)
+
+
+def live_after(rehearsal: Rehearsal, step: int, ref: Ref) -> Body | None:
+    """The object as it was when a step had ended and the cluster had settled."""
+    return _last_body(event for event in rehearsal.of_object(ref) if event.step <= step)
+
+
+def restarted(rehearsal: Rehearsal, step: int, workload: Ref) -> bool:
+    """Whether a step changed the template of a workload's pods."""
+    was, now = live_before(rehearsal, step, workload), live_after(rehearsal, step, workload)
+    return was is not None and now is not None and dig(was, "spec", "template") != dig(now, "spec", "template")
+
+
+def owner_of(rehearsal: Rehearsal, step: int, ref: Ref, seen: Body | None = None) -> Ref | None:
+    """The workload that a pod is of, through its ReplicaSet; None where nobody owns it. It may be gone since `seen`."""
+    owner: Ref | None = None
+    body = seen or live_after(rehearsal, step, ref)
+    while body is not None and (told := next(iter(dig(body, "metadata", "ownerReferences") or ()), None)):
+        owner = Ref(str(told["kind"]), ref.namespace, str(told["name"]), group_of(str(told["apiVersion"])))
+        body = live_after(rehearsal, step, owner)
+    return owner
+
+
+def newest(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
+    """The last step that deploys something new, and what it deploys."""
+    for step in reversed(range(len(rehearsal.steps))):
+        release = case.releases[step]
+        if release is not None and rehearsal.steps[step].action in DEPLOYS:
+            return step, release
+    return None
+
+
+def newest_resources(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Resource]]:
+    """What that step deploys, one by one, each with the step."""
+    if deployed := newest(rehearsal, case):
+        step, release = deployed
+        yield from ((step, resource) for resource in release.resources)
+
+
+def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
+    """The engine's deletions of what the deployed manifest lists and the new one does not, with what was written."""
+    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    if old is None or new is None or rehearsal.steps[step].action not in REPLACES:
+        return
+    for event in rehearsal.of_step(step):
+        if event.actor not in ALL_ENGINES or event.effect not in GOING:
+            continue
+        if event.actor in MAKES_ANEW and new.find(event.object) is not None:
+            continue
+        was = old.find(event.object)
+        if was is not None and not hooks.is_hook(was.body) and as_hook(new, event.object) is None:
+            yield event, was
+
+
+def bringer(case: Case, step: int, ref: Ref) -> Release | None:
+    """The release that brought an object before a step, the last one of several."""
+    before = (case.before, *case.releases[:step])
+    return next((release for release in reversed(before) if release and release.find(ref)), None)
+
+
+def as_hook(release: Release, ref: Ref) -> Resource | None:
+    """The hook of this name, where a release has one; it may have a plain object of the same name as well."""
+    return next((r for r in release.named(ref) if hooks.is_hook(r.body)), None)
+
+
+def as_plain(release: Release, ref: Ref) -> Resource | None:
+    """The plain object of this name, where a release has one."""
+    return next((r for r in release.named(ref) if not hooks.is_hook(r.body)), None)
+
+
+def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
+    """What went because this object went: deletions that follow from it, pods of controllers left out."""
+    caused = {deletion.index}
+    found = []
+    for event in rehearsal.timeline[deletion.index + 1 :]:
+        if event.cause not in caused:
+            continue
+        caused.add(event.index)
+        owned = dig(event.before, "metadata", "ownerReferences")
+        goes = event.effect in GOING and event.object != deletion.object
+        if goes and not owned and event.object.name not in MADE_BY_ITSELF:
+            found.append(event)
+    return list({event.object: event for event in reversed(found)}.values())[::-1]
+
+
+def held_up(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
+    """Helm's deletion of an object that was still on its way out when Helm wrote it again, or waited for it."""
+    deletion: Event | None = None
+    for event in rehearsal.of_object(ref):
+        if event.step != step:
+            continue
+        if event.effect == "deleted":
+            deletion = None
+        elif event.actor == "helm" and event.effect == "deleting":
+            deletion = event
+        elif event.actor == "helm" and deletion is not None:
+            return deletion
+    return deletion if ref in rehearsal.steps[step].waits_for else None
+
+
+def _last_body(events: Iterator[Event]) -> Body | None:
+    body: Body | None = None
+    for event in events:
+        if event.effect == "deleted":
+            body = None
+        elif event.after is not None and event.effect != "said":
+            body = event.after
+    return body

@@ -1,0 +1,1 @@
+"""What hooks and Jobs did, and what they lacked."""

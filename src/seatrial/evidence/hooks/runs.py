@@ -1,0 +1,173 @@
+"""Hooks as they were run: at which event, and what one needed that was not there. Knows what happened, and no words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial.evidence.acts import act_in_words
+from seatrial.evidence.flux.reconciliations import failed_act, failed_release
+from seatrial.evidence.history import live_after, live_before
+from seatrial.graph import needs_of
+from seatrial.helm import hooks
+from seatrial.kinds import Need
+from seatrial.model.release import Case, Release, Resource
+from seatrial.model.resource import Body, Ref, listed
+from seatrial.model.timeline import Event, Rehearsal
+
+IN_VAIN = "timeout waiting for"
+"""What Flux says of what has not become ready in time."""
+Why = Literal["dropped", "plain", "later", "same-weight", "deleted", "never", "earlier", "nobody"]
+
+
+class Lack(Struct, frozen=True):
+    """A hook that could not run in a step, and one thing that it needs and that was not there."""
+
+    step: int
+    action: str
+    event: str
+    """`pre-install`: when Helm ran the hook."""
+    hook: Resource
+    need: Need
+    key: str
+    """The key that is missing, where the object is there without it."""
+    why: Why
+    brought: Resource | None
+    """What the release has under the name of what is missing."""
+    hung: bool
+    """Whether Helm waited in vain; otherwise it was refused."""
+
+
+def lacks(rehearsal: Rehearsal, case: Case) -> Iterator[Lack]:
+    """Every hook that could not run, with each thing that it lacked."""
+    for step, ended in enumerate(rehearsal.steps):
+        release = acted_on(case, step)
+        if ended.outcome == "ok" or release is None:
+            continue
+        refused = {e.object for e in done_by_helm(rehearsal, step) if e.effect == "refused" and e.verb != "delete"}
+        for hook in release.resources:
+            if hook.ref in (*ended.waits_for, *refused) and runs_in(rehearsal, step, hook):
+                yield from _lacks_of(rehearsal, step, release, hook)
+
+
+def acted_on(case: Case, step: int) -> Release | None:
+    """The release whose hooks a step runs: its own, or for an uninstall the newest before it."""
+    return next((release for release in reversed(case.releases[: step + 1]) if release is not None), None)
+
+
+def acts_of(rehearsal: Rehearsal, step: int) -> tuple[str, ...]:
+    """What Helm did in a step: the step itself, or what Flux had it do for its HelmReleases."""
+    ended = rehearsal.steps[step]
+    inside = tuple(dict.fromkeys(act for one in ended.reconciled for act in one.acts))
+    return inside or (ended.action,)
+
+
+def helm_act(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> str:
+    """`helm upgrade`, or inside Flux `the upgrade of HelmRelease/shop/shop`: that of one object, where one is named."""
+    ended = rehearsal.steps[step]
+    acting = (one for one in ended.reconciled if one.acts and (ref is None or ref in one.objects))
+    one = failed_release(ended, ref) or next(acting, None)
+    if one is not None:
+        return f"the {failed_act(one) if one.message else one.acts[0]} of {one.object}"
+    return act_in_words(rehearsal, step)
+
+
+def runs_in(rehearsal: Rehearsal, step: int, hook: Resource) -> bool:
+    """Whether one of Helm's acts in a step runs this object as a hook."""
+    return any(hooks.runs_at(hook.body, act) for act in acts_of(rehearsal, step))
+
+
+def done_by_helm(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> Iterator[Event]:
+    """What Helm did in a step, to one object or to all."""
+    events = rehearsal.of_step(step) if ref is None else rehearsal.of_object(ref)
+    return (event for event in events if event.actor == "helm" and event.step == step)
+
+
+def event_of(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
+    """The event at which Helm last ran a hook in a step: of several, as many as it was made."""
+    events = (event for act in acts_of(rehearsal, step) for event in hooks.EVENTS_OF.get(act, ()))
+    own = [event for event in events if event in hooks.events_of(hook.body)]
+    made = sum(e.verb != "delete" for e in done_by_helm(rehearsal, step, hook.ref))
+    return own[min(made, len(own)) - 1] if own else ""
+
+
+def act_at(event: str) -> str:
+    """The act of Helm's that has an event: `upgrade` has `pre-upgrade`."""
+    return next((act for act, events in hooks.EVENTS_OF.items() if event in events), "")
+
+
+def left_over(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
+    """Helm's write of a hook, where that met the object of an earlier run."""
+    if not runs_in(rehearsal, step, hook):
+        return None
+    deed = next(done_by_helm(rehearsal, step, hook.ref), None)
+    if deed is None or deed.verb == "delete" or deed.effect == "created":
+        return None
+    return deed if live_before(rehearsal, step, hook.ref) is not None else None
+
+
+def pod_of(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
+    """How the first pod of a hook came to be in a step: of a Job that Helm ran in it, or the hook itself."""
+    if not event_of(rehearsal, step, hook):
+        return None
+    pods = (e for e in rehearsal.of_step(step) if e.object.kind == "Pod" and e.effect == "created")
+    return next((e for e in pods if e.after is not None and is_of(e.object, e.after, hook.ref)), None)
+
+
+def is_of(pod: Ref, body: Body, hook: Ref) -> bool:
+    """Whether a pod is a hook's: made by its Job, or the hook itself."""
+    owners = listed(body, "metadata", "ownerReferences")
+    return pod == hook or any((owner.get("kind"), owner.get("name")) == (hook.kind, hook.name) for owner in owners)
+
+
+def _lacks_of(rehearsal: Rehearsal, step: int, release: Release, hook: Resource) -> Iterator[Lack]:
+    ended = rehearsal.steps[step]
+    event = event_of(rehearsal, step, hook)
+    seen: set[tuple[Ref, str]] = set()
+    for need in needs_of(hook):
+        if need.optional or need.guess:
+            continue
+        there = live_after(rehearsal, step, need.object)
+        key = _missing_key(need, there)
+        if (there is not None and not key) or (need.object, key) in seen:
+            continue
+        seen.add((need.object, key))
+        why, brought = _why(rehearsal, step, release, hook, need.object, event)
+        hung = ended.outcome == "hung" or IN_VAIN in ended.error
+        yield Lack(step, act_at(event), event, hook, need, key, why, brought, hung=hung)
+
+
+def _missing_key(need: Need, found: Body | None) -> str:
+    if found is None or not need.key:
+        return ""
+    keys = {key for field in ("data", "binaryData", "stringData") for key in found.get(field) or ()}
+    return "" if need.key in keys else need.key
+
+
+def _why(
+    rehearsal: Rehearsal, step: int, release: Release, hook: Resource, ref: Ref, event: str
+) -> tuple[Why, Resource | None]:
+    """Why what the release should bring is not there when the hook runs."""
+    candidates = [resource for resource in release.resources if resource.ref == ref]
+    for resource in candidates:
+        if not hooks.is_hook(resource.body):
+            return "plain", resource
+    if not candidates:
+        return "nobody", None
+    other = candidates[0]
+    if hooks.unknown_events(other.body):
+        return "dropped", other
+    if event in hooks.events_of(other.body):
+        weights = hooks.weight_of(other.body), hooks.weight_of(hook.body)
+        return ("later" if weights[0] > weights[1] else "same-weight" if weights[0] == weights[1] else "earlier"), other
+    after = hooks.EVENTS_OF.get(act_at(event), ())[1:]
+    if event not in after and any(e in hooks.events_of(other.body) for e in after):
+        return "later", other
+    was_deleted = any(
+        e.object == ref and e.actor == "helm" and e.effect in ("deleted", "deleting")
+        for e in rehearsal.timeline
+        if e.step <= step
+    )
+    return "deleted" if was_deleted and hooks.SUCCEEDED in hooks.delete_policies(other.body) else "never", other

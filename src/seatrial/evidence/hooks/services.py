@@ -1,0 +1,74 @@
+"""Services of a release that a hook asks for, as far as its commands, arguments and environment tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.webhooks.calls import backs
+from seatrial.graph import needs_of
+from seatrial.helm import hooks
+from seatrial.kinds.scripts.commands import commands_run
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Ref, dig
+
+_CLIENTS = """
+    pg_isready psql mysql mysqladmin mariadb mariadb-admin redis-cli mongosh mongo cqlsh nc ncat telnet curl wget
+    wait-for-it.sh wait-for-it wait-for wait4x dockerize nslookup getent
+"""
+CLIENTS = frozenset(_CLIENTS.split())
+"""Programs that fail, or wait, where nobody answers."""
+
+
+class Asked(Struct, frozen=True):
+    """A Service of the release that a hook asks for, where it says so, and whether it cannot do without."""
+
+    service: Resource
+    field: tuple[str | int, ...]
+    command: str = ""
+    """Empty where it only names the Service."""
+    retried: bool = False
+
+
+def asked_by(hook: Resource, release: Release) -> Iterator[Asked]:
+    """Of each Service the surest sign first."""
+    services = [r for r in release.resources if r.ref.kind == "Service" and not hooks.is_hook(r.body)]
+    path = spec_path(hook)
+    for place, command in commands_run(dig(hook.body, *path) or {}, hook.ref.namespace):
+        needed = command.certainty == "will" and (command.fatal or command.retried)
+        if needed and command.words[:1] and command.words[0].rpartition("/")[2] in CLIENTS:
+            for service in services:
+                if any(_names(word, service.ref, hook.ref.namespace) for word in command.words[1:]):
+                    yield Asked(service, (*path, *place), " ".join(command.words), command.retried)
+    mentioned = {need.object: need for need in needs_of(hook) if need.guess}
+    for service in services:
+        if service.ref in mentioned:
+            yield Asked(service, mentioned[service.ref].field)
+
+
+def backends(service: Resource, release: Release) -> list[Resource]:
+    """What of the release stands behind a Service."""
+    return [
+        r
+        for r in release.resources
+        if r.ref.namespace == service.ref.namespace and backs(_template(r.body), service.body)
+        if not hooks.is_hook(r.body)
+    ]
+
+
+def spec_path(hook: Resource) -> tuple[str, ...]:
+    """Where the pod of a hook is described."""
+    return ("spec",) if hook.ref.kind == "Pod" else ("spec", "template", "spec")
+
+
+def _names(word: str, service: Ref, namespace: str) -> bool:
+    """Whether a word of a command line holds the DNS name of a Service: `db:5432`, `http://db.demo.svc/`."""
+    full = rf"{re.escape(service.name)}\.{re.escape(service.namespace)}(?:\.svc(?:\.cluster\.local)?)?"
+    name = rf"(?:{full}|{re.escape(service.name)})" if service.namespace == namespace else full
+    return re.search(rf"(?:^|[/@=,]){name}(?=$|[:/,])", word) is not None
+
+
+def _template(body: Body) -> Body:
+    return dig(body, "spec", "template") or {}

@@ -1,0 +1,26 @@
+"""Init containers that wait for Jobs, as far as their commands say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from seatrial.kinds.scripts.commands import needed
+from seatrial.kinds.workloads.pod_template import containers_of
+from seatrial.model.resource import Body, listed
+
+WAITERS = ("job", "job-wr", "job-we")
+"""What the images of k8s-wait-for take before the name of a Job."""
+
+
+def awaited_jobs(spec: Body, namespace: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    """(name of a Job, where) for each that the init containers of a pod ask for."""
+    at = ("spec", "template", "spec")
+    for need in needed(spec, namespace):
+        if need.access.resource == "jobs" and need.access.name and need.field[0] == "initContainers":
+            yield need.access.name, (*at, *need.field)
+    for place, container in containers_of(spec):
+        words = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
+        for before, word in pairwise(words):
+            if before in WAITERS and place[0] == "initContainers":
+                yield word, (*at, *place)

@@ -1,0 +1,57 @@
+"""Where something that is missing would come from: an image from a build, its Secret from an operator, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.history import live_after
+from seatrial.graph import needs_of, products_of
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Rehearsal
+
+LINKS_MAX = 8
+
+
+class Link(Struct, frozen=True):
+    """Something that is missing, and what it would be made out of."""
+
+    missing: Ref
+    producer: Ref | None = None
+    is_there: bool = False
+    """Whether the producer is in the cluster."""
+
+
+def chain(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> list[Link]:
+    """From what is missing to the first thing that nobody makes, or that would have to come first."""
+    found: list[Link] = []
+    missing: Ref | None = ref
+    while missing is not None and len(found) < LINKS_MAX and missing not in [link.missing for link in found]:
+        producer = next((r for r in case.all_resources() if missing in products_of(r)), None)
+        there = producer is not None and live_after(rehearsal, step, producer.ref) is not None
+        found.append(Link(missing, producer.ref if producer else None, there))
+        missing = next(_lacks(rehearsal, step, producer), None) if producer and there else None
+    return found
+
+
+def in_words(links: list[Link]) -> str:
+    """`ImageStreamTag/default/app:1, made out of BuildConfig/default/app, which lacks Secret/default/git, ...`"""
+    said = [_told(link) for link in links]
+    end = links[-1]
+    if end.producer is None:
+        last = "which nobody brings" if len(links) == 1 else "which nobody makes"
+    else:
+        last = "which is there and makes nothing" if end.is_there else "which is not there"
+    return ", which lacks ".join(said) + f", {last}"
+
+
+def _told(link: Link) -> str:
+    return f"{link.missing}, made out of {link.producer}" if link.producer else str(link.missing)
+
+
+def _lacks(rehearsal: Rehearsal, step: int, producer: Resource) -> Iterator[Ref]:
+    for need in needs_of(producer):
+        if not need.optional and not need.guess and live_after(rehearsal, step, need.object) is None:
+            yield need.object

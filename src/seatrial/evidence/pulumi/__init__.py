@@ -1,0 +1,1 @@
+"""What Pulumi programs show."""

@@ -1,0 +1,107 @@
+"""Registrations of Pulumi programs, as rules read them beside a timeline: what failed that nothing had ordered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial.model.program import Program, Registration, effective, inside_of
+from seatrial.model.release import Case
+from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of, ref_of
+from seatrial.model.timeline import Event, Rehearsal
+
+PULUMI = "pulumi"
+NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<group>[^"]*?)/?[^"/]+"')
+NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
+WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
+CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+def is_pulumi(rehearsal: Rehearsal) -> bool:
+    return rehearsal.engine.partition("@")[0] == PULUMI
+
+
+class Unordered(Struct, frozen=True):
+    """A resource that failed for want of something in the same program on which it does not depend."""
+
+    ref: Ref
+    registration: Registration
+    component: Registration
+    """What brings that: a component that gives no dependency, or a resource that it does not name."""
+    culprit: Ref
+    """What was not there, or not ready."""
+    how: Literal["named", "inside", "forgotten"]
+    """Whether it names the component in `dependsOn`, is itself inside, or does neither."""
+    event: Event
+    """The last refusal, or the last try."""
+
+
+def unordered(rehearsal: Rehearsal, case: Case) -> Iterator[Unordered]:
+    """Every resource that came before what it needs and the same program makes."""
+    for step, ended in enumerate(rehearsal.steps):
+        release = case.releases[step] if step < len(case.releases) else None
+        if release is None or release.program is None or ended.outcome != "failed":
+            continue
+        for one in release.program.registrations:
+            if one.ref is not None and f'"{one.urn}"' in ended.error:
+                yield from _of_resource(rehearsal, step, release.program, one)
+
+
+def _of_resource(rehearsal: Rehearsal, step: int, program: Program, one: Registration) -> Iterator[Unordered]:
+    said = [e for e in rehearsal.of_step(step) if e.object == one.ref and e.message and e.actor == "pulumi"]
+    if not said or one.ref is None:
+        return
+    for component, how in _components(program, one):
+        culprit = _culprit(program, component, said[-1].message)
+        if culprit is not None and culprit != one.ref:
+            yield Unordered(one.ref, one, component, culprit, how, said[-1])
+            return
+    for other, culprit in _forgotten(program, one, said[-1].message):
+        yield Unordered(one.ref, one, other, culprit, "forgotten", said[-1])
+        return
+
+
+def _components(program: Program, one: Registration) -> Iterator[tuple[Registration, Literal["named", "inside"]]]:
+    """Local components that it names and that stand for nothing, and the one that it is in."""
+    inside = inside_of(program.registrations)
+    before = effective(program, one)
+    for urn in one.asked:
+        component = program.find(urn)
+        if component and component.is_component and not component.remote and not inside.get(urn, set()) & before:
+            yield component, "named"
+    parent = program.find(one.parent) if one.parent else None
+    if parent is not None and parent.is_component and not parent.remote:
+        yield parent, "inside"
+
+
+def _forgotten(program: Program, one: Registration, words: str) -> Iterator[tuple[Registration, Ref]]:
+    """Who brings the kind or the namespace that was not there, and is not depended on. Webhooks are told elsewhere."""
+    before = effective(program, one)
+    for other in program.registrations if not WEBHOOK.search(words) else ():
+        if other.urn == one.urn or other.urn in before or other.reads:
+            continue
+        for body in (*((other.object,) if other.object else ()), *other.definitions, *other.contents):
+            if _is_meant(body, words):
+                yield other, ref_of(body, namespaced=bool(metadata(body).get("namespace")))
+
+
+def _culprit(program: Program, component: Registration, words: str) -> Ref | None:
+    """The object in a component that these words of the API server are about."""
+    inside = inside_of(program.registrations).get(component.urn, set())
+    for one in program.registrations:
+        if one.urn in inside and one.object is not None and _is_meant(one.object, words):
+            return one.ref
+    return None
+
+
+def _is_meant(body: Body, words: str) -> bool:
+    kind = body.get("kind")
+    if (said := WEBHOOK.search(words)) and kind in CONFIGURATIONS:
+        return any(webhook.get("name") == said["name"] for webhook in listed(body, "webhooks"))
+    if (said := NO_MATCH.search(words)) and kind == "CustomResourceDefinition":
+        return (dig(body, "spec", "group"), dig(body, "spec", "names", "kind")) == (said["group"], said["kind"])
+    said = NO_NAMESPACE.search(words)
+    return said is not None and kind == "Namespace" and name_of(body) == said["name"]

@@ -1,0 +1,124 @@
+"""Steps that deploy the same once more, and what of the Secrets they make anew. Nobody asked for such a change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.evidence.history import ENGINES, GOING
+from seatrial.evidence.secret_data import decoded, is_salted, secret_data
+from seatrial.helm import argocd_hooks, hooks
+from seatrial.model.release import Case, Release, Resource
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event, Rehearsal, StepResult
+
+DEPLOYS = ("install", "upgrade", "sync", "up")
+DEPLOYS_AGAIN = ("upgrade", "sync", "up")
+
+
+class Renewed(Struct, frozen=True):
+    """A Secret that an upgrade, a sync or an up with the same chart and values gave other content."""
+
+    step: int
+    secret: Resource
+    event: Event
+    keys: tuple[str, ...]
+
+    def content(self, key: str) -> str:
+        return decoded(secret_data(self.event.after).get(key, ""))
+
+
+def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
+    """(earlier, step) for each upgrade or sync to the chart and the values that are deployed already."""
+    for step, ended in enumerate(rehearsal.steps):
+        earlier = _step_before(rehearsal, step) if ended.action in DEPLOYS_AGAIN else None
+        if earlier is None or rehearsal.steps[earlier].action not in DEPLOYS:
+            continue
+        if rehearsal.steps[earlier].outcome == "ok" and same_input(case.releases[earlier], case.releases[step]):
+            yield earlier, step
+
+
+def same_input(one: Release | None, other: Release | None) -> bool:
+    """Whether two releases are of one chart under the same values."""
+    return one is not None and other is not None and (one.source, one.values) == (other.source, other.values)
+
+
+def written_otherwise(case: Case, step: int, ref: Ref) -> Resource | None:
+    """What the chart of a step writes under this name at other times: when it is installed, or asked without a cluster.
+
+    Whoever is not written now, and is otherwise, stands behind `.Release.IsInstall`, `lookup` or `.Capabilities`.
+    """
+    releases = (release for release in case.releases if release and same_input(release, case.releases[step]))
+    found = (resource for release in releases for resource in release.resources if resource.ref == ref)
+    return next((resource for resource in found if not hooks.is_hook(resource.body)), None)
+
+
+def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
+    """Each Secret once, with the keys whose values are made up by its template."""
+    seen: set[Ref] = set()
+    for earlier, step in same_again(rehearsal, case):
+        for event in _changes(rehearsal, step):
+            secret = _plain_secret(case.releases[step], event)
+            if secret is None or secret.ref in seen:
+                continue
+            keys = tuple(_made_up(rehearsal, case, earlier, step, event))
+            if keys:
+                seen.add(secret.ref)
+                yield Renewed(step, secret, event, keys)
+
+
+def _changes(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+    """What was done in a step; what Pulumi deletes and makes anew is a change like any other."""
+    gone: dict[Ref, Event] = {}
+    for event in rehearsal.of_step(step):
+        if event.actor == "pulumi" and event.effect in GOING:
+            gone[event.object] = event
+        if event.actor == "pulumi" and event.effect == "created" and event.object in gone:
+            yield replace(event, effect="changed", before=gone[event.object].before)
+        else:
+            yield event
+
+
+def _step_before(rehearsal: Rehearsal, step: int) -> int | None:
+    """The last step about the same release."""
+    begun = rehearsal.steps[step]
+    found = (i for i in range(step - 1, -1, -1) if _named(rehearsal.steps[i]) == _named(begun))
+    return next(found, None)
+
+
+def _named(ended: StepResult) -> tuple[str, str]:
+    return ended.release, ended.namespace
+
+
+def _plain_secret(release: Release | None, event: Event) -> Resource | None:
+    if (
+        event.actor not in (*ENGINES, "pulumi")
+        or event.object.kind != "Secret"
+        or event.effect != "changed"
+        or release is None
+    ):
+        return None
+    found = release.find(event.object)
+    is_hook = argocd_hooks.is_hook if event.actor == "argocd" else hooks.is_hook
+    return None if found is None or is_hook(found.body) else found
+
+
+def _made_up(rehearsal: Rehearsal, case: Case, earlier: int, step: int, event: Event) -> Iterator[str]:
+    """Keys that changed, and that two renderings of the very same input write differently.
+
+    A value that only depends on `.Release.IsInstall` or on the number of the revision is written alike.
+    """
+    was, now = secret_data(event.before), secret_data(event.after)
+    first = _rendered(case.releases[earlier], event.object)
+    alike = rehearsal.steps[earlier].action == rehearsal.steps[step].action
+    second = _rendered(case.releases[step], event.object) if alike else was
+    for key in sorted(was.keys() & now.keys()):
+        if was[key] != now[key] and first.get(key) != second.get(key) and not is_salted(now[key]):
+            yield key
+
+
+def _rendered(release: Release | None, ref: Ref) -> dict[str, str]:
+    found = release.find(ref) if release else None
+    return secret_data(found.body if found else None)

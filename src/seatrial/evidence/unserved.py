@@ -1,0 +1,130 @@
+"""Kinds that Helm looked for and nobody served, read from its own words, and who of a release defines them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.history import live_after
+from seatrial.kinds.operators.generated import definitions_of
+from seatrial.model.release import Case, Release, Resource
+from seatrial.model.resource import Body, Ref, dig, group_of, listed, version_of
+from seatrial.model.timeline import Rehearsal, StepResult
+
+DEFINITION = "CustomResourceDefinition"
+DEFINITIONS = "apiextensions.k8s.io"
+UNMAPPED = re.compile(
+    r'(?:name: "(?P<name>[^"]*)" namespace: "(?P<namespace>[^"]*)" from "[^"]*": )?'
+    r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"'
+)
+
+IN_THE_OLD_ONE = "from current release manifest"
+"""Helm also looks up what is deployed; where a kind of that is gone, something took it away before."""
+
+
+class Unserved(Struct, frozen=True):
+    """A kind, in a version, that Helm asked the API server for in vain, and who of the release is of it."""
+
+    kind: str
+    api_version: str
+    users: tuple[Ref, ...]
+    written: tuple[Resource, ...]
+    """Those of the users whose text is known; what is written only where a cluster answers is not among them."""
+
+
+def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, list[Unserved]]]:
+    """The steps of Helm that failed for kinds which nobody served, and those kinds."""
+    if is_argocd(rehearsal):
+        return
+    for step, ended in enumerate(rehearsal.steps):
+        release = case.releases[step]
+        if ended.outcome != "failed" or release is None or IN_THE_OLD_ONE in ended.error:
+            continue
+        if missing := list(_unserved(ended, release)):
+            yield step, release, missing
+
+
+def defined_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
+    """The definition among these objects by which the API server would serve what is missing."""
+    for resource in resources:
+        if defines(resource.body, missing) and version_of(missing.api_version) in served_versions(resource.body):
+            return resource
+    return None
+
+
+def defines(body: Body, missing: Unserved) -> bool:
+    """Whether an object is the definition of this kind, in whatever versions."""
+    spec = body.get("spec") or {}
+    return body.get("kind") == DEFINITION and (dig(spec, "names", "kind"), spec.get("group")) == _key(missing)
+
+
+def generated_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
+    """The object among these of which an operator would make the definition that is missing."""
+    version = version_of(missing.api_version)
+    for resource in resources:
+        made = [body for body in definitions_of(resource.body) if defines(body, missing)]
+        if any(version in served_versions(body) for body in made):
+            return resource
+    return None
+
+
+def definition_in_cluster(rehearsal: Rehearsal, step: int, missing: Unserved) -> Body | None:
+    """The definition of this kind that was in the cluster when a step had ended."""
+    names = {e.object for e in rehearsal.timeline if e.step <= step and e.after and defines(e.after, missing)}
+    return next((live for ref in sorted(names) if (live := live_after(rehearsal, step, ref))), None)
+
+
+def is_served_at_last(rehearsal: Rehearsal, step: int, missing: Unserved, definition: Ref) -> bool:
+    """Whether the definition was there when the step had ended: Helm looked too early."""
+    live = live_after(rehearsal, step, definition)
+    return live is not None and version_of(missing.api_version) in served_versions(live)
+
+
+def came_from_crds(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Resource | None:
+    """What a `crds/` folder wrote of an object that Helm itself made in this step or before it."""
+    made = any(
+        e.object == ref and e.effect == "created" and e.actor == "helm" and e.step <= step for e in rehearsal.timeline
+    )
+    releases = (release for release in reversed(case.releases[: step + 1]) if release is not None)
+    return next((crd for release in releases for crd in release.crds if made and crd.ref == ref), None)
+
+
+def served_versions(definition: Body) -> list[str]:
+    return [str(v.get("name")) for v in listed(definition, "spec", "versions") if v.get("served")]
+
+
+def _unserved(ended: StepResult, release: Release) -> Iterator[Unserved]:
+    found: dict[tuple[str, str], set[Ref]] = {}
+    for match in UNMAPPED.finditer(ended.error):
+        users = _registered(match, release, ended) or {_user(match, release, ended)}
+        found.setdefault((match["kind"], match["version"]), set()).update(users)
+    for (kind, api_version), users in found.items():
+        written = (resource for resource in (*release.crds, *release.resources) if resource.ref in users)
+        yield Unserved(kind, api_version, tuple(sorted(users)), tuple(written))
+
+
+def _registered(match: re.Match[str], release: Release, ended: StepResult) -> set[Ref]:
+    """The objects of a program that failed for this kind: Pulumi names them by their URNs."""
+    failed = (one for one in release.program.registrations if f'"{one.urn}"' in ended.error) if release.program else ()
+    refs = {one.ref for one in failed if one.ref is not None}
+    return {ref for ref in refs if (ref.kind, ref.group) == (match["kind"], group_of(match["version"]))}
+
+
+def _user(match: re.Match[str], release: Release, ended: StepResult) -> Ref:
+    """The object that Helm names, or at least one of its kind."""
+    group = group_of(match["version"])
+    brought = (*release.crds, *release.resources)
+    of_kind = [r for r in brought if (r.ref.kind, r.ref.group) == (match["kind"], group)]
+    namespaces = (match["namespace"] or ended.namespace, "")
+    anywhere = bool(ended.reconciled)  # Each HelmRelease has a namespace of its own.
+    named = (r.ref for r in of_kind if r.ref.name == match["name"] and (anywhere or r.ref.namespace in namespaces))
+    if anywhere and match["name"] is None and of_kind:
+        return of_kind[0].ref
+    return next(named, Ref(match["kind"], namespaces[0], match["name"] or "", group))
+
+
+def _key(missing: Unserved) -> tuple[str, str]:
+    return missing.kind, group_of(missing.api_version)

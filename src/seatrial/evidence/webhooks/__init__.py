@@ -1,0 +1,1 @@
+"""Webhook calls, their causes, and what each webhook needs."""

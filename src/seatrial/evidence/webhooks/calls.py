@@ -1,0 +1,244 @@
+"""Calls of webhooks that failed, read from the timeline: whose webhook, about what, and what its backend lacked.
+
+Each call that was refused has one cause, so that one rule tells of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial import kinds
+from seatrial.evidence.acts import act_in_words
+from seatrial.evidence.flux.reconciliations import is_flux
+from seatrial.evidence.history import GOING
+from seatrial.graph import needs_of
+from seatrial.kinds.core.selection import fits
+from seatrial.kinds.webhooks import matching
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata
+from seatrial.model.timeline import Event, Rehearsal
+
+FAILED = re.compile(r'failed calling webhook "(?P<webhook>[^"]+)": (?P<words>.*)', re.S)
+CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
+NOT_KNOWN = ("x509: ", "unable to load root certificates")
+NAMES_MAX = 3
+
+Cause = Literal["authority", "stale", "itself", "bootstrap", "rolled", "unready", "tried-again"]
+World = dict[Ref, Body]
+"""What is there at some moment."""
+
+
+class Webhook(Struct, frozen=True):
+    """One webhook of a configuration, as it was when it was called."""
+
+    configuration: Ref
+    index: int
+    body: Body
+
+    @property
+    def name(self) -> str:
+        return str(self.body.get("name") or "")
+
+    @property
+    def service(self) -> Ref:
+        found = dig(self.body, "clientConfig", "service") or {}
+        return Ref("Service", str(found.get("namespace") or ""), str(found.get("name") or ""))
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a call that fails is a refusal."""
+        return self.body.get("failurePolicy") != "Ignore"
+
+
+class Call(Struct, frozen=True):
+    """A call that failed, and the write that was refused for it."""
+
+    event: Event
+    webhook: Webhook
+    cause: Cause
+
+
+def refused_by_cause(rehearsal: Rehearsal, case: Case, cause: Cause) -> dict[Ref, list[Call]]:
+    """Refusals of one cause, by the configuration of the webhook; the first step that shows it is enough."""
+    found: dict[Ref, list[Call]] = {}
+    for call in _refused(rehearsal, case):
+        if call.cause == cause:
+            calls = found.setdefault(call.webhook.configuration, [])
+            if not calls or calls[0].event.step == call.event.step:
+                calls.append(call)
+    return found
+
+
+def webhooks_in(world: World) -> Iterator[Webhook]:
+    """Every webhook that is registered and is called in the cluster."""
+    for ref in sorted(ref for ref in world if ref.kind in CONFIGURATIONS):
+        for index, body in enumerate(listed(world[ref], "webhooks")):
+            webhook = Webhook(ref, index, body)
+            if webhook.service.name:
+                yield webhook
+
+
+def state(rehearsal: Rehearsal, event: Event) -> World:
+    """What is there just before an event."""
+    return _followed(rehearsal.timeline[: event.index])
+
+
+def state_after(rehearsal: Rehearsal, step: int) -> World:
+    """What is there when a step has ended and the cluster has settled."""
+    return _followed(event for event in rehearsal.timeline if event.step <= step)
+
+
+def behind(world: World, service: Ref) -> Iterator[Body]:
+    """The workloads whose pods stand behind a Service."""
+    found = world.get(service)
+    for ref, body in world.items():
+        near = ref.kind in WORKLOADS and ref.namespace == service.namespace
+        if near and backs(dig(body, "spec", "template") or {}, found):
+            yield body
+
+
+def backs(template: Body, service: Body | None) -> bool:
+    """Whether a Service selects pods of this template."""
+    selector = dig(service, "spec", "selector") or {}
+    return bool(selector) and selector.items() <= labels_of(template).items()
+
+
+def workload_ref(workload: Body) -> Ref:
+    meta = workload["metadata"]
+    return Ref(str(workload["kind"]), str(meta.get("namespace") or ""), str(meta["name"]), "apps")
+
+
+def leads_to(resource: Resource) -> Iterator[Ref]:
+    """The Secret that a custom resource asks an operator for: a Certificate's, an ExternalSecret's."""
+    known = kinds.known().get((resource.ref.group, resource.ref.kind))
+    body = {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}
+    if known is not None:
+        yield from known.produces(body)
+        return
+    for path in (("spec", "secretName"), ("spec", "target", "name")):
+        if isinstance(name := dig(body, *path), str):
+            yield Ref("Secret", resource.ref.namespace, name)
+
+
+def replaced(began: World, now: World, ref: Ref) -> bool:
+    """Whether something that was there is gone or is to be another."""
+    return ref in began and dig(began[ref], "spec") != dig(now.get(ref), "spec")
+
+
+def registered(rehearsal: Rehearsal, call: Call) -> Event | None:
+    """How the webhook that was called came to be there."""
+    earlier = reversed(rehearsal.timeline[: call.event.index])
+    return next((e for e in earlier if e.object == call.webhook.configuration and e.effect == "created"), None)
+
+
+def is_about(webhook: Webhook, target: matching.Target, labels: dict[str, str], namespace: Body | None) -> bool:
+    """Whether a webhook would be asked about a write."""
+    hooks = matching.read([{"kind": webhook.configuration.kind, "webhooks": [webhook.body]}], (), (), ())
+    asked = matching.about(hooks, "mutating", target)
+    selected = fits(labels, webhook.body.get("objectSelector") or {})
+    housed = namespace is None or fits(labels_of(namespace), webhook.body.get("namespaceSelector") or {})
+    return bool(asked) and selected and housed
+
+
+def covers(webhook: Webhook) -> str:
+    """What a webhook is asked about, as its rules say it: `CREATE, UPDATE of pods, secrets`."""
+    rules = listed(webhook.body, "rules")
+    operations = dict.fromkeys(str(o) for rule in rules for o in listed(rule, "operations"))
+    resources = dict.fromkeys(str(r) for rule in rules for r in listed(rule, "resources"))
+    verbs = "every write" if "*" in operations else ", ".join(operations)
+    return f"{verbs} of {'everything' if '*' in resources else ', '.join(resources)}"
+
+
+def outcome_of(rehearsal: Rehearsal, step: int) -> str:
+    """`helm install fails`"""
+    ended = rehearsal.steps[step]
+    ends = {"failed": "fails", "hung": "hangs", "ok": "succeeds"}[ended.outcome]
+    if is_flux(rehearsal):
+        return f"{act_in_words(rehearsal, step)} {ends}"
+    return f"{' '.join((rehearsal.engine.partition('@')[0], ended.action, *ended.flags))} {ends}"
+
+
+def is_record(ref: Ref) -> bool:
+    """Whether Helm keeps its own record of a release in it."""
+    return ref.kind == "Secret" and ref.name.startswith("sh.helm.release.v1.")
+
+
+def named(refs: list[Ref]) -> str:
+    """`Gate/default/north`, `Gate/default/north and 3 more`"""
+    more = len(refs) - NAMES_MAX
+    return ", ".join(map(str, refs[:NAMES_MAX])) + (f" and {more} more" if more > 0 else "")
+
+
+def _refused(rehearsal: Rehearsal, case: Case) -> Iterator[Call]:
+    """Every write that was refused because a webhook was to be asked about it and could not be."""
+    now: World = {}
+    began: World = {}
+    step = -1
+    for event in rehearsal.timeline:
+        if event.step < step:
+            now = {}  # What follows is another cluster: it was built anew.
+        if event.step != step:
+            step, began = event.step, dict(now)
+        said = FAILED.search(event.message) if event.effect in ("refused", "said") else None
+        webhook = next((w for w in webhooks_in(now) if w.name == said["webhook"]), None) if said else None
+        if said is not None and webhook is not None:
+            yield Call(event, webhook, _cause(rehearsal, case, event, webhook, said["words"], began, now))
+        _follow(now, event)
+
+
+def _cause(
+    rehearsal: Rehearsal, case: Case, event: Event, webhook: Webhook, words: str, began: World, now: World
+) -> Cause:
+    service = webhook.service
+    if event.effect == "said":
+        # Controllers try again until it works; it never does where the pods of the backend itself are refused.
+        template = dig(now.get(event.object), "spec", "template") or {}
+        return "itself" if backs(template, now.get(service)) else "tried-again"
+    if any(part in words for part in NOT_KNOWN):
+        return "authority"
+    if service not in now and _is_stale(rehearsal, case, event, service):
+        return "stale"
+    backers = [workload_ref(body) for body in behind(now, service)]
+    if any(_needs(case, event, backer) for backer in backers):
+        return "bootstrap"
+    if any(replaced(began, now, ref) for ref in (*backers, service)):
+        return "rolled"
+    return "unready"
+
+
+def _is_stale(rehearsal: Rehearsal, case: Case, event: Event, service: Ref) -> bool:
+    """Whether the Service is gone for good: it was taken away, or nobody in this trial ever had it."""
+    went = any(e.object == service and e.effect in GOING for e in rehearsal.timeline[: event.index])
+    return went or not any(resource.ref == service for resource in case.all_resources())
+
+
+def _needs(case: Case, event: Event, backer: Ref) -> bool:
+    """Whether the backend cannot start without what was refused, or without what that leads to."""
+    refused, workload = case.written(event.step, event.object), case.written(event.step, backer)
+    if refused is None or workload is None:
+        return False
+    needed = {need.object for need in needs_of(workload) if not need.optional and not need.guess}
+    return bool(needed & {refused.ref, *leads_to(refused)})
+
+
+def _followed(events: Iterable[Event]) -> World:
+    found: World = {}
+    step = -1
+    for event in events:
+        if event.step < step:
+            found = {}  # Another cluster: it was built anew.
+        step = event.step
+        _follow(found, event)
+    return found
+
+
+def _follow(world: World, event: Event) -> None:
+    if event.effect == "deleted":
+        world.pop(event.object, None)
+    elif event.after is not None and event.effect not in ("said", "read"):
+        world[event.object] = event.after

@@ -1,0 +1,1 @@
+"""Facts about Helm: hooks, kind order, release records; the SDK and the binary behind one adapter each."""

@@ -1,0 +1,39 @@
+"""How Helm writes a revision of a release down: the type and name of its Secret, and what is packed in it. Pure facts.
+
+From `newSecretsObject`, `encodeRelease` and `decodeRelease` in pkg/storage/driver of Helm 4.2; Helm 3 does it alike.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import re
+from typing import Any
+
+from seatrial.model.resource import Body, dig
+
+TYPE = "helm.sh/release.v1"
+NAME = re.compile(r"sh\.helm\.release\.v1\.(?P<release>.+)\.v(?P<revision>[0-9]+)")
+_GZIP = b"\x1f\x8b\x08"
+
+
+def record_name(release: str, revision: int) -> str:
+    return f"sh.helm.release.v1.{release}.v{revision}"
+
+
+def packed(content: Body) -> str:
+    """What a revision says, as it stands under `data.release`."""
+    zipped = gzip.compress(json.dumps(content).encode(), mtime=0)
+    return base64.b64encode(base64.b64encode(zipped)).decode()
+
+
+def unpacked(secret: Body) -> Body:
+    """What the record of a revision says; nothing where it cannot be understood."""
+    try:
+        data = base64.b64decode(base64.b64decode(str(dig(secret, "data", "release") or "")))
+        content: Any = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+    except (binascii.Error, OSError, EOFError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,103 @@
+"""The real Helm, in this process. The one place that knows the option names of its C library; decides nothing.
+
+The library takes more options than the wheel's Python wrapper passes on (see docs/adr/0002), so calls go to
+`_native` directly. `tests/conformance/test_helm_sdk.py` fails when a new version of the wheel changes any of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError
+from helm_python import _native as native
+
+from seatrial.model.resource import Body
+
+__all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
+
+CALLS_ITSELF = Path(sys.orig_argv[0]).name
+"""What the library writes down as field manager: the name of the program that loaded it, where Helm's own is `helm`."""
+VERSION = native.helm_sdk_version().removeprefix("v")
+
+UP = "/.." * 32
+KEPT_AS_IT_IS = re.compile(r"[\w/.()]+", re.ASCII)
+
+
+@contextmanager
+def connection(kubeconfig: Callable[[str, str], str], namespace: str) -> Iterator[Config]:
+    """Helm's way to a server, and all that it writes on the way, until both go away.
+
+    Helm keeps what it discovers in the home of the user, by host and port, where it would outlive us and answer for
+    another cluster. `KUBECACHEDIR` cannot be set from here: the Go runtime copies the environment that the process was
+    started with. But the folder is called after the whole address, and a path in it can lead out of any folder. So the
+    server is told (by `kubeconfig`, which takes the namespace and a path) to stand below a path that ends in ours.
+    """
+    usual = tempfile.gettempdir()
+    parent = usual if KEPT_AS_IT_IS.fullmatch(usual) else "/tmp"
+    with tempfile.TemporaryDirectory(prefix="seatrial_", dir=parent, ignore_cleanup_errors=True) as folder:
+        file = Path(folder, "kubeconfig")
+        file.write_text(kubeconfig(namespace, f"{UP}{folder}"))
+        yield Config(kubeconfig_path=file, namespace=namespace)
+
+
+def render(chart: Chart, values: Body, **options: Any) -> dict[str, str]:
+    """Rendered text by template path (`demo/templates/cm.yaml`), NOTES.txt and blank files included.
+
+    Options: name, namespace, revision, is_install, is_upgrade, kube_version, api_versions.
+    """
+    text = native.call_string("helm_render", chart._raw(), json.dumps(values), _options(options))
+    return cast(dict[str, str], json.loads(text))
+
+
+def install(config: Config, context: HelmContext, chart: Chart, name: str, values: Body, **options: Any) -> Body:
+    """Options, beside the wrapper's: disable_hooks, skip_crds, take_ownership, server_side_apply, force_conflicts."""
+    return _release("helm_install", config, context, chart, name, values, options)
+
+
+def upgrade(config: Config, context: HelmContext, chart: Chart, name: str, values: Body, **options: Any) -> Body:
+    return _release("helm_upgrade", config, context, chart, name, values, options)
+
+
+def rollback(config: Config, name: str, **options: Any) -> None:
+    native.call_status("helm_rollback", config._raw(), name, _options(options))
+
+
+def uninstall(config: Config, name: str, **options: Any) -> Body:
+    text = native.call_string("helm_uninstall", config._raw(), name, _options(options))
+    return cast(Body, json.loads(text))
+
+
+def run_tests(config: Config, name: str, **options: Any) -> Body:
+    text = native.call_string("helm_test_run", config._raw(), name, _options(options))
+    return cast(Body, json.loads(text))
+
+
+def parse_set(flavour: str, expression: str) -> Body:
+    """Helm's own reading of `--set` (flavour ""), `--set-string`, `--set-json`, `--set-literal` and `--set-file`."""
+    function = f"helm_strvals_parse_{flavour}" if flavour else "helm_strvals_parse"
+    return cast(Body, json.loads(native.call_string(function, expression)))
+
+
+def parse_values(text: str) -> Body:
+    """Helm's own reading of a values file; of several documents, the first."""
+    return cast(Body, json.loads(native.call_string("helm_values_from_yaml", text)))
+
+
+def _release(
+    function: str, config: Config, context: HelmContext, chart: Chart, name: str, values: Body, options: Body
+) -> Body:
+    handles = (config._raw(), context._raw(), chart._raw(), None)
+    text = native.call_string(function, *handles, name, json.dumps(values), _options(options))
+    return cast(Body, json.loads(text))
+
+
+def _options(options: Body) -> str | None:
+    given = {key: value for key, value in options.items() if value is not None}
+    return json.dumps(given) if given else None

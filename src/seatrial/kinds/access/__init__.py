@@ -1,0 +1,1 @@
+"""RBAC: roles, bindings, and who may do what."""

@@ -1,0 +1,206 @@
+"""RBAC: who may do what, by the roles and bindings of a world. Knows neither requests nor how they are refused.
+
+From plugin/pkg/auth/authorizer/rbac and pkg/registry/rbac/validation of Kubernetes 1.34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.kinds import World
+from seatrial.kinds.access.rbac import GROUP
+from seatrial.kinds.core.selection import fits
+from seatrial.kinds.tables import default_roles
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
+
+MASTERS = "system:masters"
+AUTHENTICATED = "system:authenticated"
+ACCOUNT = "system:serviceaccount:"
+AGGREGATE_TO = "rbac.authorization.k8s.io/aggregate-to-"
+
+
+class User(Struct, frozen=True):
+    """Whoever speaks to the API server."""
+
+    name: str
+    groups: tuple[str, ...] = (AUTHENTICATED,)
+    uid: str = ""
+
+
+ADMIN = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
+
+
+class Access(Struct, frozen=True):
+    """One thing to be done; with `path`, to something that is no resource."""
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    path: str = ""
+
+
+class Decision(Struct, frozen=True):
+    allowed: bool
+    reason: str = ""
+    """Which binding allows it, or why some of them could not be asked."""
+
+
+class Grant(Struct, frozen=True):
+    """One rule that applies to a user, and the binding that gives it; or why a binding gives nothing."""
+
+    source: str
+    rule: Body
+    error: str = ""
+
+
+def service_account(namespace: str, name: str, uid: str = "") -> User:
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
+    return User(f"{ACCOUNT}{namespace}:{name}", groups, uid)
+
+
+def decide(user: User, access: Access, world: World) -> Decision:
+    """Whether a user may do this."""
+    if MASTERS in user.groups:
+        return Decision(True)
+    errors = []
+    for grant in grants(user, access.namespace, world):
+        if grant.error:
+            errors.append(grant.error)
+        elif allows(grant.rule, access):
+            return Decision(True, f"RBAC: allowed by {grant.source}")
+    return Decision(False, f"RBAC: {_together(errors)}" if errors else "")
+
+
+def cannot(user: User, access: Access) -> str:
+    """How the API server says that a user may not do this."""
+    if access.path:
+        return f'User "{user.name}" cannot {access.verb} path "{access.path}"'
+    resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+    where = f'in the namespace "{access.namespace}"' if access.namespace else "at the cluster scope"
+    return f'User "{user.name}" cannot {access.verb} resource "{resource}" in API group "{access.group}" {where}'
+
+
+def forbidden_words(user: User, access: Access, reason: str = "") -> str:
+    """The whole message of a refusal: `pods "x" is forbidden: User ... cannot get resource "pods" ...`."""
+    words = f"{cannot(user, access)}: {reason}" if reason else cannot(user, access)
+    if access.path:
+        return f"forbidden: {words}"
+    resource = f"{access.resource}.{access.group}" if access.group else access.resource
+    return f'{resource} "{access.name}" is forbidden: {words}' if access.name else f"{resource} is forbidden: {words}"
+
+
+def grants(user: User, namespace: str, world: World) -> Iterator[Grant]:
+    """Every rule that applies to a user: in the whole cluster, then in one namespace."""
+    for group, role in default_roles.BINDINGS:
+        if group in user.groups:
+            source = f'ClusterRoleBinding "{role}" of ClusterRole "{role}" to Group "{group}"'
+            yield from (Grant(source, rule) for rule in default_roles.rules_of(role) or ())
+    for binding in world.all("ClusterRoleBinding", group=GROUP):
+        yield from _granted(user, binding, "", world)
+    for binding in world.all("RoleBinding", namespace, GROUP) if namespace else ():
+        yield from _granted(user, binding, namespace, world)
+
+
+def allows(rule: Body, access: Access) -> bool:
+    if not _has(listed(rule, "verbs"), access.verb):
+        return False
+    if access.path:
+        return any(_covers(path, access.path) for path in listed(rule, "nonResourceURLs"))
+    names = listed(rule, "resourceNames")
+    return (
+        _has(listed(rule, "apiGroups"), access.group)
+        and _has_resource(listed(rule, "resources"), access)
+        and (not names or access.name in names)
+    )
+
+
+def _granted(user: User, binding: Body, namespace: str, world: World) -> Iterator[Grant]:
+    subject = next((s for s in listed(binding, "subjects") if _is_meant(user, s, namespace)), None)
+    if subject is None:
+        return
+    role = binding.get("roleRef") or {}
+    rules = _rules(str(role.get("kind")), str(role.get("name")), namespace, world)
+    if rules is None:
+        words = f'{str(role.get("kind")).lower()}.{GROUP} "{role.get("name")}" not found'
+        yield Grant("", {}, words)
+        return
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    name = f"{name_of(binding)}/{namespace}" if namespace else name_of(binding)
+    to = f'{kind} "{name}" of {role.get("kind")} "{role.get("name")}" to {_described(subject, namespace)}'
+    yield from (Grant(to, rule) for rule in rules)
+
+
+def _is_meant(user: User, subject: Body, namespace: str) -> bool:
+    name = str(subject.get("name"))
+    match subject.get("kind"):
+        case "User":
+            return user.name == name
+        case "Group":
+            return name in user.groups
+        case "ServiceAccount":
+            home = subject.get("namespace") or namespace
+            return bool(home) and user.name == f"{ACCOUNT}{home}:{name}"
+    return False
+
+
+def _described(subject: Body, namespace: str) -> str:
+    kind, name = subject.get("kind"), subject.get("name")
+    if kind == "ServiceAccount":
+        return f'{kind} "{name}/{subject.get("namespace") or namespace}"'
+    return f'{kind} "{name}"'
+
+
+def _rules(kind: str, name: str, namespace: str, world: World) -> list[Body] | None:
+    """The rules of a role; None where there is no such role."""
+    if kind == "Role":
+        found = world.get(Ref(kind, namespace, name, GROUP))
+        if found is None:
+            known = default_roles.role_rules_of(namespace, name)
+            return None if known is None else list(known)
+        return listed(found, "rules")
+    return _cluster_rules(name, world, frozenset())
+
+
+def _cluster_rules(name: str, world: World, seen: frozenset[str]) -> list[Body] | None:
+    known = default_roles.rules_of(name)
+    if parts := default_roles.AGGREGATED.get(name):
+        labels = [f"{AGGREGATE_TO}{part.removeprefix('system:aggregate-to-')}" for part in parts]
+        selectors = [{"matchLabels": {label: "true"}} for label in labels]
+        return [*(known or ()), *_aggregated(selectors, world, seen | {name})]
+    found = world.get(Ref("ClusterRole", "", name, GROUP))
+    if found is None:
+        return None if known is None else list(known)
+    if dig(found, "aggregationRule") is not None:
+        # The rules it is written with are replaced by those of the roles it selects.
+        selectors = listed(found, "aggregationRule", "clusterRoleSelectors")
+        return list(_aggregated(selectors, world, seen | {name}))
+    return listed(found, "rules")
+
+
+def _aggregated(selectors: list[Body], world: World, seen: frozenset[str]) -> Iterator[Body]:
+    for role in world.all("ClusterRole", group=GROUP) if selectors else ():
+        if name_of(role) not in seen and any(fits(labels_of(role), selector) for selector in selectors):
+            yield from _cluster_rules(name_of(role), world, seen) or ()
+
+
+def _has(named: list[str], wanted: str) -> bool:
+    return "*" in named or wanted in named
+
+
+def _has_resource(named: list[str], access: Access) -> bool:
+    whole = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+    return _has(named, whole) or (bool(access.subresource) and f"*/{access.subresource}" in named)
+
+
+def _covers(pattern: str, path: str) -> bool:
+    return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
+
+
+def _together(errors: list[str]) -> str:
+    unique = list(dict.fromkeys(errors))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

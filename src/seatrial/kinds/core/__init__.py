@@ -1,0 +1,1 @@
+"""Namespaces, CRDs, Secrets, ConfigMaps, ServiceAccounts, quotas, and what all kinds share."""

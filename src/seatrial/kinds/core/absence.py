@@ -1,0 +1,33 @@
+"""What will be said when an object that is needed is not there: the words of the kubelet or the API server."""
+
+from __future__ import annotations
+
+from seatrial.kinds import Need
+from seatrial.model.resource import Body, dig
+
+_NO_KEY = {
+    "secret": "references non-existent secret key: {}",
+    "configmap": "configmap references non-existent config key: {}",
+}
+
+
+def words(user: Body, need: Need, key: str = "") -> str:
+    """What a pod of `user` says that starts without what it needs, or without a key of it; empty where nobody does."""
+    name, lower = need.object.name, need.object.kind.lower()
+    if need.optional or need.guess:
+        return ""
+    if lower == "serviceaccount":
+        return f'error looking up service account {need.object.namespace}/{name}: serviceaccount "{name}" not found'
+    if lower == "persistentvolumeclaim":
+        return f'persistentvolumeclaim "{name}" not found'
+    if lower not in ("configmap", "secret"):
+        return ""
+    for index, part in enumerate(need.field):
+        if part == "volumes":
+            volume = dig(user, *need.field[: index + 2], "name")
+            absent = _NO_KEY[lower].format(key) if key else f'{lower} "{name}" not found'
+            return f'MountVolume.SetUp failed for volume "{volume}" : {absent}'
+        if part in ("env", "envFrom"):
+            where = f"{need.object.kind} {need.object.namespace}/{name}"
+            return f"Error: couldn't find key {key} in {where}" if key else f'Error: {lower} "{name}" not found'
+    return ""

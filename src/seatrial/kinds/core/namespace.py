@@ -1,0 +1,163 @@
+"""Namespace: gets a ServiceAccount and the cluster's root certificate; going, takes all its content with it.
+
+Conditions from pkg/controller/namespace/deletion of Kubernetes 1.34.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from seatrial.kinds import Acts, Change, Create, Delete, Kind, Status, World
+from seatrial.kinds.core import conditions
+from seatrial.kinds.core.objectmeta import finalizers_of, is_going, with_metadata
+from seatrial.kinds.tables.catalogue import plural_of
+from seatrial.model.resource import Body, Ref, dig, group_of, labels_of, listed, name_of
+
+FINALIZER = "kubernetes"
+"""In `spec.finalizers`, where a namespace alone has them."""
+NAME_LABEL = "kubernetes.io/metadata.name"
+ROOT_CA = "kube-root-ca.crt"
+ABOUT_ROOT_CA = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+
+# What each condition says while nothing is wrong.
+FINE = (
+    ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+    ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    (
+        "NamespaceDeletionContentFailure",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    ("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"),
+    ("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+)
+
+Trouble = dict[str, tuple[str, str]]
+"""(reason, message) by the type of the condition that it makes true."""
+
+
+def behave(namespace: Body, world: World) -> Acts:
+    if is_going(namespace):
+        yield from _empty(namespace, world)
+        return
+    for body in _content_of_every_namespace(name_of(namespace)):
+        if world.get(Ref(body["kind"], name_of(namespace), name_of(body))) is None:
+            yield Create(body)
+
+
+def default(namespace: Body) -> Body:
+    spec = {"finalizers": [FINALIZER], **(namespace.get("spec") or {})}
+    labels = {**labels_of(namespace), NAME_LABEL: name_of(namespace)}
+    status = {"phase": "Active", **(namespace.get("status") or {})}
+    return {**with_metadata(namespace, labels=labels), "spec": spec, "status": status}
+
+
+def deleting(namespace: Body) -> Body:
+    return {**namespace, "status": {**(namespace.get("status") or {}), "phase": "Terminating"}}
+
+
+def ready(namespace: Body) -> bool:
+    return not is_going(namespace)
+
+
+def _content_of_every_namespace(name: str) -> Iterator[Body]:
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
+    meta = {"name": ROOT_CA, "namespace": name, "annotations": {"kubernetes.io/description": ABOUT_ROOT_CA}}
+    yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"ca.crt": "the cluster's own"}}
+
+
+def _empty(namespace: Body, world: World) -> Acts:
+    """Delete pods first (from 1.33 on), then everything else; let go of the namespace once nothing is left."""
+    name = name_of(namespace)
+    trouble = _undiscovered(world)
+    pods = [body for body in world.content(name) if _is_pod(body)]
+    yield from _delete_all(pods, name, trouble)
+    if not any(_is_pod(body) for body in world.content(name)):
+        yield from _delete_all(world.content(name), name, trouble)
+        trouble.update(_remaining(world.content(name), world))
+    status = {"phase": "Terminating", "conditions": _told(namespace, trouble)}
+    if trouble or world.content(name):
+        yield Status(namespace, status)
+        return
+    held = [finalizer for finalizer in listed(namespace, "spec", "finalizers") if finalizer != FINALIZER]
+    yield Change({**namespace, "spec": {**namespace["spec"], "finalizers": held}, "status": status})
+
+
+def _delete_all(bodies: list[Body], namespace: str, trouble: Trouble) -> Acts:
+    errors = []
+    for body in bodies:
+        if not is_going(body):
+            refusal = yield Delete(body, why=f"namespace {namespace} is being deleted")
+            errors += [refusal] if refusal else []
+    if errors:
+        words = f"Failed to delete all resource types, {len(errors)} remaining: {', '.join(sorted(errors))}"
+        trouble["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", words
+
+
+def _undiscovered(world: World) -> Trouble:
+    """An APIService whose backend is down hides its kinds: no namespace can be known to be empty."""
+    down = sorted(
+        f"{dig(service, 'spec', 'group')}/{dig(service, 'spec', 'version')}"
+        for service in world.all("APIService", group="apiregistration.k8s.io")
+        if dig(service, "spec", "service") and not conditions.is_true(service, "Available")
+    )
+    if not down:
+        return {}
+    groups = ", ".join(f"{version}: stale GroupVersion discovery: {version}" for version in down)
+    words = f"unable to retrieve the complete list of server APIs: {groups}"
+    message = f"Discovery failed for some groups, {len(down)} failing: {words}"
+    return {"NamespaceDeletionDiscoveryFailure": ("DiscoveryFailed", message)}
+
+
+def _remaining(bodies: list[Body], world: World) -> Trouble:
+    trouble: Trouble = {}
+    kinds = Counter(_resource(body, world) for body in bodies)
+    if kinds:
+        counted = ", ".join(sorted(f"{resource} has {count} resource instances" for resource, count in kinds.items()))
+        trouble["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {counted}"
+    finalizers = Counter(finalizer for body in bodies for finalizer in finalizers_of(body))
+    if finalizers:
+        counted = ", ".join(sorted(f"{name} in {count} resource instances" for name, count in finalizers.items()))
+        words = f"Some content in the namespace has finalizers remaining: {counted}"
+        trouble["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", words
+    return trouble
+
+
+def _resource(body: Body, world: World) -> str:
+    """`configmaps.`, `widgets.example.com`: the dot stands even where there is no group."""
+    kind, group = str(body.get("kind")), group_of(str(body.get("apiVersion")))
+    plural = plural_of(group, kind)
+    for definition in () if plural else world.all("CustomResourceDefinition", group="apiextensions.k8s.io"):
+        if (dig(definition, "spec", "names", "kind"), dig(definition, "spec", "group")) == (kind, group):
+            plural = str(dig(definition, "spec", "names", "plural"))
+    return f"{plural or kind.lower()}.{group}"
+
+
+def _told(namespace: Body, trouble: Trouble) -> list[Body]:
+    return [
+        conditions.condition(namespace, type_, "True", *trouble[type_])
+        if type_ in trouble
+        else conditions.condition(namespace, type_, "False", reason, message)
+        for type_, reason, message in FINE
+    ]
+
+
+def _is_pod(body: Body) -> bool:
+    return bool(body.get("kind") == "Pod" and body.get("apiVersion") == "v1")
+
+
+KINDS = (
+    Kind(
+        "Namespace",
+        actor="namespace-controller",
+        behave=behave,
+        default=default,
+        deleting=deleting,
+        ready=ready,
+    ),
+)

@@ -1,0 +1,49 @@
+"""Secret and ConfigMap: data that others read, and that nobody may change once it is said to be immutable."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+from seatrial.kinds import Kind
+from seatrial.kinds.core.immutable import NEWEST, forbidden, frozen_field
+from seatrial.kinds.network.mentions import mentioned_in_data
+from seatrial.model.resource import Body
+
+IMMUTABLE = "field is immutable when `immutable` is set"
+
+
+def frozen_secret(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from frozen_field(old, new, "type", minor)
+    yield from _frozen_data(old, new, ("data",))
+
+
+def frozen_config_map(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from _frozen_data(old, new, ("data", "binaryData"))
+
+
+def default_secret(secret: Body) -> Body:
+    """`stringData` is written, never read: the API server turns it into `data`."""
+    filled = {key: value for key, value in secret.items() if key != "stringData"}
+    filled.setdefault("type", "Opaque")
+    texts = secret.get("stringData")
+    if isinstance(texts, dict):
+        encoded = {key: base64.b64encode(str(text).encode()).decode() for key, text in texts.items()}
+        filled["data"] = {**(secret.get("data") or {}), **encoded}
+    return filled
+
+
+def _frozen_data(old: Body, new: Body, fields: tuple[str, ...]) -> Iterator[str]:
+    if not old.get("immutable"):
+        return
+    if not new.get("immutable"):
+        yield forbidden("immutable", IMMUTABLE)
+    for field in fields:
+        if (old.get(field) or {}) != (new.get(field) or {}):
+            yield forbidden(field, IMMUTABLE)
+
+
+KINDS = (
+    Kind("Secret", frozen=frozen_secret, default=default_secret),
+    Kind("ConfigMap", needs=mentioned_in_data, frozen=frozen_config_map),
+)

@@ -1,0 +1,113 @@
+"""Service: an address for the pods that a selector finds, whoever made them; its endpoints follow their readiness."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+from seatrial.kinds import Acts, Kind, Status, World
+from seatrial.kinds.core.immutable import NEWEST, invalid, scalar, texts
+from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.network import endpoints
+from seatrial.model.resource import Body, dig, listed, name_of
+
+NODE_PORTS = (30000, 2768)
+"""The first, and how many."""
+SET_ONCE = "may not change once set"
+
+
+def behave(service: Body, world: World) -> Acts:
+    if is_going(service):
+        return
+    balanced = _type(service) == "LoadBalancer"
+    if balanced != bool(listed(service, "status", "loadBalancer", "ingress")):
+        # The cloud controller gives an address of TEST-NET-3, and takes it back.
+        ingress = [{"ip": f"203.0.113.{1 + _number(service) % 254}", "ipMode": "VIP"}]
+        yield Status(service, {"loadBalancer": {"ingress": ingress} if balanced else {}})
+    if dig(service, "spec", "selector") and _type(service) != "ExternalName":
+        yield from endpoints.follow(service, world)
+
+
+def default(service: Body) -> Body:
+    spec = {"type": "ClusterIP", "sessionAffinity": "None", **(service.get("spec") or {})}
+    ports = [{"protocol": "TCP", **port} for port in listed(spec, "ports")]
+    if spec["type"] != "ExternalName":
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+        ports = [{"targetPort": port.get("port"), **port} for port in ports]
+    if spec["type"] in ("LoadBalancer", "NodePort"):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if ports:
+        spec["ports"] = ports
+    return {**service, "spec": spec, "status": {"loadBalancer": {}, **(service.get("status") or {})}}
+
+
+def prepare(service: Body, old: Body | None) -> Body:
+    """Allocate addresses and node ports, or keep those of the old one where the new names none."""
+    spec = dict(service.get("spec") or {})
+    kept = (old or {}).get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            spec.pop(field, None)
+        return {**service, "spec": spec}
+    address = spec.get("clusterIP") or (listed(spec, "clusterIPs") or [""])[0] or kept.get("clusterIP")
+    spec["clusterIP"] = address or _address(service)
+    if not spec.get("clusterIPs") or spec.get("clusterIPs") == kept.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    spec.setdefault("ipFamilies", kept.get("ipFamilies") or ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", kept.get("ipFamilyPolicy") or "SingleStack")
+    if spec.get("type") in ("NodePort", "LoadBalancer"):
+        spec["ports"] = list(_with_node_ports(service, listed(spec, "ports"), listed(kept, "ports")))
+    return {**service, "spec": spec}
+
+
+def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    if "ExternalName" in (_type(old), _type(new)):
+        return
+    had, has = listed(old, "spec", "clusterIPs"), listed(new, "spec", "clusterIPs")
+    if had and not has:
+        yield invalid("spec.clusterIPs[0]", texts(has, minor), "primary clusterIP can not be unset")
+    elif had[:1] != has[:1]:
+        yield invalid("spec.clusterIPs[0]", texts(has, minor), SET_ONCE)
+    was, wanted = (dig(body, "spec", "loadBalancerClass") for body in (old, new))
+    if was != wanted and _type(old) == _type(new) == "LoadBalancer":
+        yield invalid("spec.loadBalancerClass", scalar(wanted, minor), SET_ONCE)
+
+
+def ready(service: Body) -> bool:
+    return _type(service) != "LoadBalancer" or bool(listed(service, "status", "loadBalancer", "ingress"))
+
+
+def _type(service: Body) -> str:
+    return str(dig(service, "spec", "type") or "ClusterIP")
+
+
+def _number(service: Body) -> int:
+    return zlib.crc32(f"{namespace_of(service)}/{name_of(service)}".encode())
+
+
+def _address(service: Body) -> str:
+    number = _number(service)
+    return f"10.96.{number >> 8 & 255}.{1 + (number & 255) % 254}"
+
+
+def _with_node_ports(service: Body, ports: list[Body], old: list[Body]) -> Iterator[Body]:
+    known = {port.get("name"): port.get("nodePort") for port in old}
+    first, count = NODE_PORTS
+    for index, port in enumerate(ports):
+        given = port.get("nodePort") or known.get(port.get("name"))
+        yield {**port, "nodePort": given or first + (_number(service) + index) % count}
+
+
+KINDS = (
+    Kind(
+        "Service",
+        actor="service-controller",
+        behave=behave,
+        frozen=frozen,
+        default=default,
+        prepare=prepare,
+        ready=ready,
+    ),
+)

@@ -1,0 +1,137 @@
+"""An operator as the objects it is installed with: definitions, workloads, Services, webhook configurations.
+
+Definitions take any object of their kind: what an operator's schemas say is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from seatrial.kinds.operators.shared import AUTHORITY
+from seatrial.kinds.operators.table import Operator, OperatorKind, Webhook, Workload, release_number
+from seatrial.model.resource import Body
+
+ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+SUBRESOURCES: dict[str, Body] = {
+    "status": {},
+    "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+}
+LABEL = "app.kubernetes.io/name"
+PROTECTED = ("k8s.io", "kubernetes.io")
+APPROVAL = {"api-approved.kubernetes.io": "unapproved, assumed to be there"}
+"""Asked of definitions in groups that belong to Kubernetes."""
+
+
+def installation(operator: Operator, version: str = "") -> Iterator[Body]:
+    """All that an operator needs to be there and at work, in the order in which it can be made."""
+    if operator.workloads:
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace}}
+    yield from definitions(operator, version)
+    yield from workloads(operator, version, operator.namespace)
+    yield from _services(operator)
+    yield from _configurations(operator)
+
+
+def definitions(operator: Operator, version: str = "") -> Iterator[Body]:
+    """The definitions that a release brings, with the versions that it serves."""
+    release = release_number(version, operator)
+    for kind in operator.kinds:
+        served = kind.served(release)
+        if served:
+            yield definition_of(kind, served, kind.stored(release))
+
+
+def definition_of(kind: OperatorKind, served: Iterable[str], stored: str) -> Body:
+    subresources = {name: SUBRESOURCES[name] for name in kind.subresources}
+    versions = [
+        {"name": name, "served": True, "storage": name == stored, "schema": ANYTHING, "subresources": subresources}
+        for name in served
+    ]
+    names = {
+        "kind": kind.kind,
+        "listKind": f"{kind.kind}List",
+        "plural": kind.plural,
+        "singular": kind.kind.lower(),
+        **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
+    }
+    scope = "Namespaced" if kind.namespaced else "Cluster"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{kind.plural}.{kind.group}",
+            **({"annotations": APPROVAL} if kind.group.endswith(PROTECTED) else {}),
+        },
+        "spec": {"group": kind.group, "scope": scope, "names": names, "versions": versions},
+    }
+
+
+def workloads(operator: Operator, version: str, namespace: str) -> Iterator[Body]:
+    number = ".".join(map(str, release_number(version, operator)))
+    for workload in operator.workloads:
+        yield workload_of(workload.name, namespace, f"{workload.image}:v{number}", workload.argument, workload.kind)
+
+
+def workload_of(name: str, namespace: str, image: str, argument: str = "", kind: str = "Deployment") -> Body:
+    """A Deployment, or its like, of one pod that is ready when it has started."""
+    container: Body = {"name": name, "image": image}
+    if argument:
+        container["args"] = [argument]
+    labels = {LABEL: name}
+    spec: Body = {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+    }
+    if kind == "StatefulSet":
+        spec["serviceName"] = name
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": spec,
+    }
+
+
+def _services(operator: Operator) -> Iterator[Body]:
+    for name in dict.fromkeys(webhook.service for webhook in operator.webhooks):
+        spec = {"selector": {LABEL: _asked(operator).name}, "ports": [{"port": 443, "targetPort": 9443}]}
+        meta = {"name": name, "namespace": operator.namespace}
+        yield {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
+
+
+def _asked(operator: Operator) -> Workload:
+    """The workload that answers webhooks."""
+    return next((workload for workload in operator.workloads if workload.role == "webhook"), operator.workloads[0])
+
+
+def _configurations(operator: Operator) -> Iterator[Body]:
+    for mutating, name in dict.fromkeys((webhook.mutating, webhook.configuration) for webhook in operator.webhooks):
+        webhooks = [w for w in operator.webhooks if (w.mutating, w.configuration) == (mutating, name)]
+        yield {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [_webhook(webhook, operator.namespace) for webhook in webhooks],
+        }
+
+
+def _webhook(webhook: Webhook, namespace: str) -> Body:
+    service = {"name": webhook.service, "namespace": namespace, **({"path": webhook.path} if webhook.path else {})}
+    return {
+        "name": webhook.name,
+        "clientConfig": {"caBundle": AUTHORITY, "service": service},
+        "rules": [
+            {
+                "apiGroups": [resource.partition(".")[2]],
+                "apiVersions": list(webhook.versions),
+                "operations": list(webhook.operations),
+                "resources": [resource.partition(".")[0]],
+            }
+            for resource in webhook.resources
+        ],
+        "failurePolicy": webhook.failure_policy,
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        **({"namespaceSelector": webhook.namespaces} if webhook.namespaces else {}),
+        **({"objectSelector": webhook.objects} if webhook.objects else {}),
+    }

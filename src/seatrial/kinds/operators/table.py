@@ -1,0 +1,327 @@
+"""What well-known operators bring and who they are: the table in operators.toml, and questions to it.
+
+Knows neither what their kinds do (other files of this folder tell) nor how a cluster comes to have one.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.kinds import World
+from seatrial.kinds.core.entries import entries
+from seatrial.kinds.tables.catalogue import cluster_scoped, plural_of
+from seatrial.kinds.workloads.images import image_name, image_path, image_tag
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body, dig, listed
+
+Number = tuple[int, ...]
+"""A release, as numbers that can be compared: 0.17.0 is (0, 17, 0)."""
+
+ALWAYS: Number = ()
+CONSTRAINTS = "constraints.gatekeeper.sh"
+"""The group of the kinds that Gatekeeper makes of templates, all of them cluster-scoped."""
+GENERIC = frozenset(("activator", "autoscaler", "ceph", "controller", "olm", "operator", "pilot", "speaker", "webhook"))
+"""Names of images that more than one project may use: these are known by the folder they are in as well."""
+
+
+class Version(Struct, frozen=True):
+    """One version of a kind, and the releases that serve it: from `since` to before `until`."""
+
+    name: str
+    since: Number = ALWAYS
+    until: Number = ALWAYS
+    stored_since: Number | None = None
+
+    def is_served(self, release: Number) -> bool:
+        return self.since <= release and (not self.until or release < self.until)
+
+
+class OperatorKind(Struct, frozen=True):
+    group: str
+    kind: str
+    plural: str
+    namespaced: bool
+    short_names: tuple[str, ...]
+    subresources: tuple[str, ...]
+    versions: tuple[Version, ...]
+    finalizer: str = ""
+    finalizer_since: Number = ALWAYS
+    makes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    def served(self, release: Number) -> tuple[str, ...]:
+        """The versions that a release serves, oldest first."""
+        return tuple(version.name for version in self.versions if version.is_served(release))
+
+    def stored(self, release: Number) -> str:
+        """The version in which a release stores: the newest that had become it."""
+        served = [version for version in self.versions if version.is_served(release)]
+        stored = [v for v in served if v.stored_since is not None and v.stored_since <= release]
+        return max(stored, key=lambda v: v.stored_since or ALWAYS).name if stored else served[-1].name
+
+
+class Workload(Struct, frozen=True):
+    """A Deployment (or its like) that an operator consists of."""
+
+    name: str
+    image: str
+    role: str = "controller"
+    kind: str = "Deployment"
+    argument: str = ""
+    """What its command line holds, where several workloads run the same image."""
+
+
+class Webhook(Struct, frozen=True):
+    """One webhook of one of an operator's configurations."""
+
+    mutating: bool
+    configuration: str
+    service: str
+    name: str
+    operations: tuple[str, ...]
+    resources: tuple[str, ...]
+    """`plural.group`"""
+    versions: tuple[str, ...]
+    failure_policy: str
+    path: str
+    namespaces: Body = {}
+    objects: Body = {}
+
+
+class Operator(Struct, frozen=True):
+    name: str
+    source: str
+    releases: str
+    """The oldest and the newest that the table was read from: `0.5 to 2.9`."""
+    namespace: str
+    workloads: tuple[Workload, ...]
+    kinds: tuple[OperatorKind, ...]
+    webhooks: tuple[Webhook, ...]
+    writes_ca: str
+    platform: bool
+    """Part of the platform: where its kinds are served, somebody acts on them."""
+
+
+def find(name: str, version: str = "") -> Operator:
+    """An operator as one of its releases is; the newest that was read, where none is named."""
+    found = table().get(name)
+    if found is None:
+        close = get_close_matches(name, table(), n=1)
+        hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(table())}"
+        raise CannotContinue(f"assume.operators: no operator {name!r} is known here; {hint} Others can be described")
+    release = release_number(version, found)
+    kinds = tuple(kind for kind in found.kinds if kind.served(release))
+    if version and found.releases and release < number(found.releases.partition(" to ")[0]):
+        words = f"{name}@{version} is older than what is known here: {found.releases}"
+        raise CannotContinue(f"assume.operators: {words}")
+    return replace(found, kinds=kinds)
+
+
+def release_number(version: str, operator: Operator) -> Number:
+    """`v1.0.0` as numbers; the newest release where none, or one that is no number, is named."""
+    asked = number(version)
+    return asked or number(operator.releases.rpartition(" to ")[2]) or (999,)
+
+
+def number(text: str) -> Number:
+    """The numbers of a release, filled up to three, so that 0.17 is 0.17.0; nothing where there are none."""
+    match = re.match(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?", text)
+    return tuple(int(part or 0) for part in match.groups()) if match else ALWAYS
+
+
+@cache
+def brought() -> dict[tuple[str, str], tuple[Operator, OperatorKind]]:
+    """Every kind that a known operator brings, by (group, kind)."""
+    found: dict[tuple[str, str], tuple[Operator, OperatorKind]] = {}
+    for operator in table().values():
+        for kind in operator.kinds:
+            found.setdefault((kind.group, kind.kind), (operator, kind))
+    return found
+
+
+def plural_for(group: str, kind: str) -> str:
+    """The plural of a kind: Kubernetes', an operator's, or else the one that most authors would choose."""
+    known = plural_of(group, kind)
+    if known is not None:
+        return known
+    if (group, kind) in brought():
+        return brought()[group, kind][1].plural
+    lower = kind.lower()
+    if lower.endswith("y") and lower[-2:-1] not in "aeiou":
+        return lower[:-1] + "ies"
+    return lower + ("es" if lower.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def is_cluster_scoped(group: str, kind: str) -> bool:
+    """Whether objects of a kind live outside namespaces, as far as that is known."""
+    known = cluster_scoped(group, kind)
+    if known is not None:
+        return known
+    if group == CONSTRAINTS:
+        return True
+    return (group, kind) in brought() and not brought()[group, kind][1].namespaced
+
+
+def runs(world: World, name: str, role: str = "controller") -> bool:
+    """Whether an operator does its work: one of its workloads in this role is available."""
+    return release_of(world, name, role) is not None
+
+
+def release_of(world: World, name: str, role: str = "controller") -> Number | None:
+    """The release of an operator that does its work now; None where none does."""
+    operator = table()[name]
+    if operator.platform:
+        return (999,)
+    for workload in operator.workloads:
+        if workload.role == role:
+            for body in world.running(image_name(workload.image)):
+                if (image := _image_of(workload, operator, body)) and is_available(body):
+                    return release_number(image_tag(image), operator)
+    return None
+
+
+def role_for(operator: Operator, group: str) -> str:
+    """The role of the workload that acts on the kinds of a group; Flux has one for each."""
+    first = group.partition(".")[0]
+    return first if any(workload.role == first for workload in operator.workloads) else "controller"
+
+
+def is_available(workload: Body) -> bool:
+    """Whether at least one pod of a Deployment, a StatefulSet or a DaemonSet does its work."""
+    status = workload.get("status") or {}
+    return any(int(status.get(field) or 0) > 0 for field in ("availableReplicas", "numberAvailable"))
+
+
+def workload_of(body: Body) -> tuple[Operator, Workload] | None:
+    """Whose workload this is, by the image that it runs."""
+    containers = entries(body, "spec", "template", "spec", "containers")
+    names = dict.fromkeys(image_name(str(container.get("image") or "")) for _, container in containers)
+    known = (pair for name in names for pair in _by_image().get(name, ()))
+    return next(((operator, workload) for operator, workload in known if _image_of(workload, operator, body)), None)
+
+
+@cache
+def _by_image() -> dict[str, list[tuple[Operator, Workload]]]:
+    found: dict[str, list[tuple[Operator, Workload]]] = {}
+    for operator in table().values():
+        for workload in operator.workloads:
+            found.setdefault(image_name(workload.image), []).append((operator, workload))
+    return found
+
+
+def _image_of(workload: Workload, operator: Operator, body: Body) -> str:
+    """The image of a container that is this workload's; empty where there is none."""
+    others = [w.argument for w in operator.workloads if w.image == workload.image and w.argument != workload.argument]
+    for _, container in entries(body, "spec", "template", "spec", "containers"):
+        image = str(container.get("image") or "")
+        words = [str(word) for field in ("command", "args") for word in listed(container, field)]
+        wanted = not workload.argument or any(_is_called(word, workload.argument) for word in words)
+        another = any(_is_called(word, other) for other in others for word in words)
+        if _is_same(image, workload.image) and wanted and not another:
+            return image
+    return ""
+
+
+def _is_called(word: str, argument: str) -> bool:
+    """Whether a word of a command line is this argument, or a program of this name."""
+    return bool(argument) and (word == argument or word.endswith(f"/{argument}"))
+
+
+def _is_same(image: str, known: str) -> bool:
+    """The same image, from whichever registry: mirrors keep the last part of its name."""
+    if image_name(image) != image_name(known):
+        return False
+    parts = 2 if image_name(known) in GENERIC else 1
+    return image_path(image)[-parts:] == image_path(known)[-parts:]
+
+
+@cache
+def table() -> dict[str, Operator]:
+    text = files(__package__ or "").joinpath("operators.toml").read_text(encoding="utf-8")
+    return {name: _operator(name, entry) for name, entry in tomllib.loads(text).items()}
+
+
+def _operator(name: str, entry: dict[str, Any]) -> Operator:
+    return Operator(
+        name=name,
+        source=entry["source"],
+        releases=entry.get("releases", ""),
+        namespace=entry.get("namespace", ""),
+        workloads=tuple(Workload(**workload) for workload in entry.get("workloads", ())),
+        kinds=tuple(_kinds(entry)),
+        webhooks=tuple(_webhooks(entry)),
+        writes_ca=entry.get("writes_ca", ""),
+        platform=entry.get("platform", False),
+    )
+
+
+def _kinds(entry: dict[str, Any]) -> Iterator[OperatorKind]:
+    group = ""
+    for line in entry["kinds"].strip().splitlines():
+        if not line.startswith(" "):
+            group = line
+            continue
+        kind, plural, scope, short_names, subresources, *versions = line.split()
+        finalizer, _, since = _about(entry, "finalizers", group, kind, "").partition("@")
+        yield OperatorKind(
+            group=group,
+            kind=kind,
+            plural=plural,
+            namespaced=scope == "namespaced",
+            short_names=_listed(short_names),
+            subresources=_listed(subresources),
+            versions=tuple(_version(cell) for cell in versions),
+            finalizer=finalizer,
+            finalizer_since=number(since),
+            makes=tuple(_about(entry, "makes", group, kind, ())),
+            needs=tuple(_about(entry, "needs", group, kind, ())),
+        )
+
+
+def _about(entry: dict[str, Any], what: str, group: str, kind: str, nothing: Any) -> Any:
+    """What a table of an operator says of a kind, which is named with its group where there are two of that name."""
+    told = entry.get(what) or {}
+    return told.get(f"{kind}.{group}") or told.get(kind) or nothing
+
+
+def _version(cell: str) -> Version:
+    served, star, stored = cell.partition("*")
+    name, _, span = served.partition("@")
+    since, _, until = span.partition("-")
+    first = number(since)
+    return Version(name, first, number(until), stored_since=(number(stored) or first) if star else None)
+
+
+def _webhooks(entry: dict[str, Any]) -> Iterator[Webhook]:
+    stage = configuration = service = ""
+    for line in entry.get("webhooks", "").strip().splitlines():
+        if not line.startswith(" "):
+            stage, configuration, service = line.split()
+            continue
+        name, operations, resources, versions, failure, path = line.split()
+        selectors = dig(entry, "selectors", name) or {}
+        yield Webhook(
+            mutating=stage == "mutating",
+            configuration=configuration,
+            service=service,
+            name=name,
+            operations=_listed(operations),
+            resources=_listed(resources),
+            versions=_listed(versions),
+            failure_policy=failure,
+            path="" if path == "-" else path,
+            **selectors,
+        )
+
+
+def _listed(cell: str) -> tuple[str, ...]:
+    return () if cell == "-" else tuple(cell.split(","))

@@ -1,0 +1,1 @@
+"""StorageClasses, PersistentVolumes and PVCs."""

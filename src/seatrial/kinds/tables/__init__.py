@@ -1,0 +1,1 @@
+"""Tables read from upstream: served kinds, removed versions, default roles, type names, force-new fields."""

@@ -1,0 +1,1 @@
+"""Webhook configurations, admission policies and APIServices: what the API server calls out to."""

@@ -1,0 +1,1 @@
+"""Pods and everything that creates them, with the kubelet and the scheduler."""

@@ -1,0 +1,153 @@
+"""DaemonSet: one pod on each node. Node selectors and taints are not modelled, nor a surge during an update.
+
+From pkg/controller/daemon of Kubernetes 1.34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.kinds import Acts, Create, Delete, Kind, Status, World
+from seatrial.kinds.core.immutable import NEWEST, frozen_field, selector
+from seatrial.kinds.core.objectmeta import adopt, generation_of, is_going, with_metadata
+from seatrial.kinds.workloads.pod_template import default_template, template_needs
+from seatrial.kinds.workloads.pods import is_finished, is_ready, pod_from
+from seatrial.kinds.workloads.replicaset import refused_creation
+from seatrial.kinds.workloads.revisions import HASH_LABEL, forget_revisions, keep_revision
+from seatrial.kinds.workloads.rollout import portion, template_hash
+from seatrial.kinds.workloads.scheduler import PINNED
+from seatrial.model.resource import Body, annotations_of, dig, labels_of, listed, name_of
+
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+
+def behave(body: Body, world: World) -> Acts:
+    yield from adopt(body, world, "Pod", dig(body, "spec", "selector") or {})
+    revision = yield from keep_revision(body, world)
+    nodes = [name_of(node) for node in world.all("Node")]
+    if not is_going(body):
+        yield from _manage(body, nodes, world)
+        yield from _update(body, nodes, world)
+    yield Status(body, _status(body, nodes, world))
+    yield from forget_revisions(body, world, {name_of(revision)})
+
+
+def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from frozen_field(old, new, "spec.selector", minor, selector)
+
+
+def default(body: Body) -> Body:
+    spec = {"revisionHistoryLimit": 10, **(body.get("spec") or {})}
+    strategy = {"type": "RollingUpdate", **(spec.get("updateStrategy") or {})}
+    if strategy["type"] == "RollingUpdate":
+        strategy["rollingUpdate"] = {"maxUnavailable": 1, "maxSurge": 0, **(strategy.get("rollingUpdate") or {})}
+    spec["updateStrategy"] = strategy
+    if isinstance(spec.get("template"), dict):
+        spec["template"] = default_template(spec["template"])
+    return {**body, "spec": spec}
+
+
+def prepare(body: Body, old: Body | None) -> Body:
+    """Count the templates it had, in an annotation that only this kind still has."""
+    number = int(annotations_of(old or {}).get(TEMPLATE_GENERATION) or 0)
+    if old is None or dig(old, "spec", "template") != dig(body, "spec", "template"):
+        number += 1
+    return with_metadata(body, annotations={**annotations_of(body), TEMPLATE_GENERATION: str(number)})
+
+
+def ready(body: Body) -> bool:
+    status = body.get("status") or {}
+    wanted = status.get("desiredNumberScheduled")
+    return wanted is not None and wanted == status.get("numberReady") == status.get("updatedNumberScheduled", 0)
+
+
+def _manage(body: Body, nodes: list[str], world: World) -> Acts:
+    """A pod for each node that has none; ended pods and those of nodes that are gone are deleted."""
+    pods = [pod for pod in world.owned(body, "Pod") if not is_going(pod)]
+    served = set()
+    for pod in pods:
+        if is_finished(pod) or _node(pod) not in nodes or _node(pod) in served:
+            yield Delete(pod, why="a DaemonSet keeps one running pod on each node")
+        served.add(_node(pod))
+    going = {_node(pod) for pod in world.owned(body, "Pod") if is_going(pod)}
+    for node in nodes:
+        if node in served or node in going:
+            continue
+        pod = _pod(body, node)
+        refusal = yield Create(pod, owner=body)
+        if refusal:
+            yield from refused_creation(body, pod, refusal)
+            return
+
+
+def _update(body: Body, nodes: list[str], world: World) -> Acts:
+    """Replace pods of older templates, no more at once than may be unavailable; broken ones go first."""
+    strategy = dig(body, "spec", "updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return
+    limit = dig(strategy, "rollingUpdate", "maxUnavailable")
+    room = max(1, portion(1 if limit is None else limit, len(nodes), up=True))
+    pods = world.owned(body, "Pod")
+    room -= len(nodes) - sum(is_ready(pod) and not is_going(pod) for pod in pods)
+    for pod in (pod for pod in pods if not is_going(pod) and not _is_new(body, pod)):
+        if is_ready(pod):
+            if room <= 0:
+                continue
+            room -= 1
+        yield Delete(pod, why="the template has changed")
+
+
+def _pod(body: Body, node: str) -> Body:
+    template = dig(body, "spec", "template") or {}
+    labels = {
+        HASH_LABEL: template_hash(template),
+        "pod-template-generation": annotations_of(body).get(TEMPLATE_GENERATION, "1"),
+    }
+    pod = pod_from(template, body, labels=labels)
+    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    pinned = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    affinity = {**(pod["spec"].get("affinity") or {})}
+    affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": pinned}
+    return {**pod, "spec": {**pod["spec"], "affinity": affinity}}
+
+
+def _node(pod: Body) -> str:
+    named = dig(pod, "spec", "nodeName") or dig(listed(pod, "spec", *PINNED), 0, "values", 0)
+    return str(named or "")
+
+
+def _is_new(body: Body, pod: Body) -> bool:
+    return labels_of(pod).get(HASH_LABEL) == template_hash(dig(body, "spec", "template") or {})
+
+
+def _status(body: Body, nodes: list[str], world: World) -> Body:
+    pods = [pod for pod in world.owned(body, "Pod") if not is_going(pod)]
+    ready_pods = sum(is_ready(pod) for pod in pods)
+    found: Body = {
+        "currentNumberScheduled": len(pods),
+        "desiredNumberScheduled": len(nodes),
+        "numberMisscheduled": 0,
+        "numberReady": ready_pods,
+        "observedGeneration": generation_of(body),
+    }
+    counted = {
+        "updatedNumberScheduled": sum(_is_new(body, pod) for pod in pods),
+        "numberAvailable": ready_pods,
+        "numberUnavailable": len(nodes) - ready_pods,
+    }
+    return {**found, **{field: number for field, number in counted.items() if number}}
+
+
+KINDS = (
+    Kind(
+        "DaemonSet",
+        "apps",
+        actor="daemonset-controller",
+        needs=template_needs("spec", "template"),
+        behave=behave,
+        frozen=frozen,
+        default=default,
+        prepare=prepare,
+        ready=ready,
+    ),
+)

@@ -1,0 +1,266 @@
+"""What a kubelet does with a pod on its node, and what it says when it cannot. Probes pass; time does not.
+
+Words from pkg/kubelet (kubelet_pods.go, kuberuntime) and pkg/volume of Kubernetes 1.34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.kinds import PRINTED, Acts, Say, Status, World
+from seatrial.kinds.core.objectmeta import controller_of, moment, namespace_of
+from seatrial.kinds.scripts.commands import refusals
+from seatrial.kinds.scripts.containers import Gone, courses
+from seatrial.kinds.workloads import scheduler
+from seatrial.kinds.workloads.images import pull_failure
+from seatrial.kinds.workloads.pod_status import ended, running, status, waiting
+from seatrial.kinds.workloads.pod_template import Path, Source, env_sources, volume_sources
+from seatrial.kinds.workloads.pods import is_ready
+from seatrial.model.resource import Body, Ref, annotations_of, dig, listed, name_of, uid_of
+
+OUTCOME = "seatrial.dev/outcome"
+"""`fail` on a pod (template): its containers end with exit code 1. How a trial makes a Job fail."""
+
+ANY_KEY = "seatrial.dev/any-key"
+"""On an object whose keys come from outside the cluster: whichever is asked for is taken to be there."""
+
+BACKOFF_LIMIT = 6
+"""Of a Job that names none."""
+
+
+class Obstacle(Struct, frozen=True):
+    """Why a container or a volume is not there yet."""
+
+    reason: str
+    """The event's reason: FailedMount, Failed..."""
+    message: str
+    state: str = "ContainerCreating"
+    """Why the container waits, as its status says it."""
+    detail: str = ""
+
+
+def start(pod: Body, world: World) -> Acts:
+    """Attach, mount, run init containers, start containers: as far as it goes."""
+    yield from _missing_pull_secrets(pod, world)
+    if obstacle := next(_volume_obstacles(pod, world), None):
+        yield Status(pod, _not_started(pod))
+        yield Say(pod, obstacle.reason, obstacle.message)
+        return
+    yield from _run(pod, world)
+
+
+def go_on(pod: Body, world: World) -> Acts:
+    """What comes of a running pod: one that is to end is ready once, and ends; one that may try again fails again."""
+    if _restart_policy(pod) == "Always":
+        return
+    inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
+    mains = listed(pod, "spec", "containers")
+    if not is_ready(pod) and not _has_restarted(pod):
+        yield Status(pod, status(pod, "Running", inits, [running(container, moment(pod)) for container in mains]))
+        return
+    scripts = {} if _fails(pod) else courses(pod, world)
+    yield from (Say(pod, PRINTED, words) for gone in scripts.values() for words in gone.hidden)
+    if endless := [gone.course for gone in _of_mains(scripts).values() if gone.course.code is None]:
+        yield from (Say(pod, PRINTED, course.says) for course in endless if course.says)
+        return
+    fails = _failures(pod, world, scripts)
+    yield from (Say(pod, PRINTED, words) for words in fails.values() if words)
+    if fails and _restart_policy(pod) == "OnFailure":
+        yield from _crash_loop(pod, world)
+    else:
+        states = [ended(container, int(index in fails), moment(pod)) for index, container in enumerate(mains)]
+        yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, states))
+
+
+def lacks(source: Source, namespace: str, world: World) -> tuple[str, str]:
+    """(what is missing, the key that is): an object's words `secret "x" not found`, or a key of one that is there."""
+    found = world.get(Ref(source.kind, namespace, source.name))
+    if found is None:
+        return ("", "") if source.optional else (f'{source.kind.lower()} "{source.name}" not found', "")
+    if source.optional or ANY_KEY in annotations_of(found):
+        return "", ""
+    data = {**(found.get("data") or {}), **(found.get("binaryData") or {}), **(found.get("stringData") or {})}
+    return "", next((key for key in source.keys if key not in data), "")
+
+
+def _missing_pull_secrets(pod: Body, world: World) -> Acts:
+    names = [str(secret.get("name")) for secret in listed(pod, "spec", "imagePullSecrets") if secret.get("name")]
+    missing = [name for name in names if world.get(Ref("Secret", namespace_of(pod), name)) is None]
+    if missing:
+        words = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
+        yield Say(pod, "FailedToRetrieveImagePullSecret", words + "attempting to pull the image may not succeed.")
+
+
+def _volume_obstacles(pod: Body, world: World) -> Iterator[Obstacle]:
+    for name, claim in scheduler.claims(pod, world):
+        if claim is not None and (words := _attached_elsewhere(name, claim, pod, world)):
+            yield Obstacle("FailedAttachVolume", words)
+    for volume in listed(pod, "spec", "volumes"):
+        for source in volume_sources(volume):
+            if words := _not_mountable(source, namespace_of(pod), world):
+                message = f'MountVolume.SetUp failed for volume "{volume.get("name")}" : {words}'
+                yield Obstacle("FailedMount", message)
+
+
+def _attached_elsewhere(name: str, claim: Body, pod: Body, world: World) -> str:
+    """A volume that one node may hold (ReadWriteOnce) and another node holds."""
+    if scheduler.has_mode(claim, "ReadWriteMany", "ReadOnlyMany"):
+        return ""
+    node = dig(pod, "spec", "nodeName")
+    holders = [o for o in scheduler.others_using(name, pod, world) if dig(o, "spec", "nodeName") != node]
+    if not holders:
+        return ""
+    names = ", ".join(name_of(other) for other in holders)
+    volume = dig(claim, "spec", "volumeName")
+    return f'Multi-Attach error for volume "{volume}" Volume is already used by pod(s) {names}'
+
+
+def _not_mountable(source: Source, namespace: str, world: World) -> str:
+    missing, key = lacks(source, namespace, world)
+    if not key:
+        return missing
+    if source.kind == "Secret":
+        return f"references non-existent secret key: {key}"
+    return f"configmap references non-existent config key: {key}"
+
+
+def _run(pod: Body, world: World) -> Acts:
+    """Init containers one after the other, then all the others at once."""
+    inits = listed(pod, "spec", "initContainers")
+    mains = listed(pod, "spec", "containers")
+    done: list[Body] = []
+    refused = refusals(pod, world) if inits else {}
+    scripts = courses(pod, world) if inits and _restart_policy(pod) != "Always" else {}
+    for index, container in enumerate(inits):
+        gone = scripts.get(("initContainers", index))
+        words = refused.get(("initContainers", index)) or (gone.course.says if gone and gone.course.code != 0 else "")
+        if words:
+            yield Say(pod, PRINTED, words)
+        if gone and gone.course.code is None:
+            rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
+            others = [waiting(other, "PodInitializing") for other in mains]
+            yield Status(pod, status(pod, "Pending", [*done, running(container, moment(pod)), *rest], others))
+            return
+        if words:
+            yield from _init_failed(pod, world, done, index)
+            return
+        if obstacle := _container_obstacle(container, pod, world):
+            stuck = waiting(container, obstacle.state, obstacle.detail)
+            rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
+            others = [waiting(other, "PodInitializing") for other in mains]
+            yield Status(pod, status(pod, "Pending", [*done, stuck, *rest], others))
+            yield Say(pod, obstacle.reason, obstacle.message)
+            return
+        done.append(running(container, moment(pod)) if _is_sidecar(container) else _init_ended(container, pod))
+    obstacles = [_container_obstacle(container, pod, world) for container in mains]
+    if _fails(pod) and _restart_policy(pod) == "Always" and not any(obstacles):
+        # It was never ready, not even for a moment: what a readiness probe would say of it.
+        yield from _crash_loop(pod, world)
+        return
+    # A pod that is to end is ready only in its next step, so that those who follow readiness see it before it ends.
+    stays = _restart_policy(pod) == "Always"
+    states = [
+        waiting(container, obstacle.state, obstacle.detail)
+        if obstacle
+        else running(container, moment(pod), ready=stays)
+        for container, obstacle in zip(mains, obstacles, strict=True)
+    ]
+    first = next((obstacle for obstacle in obstacles if obstacle), None)
+    yield Status(pod, status(pod, "Pending" if first else "Running", done, states))
+    if first:
+        yield Say(pod, first.reason, first.message)
+
+
+def _init_failed(pod: Body, world: World, done: list[Body], index: int) -> Acts:
+    """An init container that ends with an error ends the pod, or is tried again for ever."""
+    inits = listed(pod, "spec", "initContainers")
+    failed, where = inits[index], f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})"
+    rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
+    others = [waiting(other, "PodInitializing") for other in listed(pod, "spec", "containers")]
+    if _restart_policy(pod) == "Never":
+        states = [*done, ended(failed, 1, moment(pod), init=True), *rest]
+        yield Status(pod, status(pod, "Failed", states, others))
+        return
+    words = f"back-off 10s restarting failed container={failed.get('name')} pod={where}"
+    stuck = waiting(failed, "CrashLoopBackOff", words, restarts=_restarts(pod, world))
+    yield Status(pod, status(pod, "Pending", [*done, stuck, *rest], others))
+    yield Say(pod, "BackOff", f"Back-off restarting failed container {failed.get('name')} in pod {where}")
+
+
+def _container_obstacle(container: Body, pod: Body, world: World) -> Obstacle | None:
+    """The image comes first, then the environment is put together."""
+    image = str(container.get("image") or "")
+    if words := pull_failure(image, namespace_of(pod), world):
+        detail = f'failed to pull image "{image}": {words}'
+        return Obstacle("Failed", f'Failed to pull image "{image}": {words}', "ErrImagePull", detail)
+    for source in env_sources(container):
+        missing, key = lacks(source, namespace_of(pod), world)
+        if key:
+            missing = f"couldn't find key {key} in {source.kind} {namespace_of(pod)}/{source.name}"
+        if missing:
+            return Obstacle("Failed", f"Error: {missing}", "CreateContainerConfigError", missing)
+    return None
+
+
+def _not_started(pod: Body) -> Body:
+    inits, mains = listed(pod, "spec", "initContainers"), listed(pod, "spec", "containers")
+    reason = "PodInitializing" if inits else "ContainerCreating"
+    waits = [waiting(container, "PodInitializing") for container in inits]
+    return status(pod, "Pending", waits, [waiting(container, reason) for container in mains], networked=False)
+
+
+def _crash_loop(pod: Body, world: World) -> Acts:
+    mains = listed(pod, "spec", "containers")
+    inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
+    where = f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})"
+    states = []
+    for container in mains:
+        words = f"back-off 10s restarting failed container={container.get('name')} pod={where}"
+        states.append(waiting(container, "CrashLoopBackOff", words, restarts=_restarts(pod, world)))
+    yield Status(pod, status(pod, "Running", inits, states))
+    if mains:
+        yield Say(pod, "BackOff", f"Back-off restarting failed container {mains[0].get('name')} in pod {where}")
+
+
+def _restarts(pod: Body, world: World) -> int:
+    """As often as its Job allows, and once more: nothing else counts restarts."""
+    owner = controller_of(pod)
+    if owner is None or owner.get("kind") != "Job":
+        return 1
+    job = world.get(Ref("Job", namespace_of(pod), str(owner.get("name")), "batch"))
+    limit = dig(job, "spec", "backoffLimit")
+    return (BACKOFF_LIMIT if limit is None else int(limit)) + 1
+
+
+def _init_ended(container: Body, pod: Body) -> Body:
+    return ended(container, 0, moment(pod), init=True)
+
+
+def _has_restarted(pod: Body) -> bool:
+    return any(container.get("restartCount") for container in listed(pod, "status", "containerStatuses"))
+
+
+def _failures(pod: Body, world: World, scripts: dict[Path, Gone]) -> dict[int, str]:
+    """Which containers end with an error, by their place, and what they print."""
+    if _fails(pod):
+        return dict.fromkeys(range(len(listed(pod, "spec", "containers"))), "")
+    wrong = {index: gone.course.says for index, gone in _of_mains(scripts).items() if gone.course.code}
+    return wrong | {int(place[1]): words for place, words in refusals(pod, world).items() if place[0] == "containers"}
+
+
+def _of_mains(scripts: dict[Path, Gone]) -> dict[int, Gone]:
+    return {int(place[1]): gone for place, gone in scripts.items() if place[0] == "containers"}
+
+
+def _fails(pod: Body) -> bool:
+    return annotations_of(pod).get(OUTCOME) == "fail"
+
+
+def _restart_policy(pod: Body) -> str:
+    return str(dig(pod, "spec", "restartPolicy") or "Always")
+
+
+def _is_sidecar(container: Body) -> bool:
+    return container.get("restartPolicy") == "Always"

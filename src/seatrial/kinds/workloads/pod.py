@@ -1,0 +1,110 @@
+"""Pod: bound to a node, started, run to its end, removed by its kubelet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.kinds import Acts, Delete, Kind, Need, World
+from seatrial.kinds.core.immutable import NEWEST, difference, forbidden
+from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.webhooks import cabundle
+from seatrial.kinds.workloads import kubelet, scheduler
+from seatrial.kinds.workloads.pod_template import default_pod_spec, pod_needs
+from seatrial.kinds.workloads.pods import is_finished, is_ready, phase_of
+from seatrial.model.resource import Body, dig, listed
+
+MUTABLE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+UNCHECKED = ("activeDeadlineSeconds", "tolerations", "nodeName")
+
+
+def needs(pod: Body) -> Iterator[Need]:
+    return pod_needs(pod.get("spec") or {}, namespace_of(pod), ("spec",))
+
+
+def behave(pod: Body, world: World) -> Acts:
+    """One step in the life of a pod; each step is seen by others before the next."""
+    if is_going(pod):
+        yield Delete(pod, why="its containers have stopped", now=True)
+    elif is_finished(pod):
+        return
+    elif not dig(pod, "spec", "nodeName"):
+        yield from scheduler.schedule(pod, world)
+    elif phase_of(pod) == "Pending":
+        yield from kubelet.start(pod, world)
+    else:
+        if is_ready(pod):
+            yield from cabundle.write(pod, world)
+        yield from kubelet.go_on(pod, world)
+
+
+def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    was, wanted = (_without_mutable(body.get("spec") or {}) for body in (old, new))
+    if was != wanted:
+        # The images of the old spec stand in the new one for the diff, so that it shows only what may not change.
+        shown = difference(old["spec"], _with_old_mutable(old["spec"], new["spec"]), "PodSpec", minor)
+        yield forbidden("spec", f"{MUTABLE}\n{shown}")
+
+
+def default(pod: Body) -> Body:
+    spec = default_pod_spec(pod.get("spec") or {})
+    spec.setdefault("serviceAccountName", "default")
+    spec.setdefault("serviceAccount", spec["serviceAccountName"])
+    spec.setdefault("enableServiceLinks", True)
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            spec[field] = [_asking_for_its_limits(container) for container in spec[field]]
+    status = {"phase": "Pending", "qosClass": quality(spec), **(pod.get("status") or {})}
+    return {**pod, "spec": spec, "status": status}
+
+
+def quality(spec: Body) -> str:
+    """The quality of service: Guaranteed where every container asks for exactly what it is limited to."""
+    asked = [container.get("resources") or {} for container in listed(spec, "containers")]
+    asked += [container.get("resources") or {} for container in listed(spec, "initContainers")]
+    if not any(resources.get("requests") or resources.get("limits") for resources in asked):
+        return "BestEffort"
+    exact = all(
+        {"cpu", "memory"} <= (resources.get("limits") or {}).keys() and resources["requests"] == resources["limits"]
+        for resources in asked
+    )
+    return "Guaranteed" if exact else "Burstable"
+
+
+def ready(pod: Body) -> bool:
+    return is_ready(pod) or phase_of(pod) == "Succeeded"
+
+
+def _asking_for_its_limits(container: Body) -> Body:
+    resources = container.get("resources") or {}
+    if not resources.get("limits"):
+        return container
+    requests = {**resources["limits"], **(resources.get("requests") or {})}
+    return {**container, "resources": {**resources, "requests": requests}}
+
+
+def _without_mutable(spec: Body) -> Body:
+    rest = {key: value for key, value in spec.items() if key not in UNCHECKED}
+    for field in ("containers", "initContainers"):
+        if field in rest:
+            rest[field] = [{k: v for k, v in container.items() if k != "image"} for container in listed(spec, field)]
+    return rest
+
+
+def _with_old_mutable(old: Body, new: Body) -> Body:
+    mixed = {**new}
+    mixed.update((key, old[key]) for key in UNCHECKED if key in old)
+    for field in ("containers", "initContainers"):
+        images = {container.get("name"): container.get("image") for container in listed(old, field)}
+        if field in new:
+            mixed[field] = [
+                {**container, "image": images.get(container.get("name"), container.get("image"))}
+                for container in listed(new, field)
+            ]
+    return mixed
+
+
+KINDS = (Kind("Pod", actor="kubelet", needs=needs, behave=behave, frozen=frozen, default=default, ready=ready),)

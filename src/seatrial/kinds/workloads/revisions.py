@@ -1,0 +1,78 @@
+"""ControllerRevision: the templates that a StatefulSet or a DaemonSet had, by name and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from seatrial.kinds import Act, Acts, Change, Create, Delete, Kind, World
+from seatrial.kinds.core.immutable import IMMUTABLE, NEWEST, invalid
+from seatrial.kinds.core.objectmeta import namespace_of
+from seatrial.kinds.tables.internal_types import shown, sorted_maps
+from seatrial.kinds.workloads.rollout import template_hash
+from seatrial.model.resource import Body, dig, labels_of, name_of
+
+HASH_LABEL = "controller-revision-hash"
+HISTORY = 10
+"""How many old revisions are kept where none is said."""
+
+
+def revisions_of(owner: Body, world: World) -> list[Body]:
+    """Oldest first."""
+    return sorted(world.owned(owner, "ControllerRevision", "apps"), key=_number)
+
+
+def keep_revision(owner: Body, world: World) -> Generator[Act, str | None, Body]:
+    """Make the revision of the owner's template, or bring it to the front; it is given back."""
+    known = revisions_of(owner, world)
+    wanted = _revision(owner, known)
+    same = [revision for revision in known if revision.get("data") == wanted["data"]]
+    if not same:
+        yield Create(wanted, owner=owner)
+        return wanted
+    newest = same[-1]
+    if newest is known[-1]:
+        return newest
+    newest = {**newest, "revision": _number(known[-1]) + 1}
+    yield Change(newest)
+    return newest
+
+
+def forget_revisions(owner: Body, world: World, live: set[str]) -> Acts:
+    """Drop the oldest that no pod and no status speaks of."""
+    limit = dig(owner, "spec", "revisionHistoryLimit")
+    idle = [revision for revision in revisions_of(owner, world) if name_of(revision) not in live]
+    for revision in idle[: max(0, len(idle) - (HISTORY if limit is None else int(limit)))]:
+        yield Delete(revision, why="older than revisionHistoryLimit keeps")
+
+
+def template_of(revision: Body) -> Body:
+    found = dig(revision, "data", "spec", "template") or {}
+    return {key: value for key, value in found.items() if key != "$patch"}
+
+
+def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    if old.get("data") != new.get("data"):
+        yield invalid("data", shown(sorted_maps(new.get("data"))), IMMUTABLE)
+
+
+def _revision(owner: Body, known: list[Body]) -> Body:
+    template = dig(owner, "spec", "template") or {}
+    hashed = template_hash(template)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": f"{name_of(owner)}-{hashed}",
+            "namespace": namespace_of(owner),
+            "labels": {**labels_of(template), HASH_LABEL: hashed},
+        },
+        "data": {"spec": {"template": {**template, "$patch": "replace"}}},
+        "revision": _number(known[-1]) + 1 if known else 1,
+    }
+
+
+def _number(revision: Body) -> int:
+    return int(revision.get("revision") or 0)
+
+
+KINDS = (Kind("ControllerRevision", "apps", frozen=frozen),)

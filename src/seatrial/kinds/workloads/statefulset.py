@@ -1,0 +1,267 @@
+"""StatefulSet: pods with names and claims of their own, made, replaced and removed in order.
+
+From pkg/controller/statefulset/stateful_set_control.go and pkg/apis/apps/validation of Kubernetes 1.34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from msgspec import Struct
+
+from seatrial.kinds import Act, Acts, Create, Delete, Kind, Need, Say, Status, World
+from seatrial.kinds.core.conditions import without_zeros
+from seatrial.kinds.core.entries import entries
+from seatrial.kinds.core.immutable import NEWEST, forbidden, frozen_field, invalid, selector
+from seatrial.kinds.core.objectmeta import adopt, generation_of, is_going, namespace_of
+from seatrial.kinds.tables.internal_types import internal, shown
+from seatrial.kinds.workloads.pod_template import default_template, template_needs
+from seatrial.kinds.workloads.pods import is_finished, is_running_and_ready, phase_of, pod_from
+from seatrial.kinds.workloads.replicaset import NAMESPACE_GOES
+from seatrial.kinds.workloads.revisions import (
+    HASH_LABEL,
+    forget_revisions,
+    keep_revision,
+    revisions_of,
+    template_of,
+)
+from seatrial.kinds.workloads.stateful_claims import keep_owners, make_claims, with_claims
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
+
+# What may change, from which minor on; the words of a refusal list it in this order.
+MUTABLE = (
+    (33, "replicas ordinals template updateStrategy revisionHistoryLimit persistentVolumeClaimRetentionPolicy"),
+    (26, "replicas ordinals template updateStrategy persistentVolumeClaimRetentionPolicy"),
+    (0, "replicas template updateStrategy persistentVolumeClaimRetentionPolicy"),
+)
+BY_FIELD_SINCE = 37
+"""The minor from which each field is refused by itself."""
+
+
+class Set(Struct, frozen=True):
+    """A StatefulSet, its pods by ordinal, and the revisions between which it stands."""
+
+    body: Body
+    pods: dict[int, Body]
+    current: Body
+    update: Body
+
+    @property
+    def ordinals(self) -> range:
+        start = int(dig(self.body, "spec", "ordinals", "start") or 0)
+        replicas = dig(self.body, "spec", "replicas")
+        return range(start, start + (1 if replicas is None else int(replicas)))
+
+    @property
+    def in_order(self) -> bool:
+        return bool(dig(self.body, "spec", "podManagementPolicy") != "Parallel")
+
+
+def needs(body: Body) -> Iterator[Need]:
+    yield from template_needs("spec", "template")(body)
+    if name := dig(body, "spec", "serviceName"):
+        yield Need(Ref("Service", namespace_of(body), str(name)), "serve", ("spec", "serviceName"))
+    for index, template in entries(body, "spec", "volumeClaimTemplates"):
+        if name := dig(template, "spec", "storageClassName"):
+            field = ("spec", "volumeClaimTemplates", index, "spec", "storageClassName")
+            yield Need(Ref("StorageClass", "", str(name), "storage.k8s.io"), "schedule", field)
+
+
+def behave(body: Body, world: World) -> Acts:
+    """One step: what stands in the way of the next pod ends the turn."""
+    yield from adopt(body, world, "Pod", dig(body, "spec", "selector") or {}, name_start=f"{name_of(body)}-")
+    update = yield from keep_revision(body, world)
+    named = dig(body, "status", "currentRevision")
+    current = next((r for r in revisions_of(body, world) if name_of(r) == named), update)
+    found = Set(body, _pods(body, world), current, update)
+    if not is_going(body):
+        yield from _step(found, world)
+    after = Set(body, _pods(body, world), current, update)
+    yield Status(body, _status(after))
+    live = {name_of(current), name_of(update), *(_revision(pod) for pod in after.pods.values())}
+    yield from forget_revisions(body, world, live)
+
+
+def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    if minor >= BY_FIELD_SINCE:
+        yield from _frozen_fields(old, new, minor)
+        return
+    mutable = next(fields.split() for since, fields in MUTABLE if minor >= since)
+    was, wanted = (
+        {key: value for key, value in (body.get("spec") or {}).items() if key not in (*mutable, "minReadySeconds")}
+        for body in (old, new)
+    )
+    if was != wanted:
+        words = ", ".join(f"'{field}'" for field in mutable) + " and 'minReadySeconds'"
+        yield forbidden("spec", f"updates to statefulset spec for fields other than {words} are forbidden")
+
+
+def default(body: Body) -> Body:
+    spec = {
+        "replicas": 1,
+        "podManagementPolicy": "OrderedReady",
+        "revisionHistoryLimit": 10,
+        **(body.get("spec") or {}),
+    }
+    strategy = {"type": "RollingUpdate", **(spec.get("updateStrategy") or {})}
+    if strategy["type"] == "RollingUpdate":
+        strategy["rollingUpdate"] = {"partition": 0, **(strategy.get("rollingUpdate") or {})}
+    spec["updateStrategy"] = strategy
+    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    spec["persistentVolumeClaimRetentionPolicy"] = {"whenDeleted": "Retain", "whenScaled": "Retain", **retention}
+    if isinstance(spec.get("template"), dict):
+        spec["template"] = default_template(spec["template"])
+    if claims := listed(spec, "volumeClaimTemplates"):
+        spec["volumeClaimTemplates"] = [_default_claim(claim) for claim in claims]
+    return {**body, "spec": spec}
+
+
+def ready(body: Body) -> bool:
+    replicas = dig(body, "spec", "replicas")
+    status = body.get("status") or {}
+    updated = status.get("currentRevision") == status.get("updateRevision")
+    return updated and int(status.get("readyReplicas") or 0) >= (1 if replicas is None else int(replicas))
+
+
+def _pods(body: Body, world: World) -> dict[int, Body]:
+    found = {}
+    for pod in world.owned(body, "Pod"):
+        prefix, _, ordinal = name_of(pod).rpartition("-")
+        if prefix == name_of(body) and ordinal.isdigit():
+            found[int(ordinal)] = pod
+    return dict(sorted(found.items()))
+
+
+def _step(found: Set, world: World) -> Acts:
+    for ordinal in found.ordinals:
+        stuck = yield from _replica(found, ordinal, world)
+        if stuck and found.in_order:
+            return
+    condemned = [ordinal for ordinal in reversed(found.pods) if ordinal not in found.ordinals]
+    for ordinal in condemned:
+        yield from keep_owners(found.body, ordinal, found.pods[ordinal], world, condemned=True)
+        if not is_going(found.pods[ordinal]):
+            yield Delete(found.pods[ordinal], why="the StatefulSet is smaller now")
+        if found.in_order:
+            return
+    if dig(found.body, "spec", "updateStrategy", "type") != "OnDelete":
+        yield from _replace_one(found)
+
+
+def _replica(found: Set, ordinal: int, world: World) -> Generator[Act, str | None, bool]:
+    """Make or keep one pod. Gives back whether the ones after it have to wait."""
+    pod = found.pods.get(ordinal)
+    if pod is None:
+        yield from _create(found, ordinal, world)
+        return True
+    if is_finished(pod):
+        yield Delete(pod, why="a pod of a StatefulSet never stays ended")
+        return True
+    if phase_of(pod) == "Pending":
+        yield from make_claims(found.body, ordinal, world)
+    yield from keep_owners(found.body, ordinal, pod, world, condemned=False)
+    return is_going(pod) or not is_running_and_ready(pod)
+
+
+def _create(found: Set, ordinal: int, world: World) -> Acts:
+    body = found.body
+    name = f"{name_of(body)}-{ordinal}"
+    refusal = yield from make_claims(body, ordinal, world)
+    if not refusal:
+        # A pod of an earlier set may still be there under this name; its end is what to wait for.
+        world.get(Ref("Pod", namespace_of(body), name))
+        refusal = (yield Create(_pod(found, ordinal), owner=body)) or ""
+    yield from keep_owners(body, ordinal, None, world, condemned=False)
+    if refusal and NAMESPACE_GOES not in refusal and "already exists" not in refusal:
+        words = f"create Pod {name} in StatefulSet {name_of(body)} failed error: {refusal}"
+        yield Say(body, "FailedCreate", words)
+
+
+def _pod(found: Set, ordinal: int) -> Body:
+    """A pod at the revision that its ordinal is to have now: below the partition, the old one."""
+    body = found.body
+    revision = found.update if ordinal >= _partition(body) or found.current is found.update else found.current
+    name = f"{name_of(body)}-{ordinal}"
+    labels = {
+        "statefulset.kubernetes.io/pod-name": name,
+        "apps.kubernetes.io/pod-index": str(ordinal),
+        HASH_LABEL: name_of(revision),
+    }
+    pod = pod_from(template_of(revision), body, name=name, labels=labels)
+    spec = {**with_claims(pod["spec"], body, ordinal), "hostname": name}
+    if service := dig(body, "spec", "serviceName"):
+        spec["subdomain"] = service
+    return {**pod, "spec": spec}
+
+
+def _replace_one(found: Set) -> Acts:
+    """From the last one down: the first that is not of the new revision goes; one that is not ready is waited for."""
+    for ordinal in reversed(found.ordinals):
+        pod = found.pods.get(ordinal)
+        if ordinal < _partition(found.body) or pod is None:
+            return
+        if _revision(pod) != name_of(found.update) and not is_going(pod):
+            yield Delete(pod, why="the template has changed")
+            return
+        if is_going(pod) or not is_running_and_ready(pod):
+            return
+
+
+def _status(found: Set) -> Body:
+    """Counts, and the move to the new revision once every pod has it."""
+    pods = list(found.pods.values())
+    staying = [pod for pod in pods if not is_going(pod)]
+    ready_pods = sum(is_running_and_ready(pod) for pod in pods)
+    updated = sum(_revision(pod) == name_of(found.update) for pod in staying)
+    current = sum(_revision(pod) == name_of(found.current) for pod in staying)
+    named = name_of(found.current)
+    rolls = dig(found.body, "spec", "updateStrategy", "type") != "OnDelete"
+    if rolls and updated == len(pods) == ready_pods == len(found.ordinals):
+        named, current = name_of(found.update), updated
+    counted = {
+        "currentReplicas": current,
+        "readyReplicas": ready_pods,
+        "updatedReplicas": updated,
+        "currentRevision": named,
+        "updateRevision": name_of(found.update),
+        "observedGeneration": generation_of(found.body),
+    }
+    shown_zeros = {"replicas": len(pods), "availableReplicas": ready_pods, "collisionCount": 0}
+    return {**shown_zeros, **without_zeros(counted)}
+
+
+def _partition(body: Body) -> int:
+    return int(dig(body, "spec", "updateStrategy", "rollingUpdate", "partition") or 0)
+
+
+def _revision(pod: Body) -> str:
+    return labels_of(pod).get(HASH_LABEL, "")
+
+
+def _default_claim(claim: Body) -> Body:
+    spec = {"volumeMode": "Filesystem", **(claim.get("spec") or {})}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim, "spec": spec, "status": {"phase": "Pending"}}
+
+
+def _frozen_fields(old: Body, new: Body, minor: int) -> Iterator[str]:
+    yield from frozen_field(old, new, "spec.selector", minor, selector)
+    was, wanted = (listed(body, "spec", "volumeClaimTemplates") for body in (old, new))
+    if was != wanted:
+        quoted = shown([internal(claim, "PersistentVolumeClaim") for claim in wanted])
+        yield invalid("spec.volumeClaimTemplates", quoted if wanted else "null")
+    for field in ("serviceName", "podManagementPolicy"):
+        yield from frozen_field(old, new, f"spec.{field}", minor)
+
+
+KINDS = (
+    Kind(
+        "StatefulSet",
+        "apps",
+        actor="statefulset-controller",
+        needs=needs,
+        behave=behave,
+        frozen=frozen,
+        default=default,
+        ready=ready,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Plain data that is passed around: refs and bodies, releases, trials, timelines, findings, results."""

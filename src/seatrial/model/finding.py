@@ -1,0 +1,117 @@
+"""What we tell the user: findings, and how several rehearsals agree on one. Decides nothing about their text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.model.resource import Place, Ref
+
+if TYPE_CHECKING:
+    from seatrial.model.release import Case
+    from seatrial.model.timeline import Event, Rehearsal
+
+Certainty = Literal["will", "may"]
+Damage = Literal["data-loss", "outage", "failed-deploy", "nuisance"]
+
+DAMAGES: tuple[Damage, ...] = ("data-loss", "outage", "failed-deploy", "nuisance")
+"""Worst first."""
+
+
+class Fix(Struct, frozen=True):
+    title: str
+    safe: bool
+    proven: bool
+
+
+class Finding(Struct, frozen=True):
+    """One hazard: which objects, at which step, why, and where it was written."""
+
+    rule: str
+    code: str
+    certainty: Certainty
+    damage: Damage
+    engines: tuple[str, ...]
+    action: str
+    objects: tuple[Ref, ...]
+    message: str
+    """One sentence: which object, at which moment, what happens."""
+    details: tuple[str, ...] = ()
+    """Further sentences: what the user sees, what the next step does, why the obvious explanation is wrong."""
+    places: tuple[Place, ...] = ()
+    evidence: tuple[int, ...] = ()
+    """Indices of events in the timeline of the first rehearsal of `engines[0]` that shows it."""
+    confirm: str = ""
+    """The one command that would show it on a cluster."""
+    fix: Fix | None = None
+    case: str = ""
+    """The values case it was seen in, where the input has several."""
+    schedules: tuple[str, ...] = ()
+
+
+class Rule(Struct, frozen=True):
+    """One hazard class. Its page is the docstring of the module that exports it."""
+
+    code: str
+    name: str
+    check: Callable[[Rehearsal, Case], Iterator[Finding]]
+
+
+def found(
+    rule: Rule,
+    rehearsal: Rehearsal,
+    step: int,
+    *,
+    objects: Iterable[Ref],
+    damage: Damage,
+    message: str,
+    details: Iterable[str] = (),
+    places: Iterable[Place] = (),
+    evidence: Iterable[Event] = (),
+    confirm: str = "",
+    certainty: Certainty = "will",
+) -> Finding:
+    """A finding of one rehearsal. Empty details are left out; `will` holds only if every schedule agrees."""
+    return Finding(
+        rule=rule.name,
+        code=rule.code,
+        certainty=certainty,
+        damage=damage,
+        engines=(rehearsal.engine,),
+        action=rehearsal.steps[step].action,
+        objects=tuple(objects),
+        message=message,
+        details=tuple(filter(None, details)),
+        places=tuple(dict.fromkeys(places)),
+        evidence=tuple(event.index for event in evidence),
+        confirm=confirm,
+        schedules=(rehearsal.schedule,),
+    )
+
+
+def agreed(findings: Iterable[Finding], schedules_played: dict[str, int]) -> list[Finding]:
+    """One finding for one hazard: seen in every schedule it will happen, seen in only some it may."""
+    groups: dict[tuple[str, tuple[Ref, ...], str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.rule, finding.objects, finding.case), []).append(finding)
+    return sorted((_merged(group, schedules_played) for group in groups.values()), key=_worst_first)
+
+
+def _merged(group: list[Finding], schedules_played: dict[str, int]) -> Finding:
+    first = group[0]
+    engines = tuple(dict.fromkeys(name for finding in group for name in finding.engines))
+    sure = any(
+        len({s for f in group if engine in f.engines and f.certainty == "will" for s in f.schedules})
+        >= schedules_played.get(engine, 1)
+        for engine in engines
+    )
+    schedules = tuple(dict.fromkeys(s for finding in group for s in finding.schedules))
+    return replace(first, engines=engines, certainty="will" if sure else "may", schedules=schedules)
+
+
+def _worst_first(finding: Finding) -> tuple[int, int, str, tuple[Ref, ...], str]:
+    certainty = 0 if finding.certainty == "will" else 1
+    return certainty, DAMAGES.index(finding.damage), finding.rule, finding.objects, finding.case

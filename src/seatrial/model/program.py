@@ -1,0 +1,206 @@
+"""What a Pulumi program registers: resources, and what each really depends on. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.model.resource import Body, Place, Ref, group_of
+
+KUBERNETES = "kubernetes:"
+PROVIDER = "pulumi:providers:kubernetes"
+STACK = "pulumi:pulumi:Stack"
+CHART_V3 = "kubernetes:helm.sh/v3:Chart"
+CHART_V4 = "kubernetes:helm.sh/v4:Chart"
+HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
+LOCAL_COMPONENTS = (
+    *("kubernetes:helm.sh/v2:Chart", CHART_V3),
+    *("kubernetes:yaml:ConfigFile", "kubernetes:yaml:ConfigGroup", "kubernetes:kustomize:Directory"),
+)
+"""Components that the SDK expands in the program itself: never a dependency of their own."""
+REMOTE_COMPONENTS = (
+    *(CHART_V4, "kubernetes:yaml/v2:ConfigFile", "kubernetes:yaml/v2:ConfigGroup"),
+    "kubernetes:kustomize/v2:Directory",
+)
+"""Components that the provider expands: who depends on one waits for all that is in it."""
+
+
+class Options(Struct, frozen=True):
+    """Resource options that change what the engine does."""
+
+    delete_before_replace: bool | None = None
+    replace_on_changes: tuple[str, ...] = ()
+    ignore_changes: tuple[str, ...] = ()
+    protect: bool = False
+    retain_on_delete: bool = False
+    create_timeout: str = ""
+    update_timeout: str = ""
+    delete_timeout: str = ""
+    deleted_with: str = ""
+    imports: str = ""
+    """The id of an object that is there and is to be taken over."""
+
+
+class Manner(Struct, frozen=True):
+    """How the provider of a resource deals with it."""
+
+    namespace: str = ""
+    """Where it is made when it does not say so itself."""
+    mutable_configs: bool = False
+    """Whether the data of ConfigMaps are changed in place."""
+    mutable_secrets: bool = False
+    forces: bool = False
+    """Whether fields of others are taken over."""
+    upserts: bool = False
+    """Whether what is there already is taken over rather than refused."""
+
+
+class Registration(Struct, frozen=True):
+    """One request to the resource monitor, as the engine gets it."""
+
+    urn: str
+    type: str
+    name: str
+    custom: bool = True
+    remote: bool = False
+    reads: str = ""
+    """The id of an object that is only read (`Service.get`); empty for those that are made."""
+    parent: str = ""
+    inputs: Body = {}
+    dependencies: tuple[str, ...] = ()
+    """URNs: what was asked for and what inputs are made of, after the SDK has expanded components."""
+    property_dependencies: dict[str, tuple[str, ...]] = {}
+    aliases: tuple[str, ...] = ()
+    """URNs under which the engine may know it from before."""
+    asked: tuple[str, ...] = ()
+    """The URNs that `dependsOn` names in the program, where that can be told."""
+    options: Options = Options()
+    provider: str = ""
+    """The URN of its provider; empty for the default one."""
+    manner: Manner = Manner()
+    place: Place | None = None
+    object: Body | None = None
+    """The Kubernetes object that this resource is."""
+    ref: Ref | None = None
+    contents: tuple[Body, ...] = ()
+    """What the chart of a Release renders to, in no order: Helm orders it."""
+    definitions: tuple[Body, ...] = ()
+    """What is in the crds/ of that chart."""
+    patches: bool = False
+    """Whether it only says something about an object that is another's (`NamespacePatch`)."""
+    auto_named: bool = False
+    taken_ready: bool = False
+    """Nothing in the cluster acts on its kind: what it is to be waited for is taken to come true."""
+    unrendered: str = ""
+    """What Helm says of its chart as long as the definitions in `after` are not in the cluster."""
+    after: tuple[Ref, ...] = ()
+
+    @property
+    def is_component(self) -> bool:
+        return not self.custom
+
+
+class Program(Struct, frozen=True):
+    """Everything a program registers, in the order in which it does."""
+
+    project: str
+    registrations: tuple[Registration, ...]
+    stack: str = ""
+    unknown: tuple[str, ...] = ()
+    """Charts and calls that could not be answered, each a sentence."""
+    warnings: tuple[str, ...] = ()
+    recorded: bool = False
+    """Whether Pulumi wrote it down: what `dependsOn` names is then not known, only what came of it."""
+    varies: bool = False
+    """Whether another run registers other values, since a chart makes some up whenever it is rendered."""
+
+    def find(self, urn: str) -> Registration | None:
+        return next((one for one in self.registrations if one.urn == urn), None)
+
+
+def effective(program: Program, registration: Registration) -> frozenset[str]:
+    """The custom resources that must be done before this one begins: those it depends on, directly or through others.
+
+    A remote component stands for all that is in it. Who has a parent begins after what the parent depends on.
+    """
+    by_urn = {one.urn: one for one in program.registrations}
+    inside = inside_of(program.registrations)
+    found: set[str] = set()
+    pending = [registration.urn]
+    seen: set[str] = set()
+    while pending:
+        urn = pending.pop()
+        if urn in seen or urn not in by_urn:
+            continue
+        seen.add(urn)
+        one = by_urn[urn]
+        parent = by_urn.get(one.parent)
+        for other in (*one.dependencies, *((parent.urn,) if parent and parent.custom else ())):
+            found.add(other)
+            found.update(inside.get(other, ()))
+            pending.extend((other, *inside.get(other, ())))
+        if parent is not None and not parent.custom:
+            pending.append(parent.urn)
+    return frozenset(urn for urn in found if urn in by_urn and by_urn[urn].custom and urn != registration.urn)
+
+
+def acted_on(program: Program, knows: Callable[[str, str], bool]) -> Program:
+    """A program that knows on which of its objects nobody acts; `knows` is told a kind and its group."""
+
+    def is_left_alone(ref: Ref | None) -> bool:
+        return ref is not None and "." in ref.group and not knows(ref.kind, ref.group)
+
+    marked = (replace(one, taken_ready=is_left_alone(one.ref)) for one in program.registrations)
+    return replace(program, registrations=tuple(marked))
+
+
+def inside_of(registrations: Iterable[Registration]) -> dict[str, set[str]]:
+    """What is inside each component."""
+    parents = {one.urn: one.parent for one in registrations}
+    inside: dict[str, set[str]] = {}
+    for urn in parents:
+        for ancestor in _ancestors(urn, parents):
+            inside.setdefault(ancestor, set()).add(urn)
+    return inside
+
+
+def _ancestors(urn: str, parents: dict[str, str]) -> Iterator[str]:
+    seen = {urn}
+    while (urn := parents.get(urn, "")) and urn not in seen:
+        seen.add(urn)
+        yield urn
+
+
+def urn_of(stack: str, project: str, parent: str, type_: str, name: str) -> str:
+    """As the engine makes them: the types of all parents but the stack, then the own one."""
+    around = parent.split("::")[2] if parent else ""
+    qualified = f"{around}${type_}" if around and around != STACK else type_
+    return f"urn:pulumi:{stack}::{project}::{qualified}::{name}"
+
+
+def short(urn: str) -> str:
+    """A resource as people speak of it: its type's last word and its name."""
+    parts = urn.split("::")
+    if len(parts) < 4:
+        return urn
+    type_ = parts[2].rpartition("$")[2]
+    version = type_.split(":")[1].rpartition("/")[2] if type_ in (CHART_V3, CHART_V4) else ""
+    word = type_.rpartition(":")[2]
+    return f"{version}.{word} {parts[3]}" if version else f"{word} {parts[3]}"
+
+
+def api_version_of(type_: str) -> tuple[str, str]:
+    """The apiVersion and kind of a Kubernetes type token such as `kubernetes:apps/v1:Deployment`."""
+    _, module, kind = (*type_.split(":"), "", "")[:3]
+    return module.removeprefix("core/"), kind
+
+
+def is_kubernetes_object(registration: Registration) -> bool:
+    """Whether this resource is one Kubernetes object: no component, no Release, no provider, nothing of a cloud."""
+    if not registration.custom or not registration.type.startswith(KUBERNETES):
+        return False
+    return registration.type != HELM_RELEASE and not group_of(api_version_of(registration.type)[0]).startswith(
+        ("helm.sh", "pulumi")
+    )

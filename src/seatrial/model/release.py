@@ -1,0 +1,124 @@
+"""A case: the releases one trial is about, as their authors wrote them. What rules read beside the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.model.program import Program
+from seatrial.model.resource import Body, Place, Ref
+from seatrial.model.timeline import Rehearsal
+
+
+class Resource(Struct, frozen=True):
+    """One object of a release, and where each part of it was written."""
+
+    ref: Ref
+    body: Body
+    file: str
+    """The template or manifest it came from, as the user would type it."""
+    locate: Callable[[tuple[str | int, ...]], Place]
+
+    def place(self, *path: str | int) -> Place:
+        """Where the value at `path` was written; the nearest parent that was, where it was not."""
+        return self.locate(path)
+
+
+class Vanished(Struct, frozen=True):
+    """A template that came out empty, since a value that may stand in several places stands in none."""
+
+    place: Place
+    """Of the question that was answered with no."""
+    kinds: tuple[str, ...]
+    """Of the objects that it would have written."""
+    values: tuple[str, ...]
+    """`git.repoURL`: where the value was looked for."""
+
+
+class Release(Struct, frozen=True, dict=True):
+    """One revision of one app, rendered: what a source says should be in the cluster."""
+
+    name: str
+    namespace: str
+    source: str
+    """How the user named it: `./v2`."""
+    resources: tuple[Resource, ...]
+    crds: tuple[Resource, ...] = ()
+    """Objects of a chart's crds/ folder: installed once, never upgraded."""
+    missing_dependencies: tuple[str, ...] = ()
+    values: Body = {}
+    """What the user gave beside the chart's own values."""
+    vanished: tuple[Vanished, ...] = ()
+    program: Program | None = None
+    """What a Pulumi program registers, where the release is one."""
+    left_out: tuple[Resource, ...] = ()
+    """Hooks of its charts that the program does not register."""
+
+    def find(self, ref: Ref) -> Resource | None:
+        return next(chain(self.named(ref), (crd for crd in self.crds if crd.ref == ref)), None)
+
+    def named(self, ref: Ref) -> tuple[Resource, ...]:
+        """Of the name of one object there may be two: a hook and a plain one."""
+        return tuple(self._by_name.get(ref, ()))
+
+    @cached_property
+    def _by_name(self) -> dict[Ref, list[Resource]]:
+        found: dict[Ref, list[Resource]] = {}
+        for resource in self.resources:
+            found.setdefault(resource.ref, []).append(resource)
+        return found
+
+
+class Case(Struct, frozen=True):
+    """The releases of a trial, one for each step that has a source, under one set of values."""
+
+    name: str
+    """The values file that makes the case (`ci/ha-values.yaml`), or empty for the plain one."""
+    releases: tuple[Release | None, ...]
+    """By step: what it deploys. For a rollback that is the release of the revision it goes back to."""
+    before: Release | None = None
+    """What is deployed when the first step begins."""
+
+    def written(self, step: int, ref: Ref) -> Resource | None:
+        """What the release of this step, or the newest one before it, wrote under this name."""
+        for release in reversed((self.before, *self.releases[: step + 1])):
+            if release is not None and (found := release.find(ref)):
+                return found
+        return None
+
+    def all_resources(self) -> Iterator[Resource]:
+        releases = (self.before, *self.releases)
+        return (r for release in releases if release for r in (*release.resources, *release.crds))
+
+
+def deployed_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
+    """The release that is in the cluster when a step begins, as far as the engine succeeded with it."""
+    begun = rehearsal.steps[step]
+    if not begun.release:
+        return _applied_before(rehearsal, case, step)
+    for index in range(step - 1, -1, -1):
+        ended = rehearsal.steps[index]
+        if "ok" not in (ended.outcome, ended.again):
+            continue
+        if (ended.release, ended.namespace) != (begun.release, begun.namespace):
+            continue
+        if ended.action in ("uninstall", "delete"):
+            return None
+        if (release := case.releases[index]) is not None:
+            return release
+    before = case.before
+    return before if before and (before.name, before.namespace) == (begun.release, begun.namespace) else None
+
+
+def _applied_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
+    """All that was applied without being a release, as one: each object as it was written last."""
+    steps = zip(rehearsal.steps[:step], case.releases, strict=False)
+    applied = [release for ended, release in steps if release is not None and not ended.release]
+    if len(applied) < 2:
+        return applied[0] if applied else None
+    written = {resource.ref: resource for release in applied for resource in release.resources}
+    return replace(applied[-1], resources=tuple(written.values()))

@@ -1,0 +1,246 @@
+"""A trial: what is assumed to be in the cluster, and the steps that are played. Knows the trial file's shape only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body
+
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "helm": ("install", "upgrade", "rollback", "uninstall", "test"),
+    "argocd": ("sync", "delete"),
+    "flux": ("sync", "delete"),
+    "kubectl": ("apply", "delete"),
+    "pulumi": ("up", "refresh", "destroy"),
+}
+ANYONES = ("apply", "delete", "rebuild")
+"""Steps that any trial may hold: what other people do meanwhile."""
+WAITS = ("--wait", "--atomic", "--rollback-on-failure")
+WITHOUT_SOURCE = ("rollback", "uninstall", "test")
+SOURCE_OPTIONAL = ("destroy", "refresh")
+
+
+class StorageClass(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    binding: str = "Immediate"
+    default: bool = False
+
+
+class Operator(Struct, frozen=True, forbid_unknown_fields=True):
+    """An operator that is assumed to run: known by name and version, or described here."""
+
+    name: str
+    version: str = ""
+    deployment: str = ""
+    kinds: tuple[str, ...] = ()
+    finalizer: str = ""
+    produces: dict[str, str] = {}
+
+
+class Assumptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is in the cluster before the first step."""
+
+    kubernetes: str = ""
+    operators: tuple[Operator, ...] = ()
+    crds: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = msgspec.field(default=(), name="storageClasses")
+
+
+class Step(Struct, frozen=True):
+    """One act of one engine."""
+
+    action: str
+    source: str = ""
+    """A path for acts that have one; the object for `delete`."""
+    revision: int = 0
+    """For `rollback`; 0 is the previous one."""
+    values: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    release: str = ""
+    namespace: str = ""
+    settle: bool = True
+    needs: tuple[str, ...] = ()
+    """In a `rebuild`: the releases that come before, `name` or `namespace/name`, as helmfile has it."""
+    steps: tuple[Step, ...] = ()
+    """For `rebuild`: played on an empty cluster."""
+    fresh: bool = False
+    """Whether the cluster is empty when this step begins: the first of a rebuild."""
+
+
+class Trial(Struct, frozen=True):
+    engines: tuple[str, ...]
+    steps: tuple[Step, ...]
+    namespace: str = "default"
+    release: str = ""
+    assume: Assumptions = Assumptions()
+
+
+class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
+    """What may stand beside a step's act."""
+
+    values: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    release: str = ""
+    namespace: str = ""
+    settle: bool = True
+    needs: tuple[str, ...] = ()
+
+
+class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+    """A trial file as it is written."""
+
+    steps: list[Any]
+    engine: str | list[str] = "helm"
+    namespace: str = "default"
+    release: str = ""
+    assume: Body = {}
+
+
+_FIRST_AGAIN_LAST = {
+    "helm": ("install", "upgrade", "uninstall"),
+    "kubectl": ("apply", "apply", "delete"),
+    "pulumi": ("up", "up", "destroy"),
+}
+
+
+def default_steps(source: str, old: str, *, engine: str) -> tuple[Step, ...]:
+    """The trial of an input that brings none: there, the same again, and away; with an old revision, the whole way."""
+    first, again, last = _FIRST_AGAIN_LAST.get(engine, ("sync", "sync", "delete"))
+    leave = Step(last, "" if engine == "helm" else source)
+    if not old:
+        # Who applies manifests seldom deletes by them; the others have hooks, orphans and kept objects there.
+        leaves = engine in ("helm", "argocd", "flux", "pulumi")
+        return (Step(first, source), Step(again, source), *((leave,) if leaves else ()))
+    back = Step("rollback", revision=1) if engine == "helm" else Step(again, old)
+    return (Step(first, old), Step(again, source), Step(again, source), back, leave, Step(first, source))
+
+
+def steps_after(source: str, revision: int) -> tuple[Step, ...]:
+    """The trial of a chart whose release is deployed already, in that revision."""
+    return (
+        *(Step("upgrade", source), Step("upgrade", source)),
+        *(Step("rollback", revision=revision), Step("uninstall"), Step("install", source)),
+    )
+
+
+def parse(data: Any, *, place: str) -> Trial:
+    """Read a trial file's content; `place` names it in what we say."""
+    written = _converted(data, _Written, place)
+    engines = (written.engine,) if isinstance(written.engine, str) else tuple(written.engine)
+    for name in engines:
+        if name.partition("@")[0] not in ACTIONS:
+            raise CannotContinue(f"{place}: engine: there is no engine {name!r}; known are {', '.join(ACTIONS)}")
+    if not written.steps:
+        raise CannotContinue(f"{place}: steps: a trial needs at least one step")
+    steps = tuple(_step(entry, engines, f"{place}: steps[{index}]") for index, entry in enumerate(written.steps))
+    assume = {**written.assume, "operators": list(_operators(written.assume.get("operators"), place))}
+    return Trial(
+        engines, steps, written.namespace, written.release, _converted(assume, Assumptions, f"{place}: assume")
+    )
+
+
+def _step(written: Any, engines: tuple[str, ...], place: str) -> Step:
+    """From `upgrade: chart` with what stands beside it, or the act alone: `uninstall`."""
+    known = dict.fromkeys([*(a for name in engines for a in ACTIONS[name.partition("@")[0]]), *ANYONES])
+    entry: Body = written if isinstance(written, dict) else {written: None} if isinstance(written, str) else {}
+    acts = [key for key in entry if key in known]
+    if len(acts) != 1:
+        raise CannotContinue(f"{place}: a step names one act; known are {', '.join(known)}")
+    action, what = acts[0], entry[acts[0]]
+    beside = _converted({k: v for k, v in entry.items() if k != action}, _Beside, place)
+    fields = msgspec.structs.asdict(beside)
+    if action == "rebuild":
+        if not isinstance(what, list) or not what:
+            raise CannotContinue(f"{place}: rebuild takes a list of steps")
+        steps = tuple(_step(e, engines, f"{place}.rebuild[{i}]") for i, e in enumerate(what))
+        return Step(action, steps=_as_needed(steps, place), **fields)
+    if action == "rollback":
+        return Step(action, revision=_revision(what, place), **fields)
+    if action in WITHOUT_SOURCE or (action in SOURCE_OPTIONAL and what in (None, {})):
+        return Step(action, **fields)
+    if not isinstance(what, str) or not what:
+        raise CannotContinue(f"{place}: {action} names what it is about: a path, or for delete Kind/namespace/name")
+    return Step(action, what, **fields)
+
+
+def _as_needed(steps: tuple[Step, ...], place: str) -> tuple[Step, ...]:
+    """The steps of a rebuild in the order of their `needs`, in groups and one right after the other, as helmfile goes.
+
+    Needs order commands. What they start is only waited for where a step says so itself (`--wait`).
+    """
+    if not any(step.needs for step in steps):
+        return steps
+    names = {name for step in steps for name in _names(step)}
+    for step in steps:
+        for need in step.needs:
+            if need not in names:
+                raise CannotContinue(f'{place}: release "{_names(step)[0]}" depends on an undefined release "{need}"')
+    left, ordered = list(steps), list[Step]()
+    while left:
+        there = {name for step in ordered for name in _names(step)}
+        ready = [step for step in left if all(need in there for need in step.needs)]
+        if not ready:
+            going_round = ", ".join(_names(step)[0] for step in left)
+            raise CannotContinue(f"{place}: these need one another: {going_round}")
+        ordered += ready
+        left = [step for step in left if step not in ready]
+    return tuple(msgspec.structs.replace(step, settle=step is ordered[-1] or _waits(step)) for step in ordered)
+
+
+def _waits(step: Step) -> bool:
+    return any(flag.partition("=")[0] in WAITS for flag in step.flags)
+
+
+def _names(step: Step) -> tuple[str, str]:
+    """What a step goes by: the name of its release, or of what it deploys; with its namespace, too."""
+    name = step.release or PurePath(step.source).name
+    return name, f"{step.namespace}/{name}"
+
+
+def _revision(what: Any, place: str) -> int:
+    if what in (None, {}):
+        return 0
+    if not isinstance(what, int) or isinstance(what, bool) or what < 0:
+        raise CannotContinue(f"{place}: rollback takes the number of a revision, not {what!r}")
+    return what
+
+
+def _operators(written: Any, place: str) -> Iterator[Body]:
+    """`name@version`, or the whole description."""
+    for entry in written or ():
+        if isinstance(entry, str):
+            name, _, version = entry.partition("@")
+            yield {"name": name, "version": version}
+        elif isinstance(entry, dict):
+            yield entry
+        else:
+            raise CannotContinue(f"{place}: assume.operators: {entry!r} is neither name@version nor a description")
+
+
+T = TypeVar("T")
+
+
+def _converted(data: Any, shape: type[T], place: str) -> T:
+    try:
+        return msgspec.convert(data, shape)
+    except msgspec.ValidationError as wrong:
+        raise CannotContinue(f"{place}: {_plain(str(wrong), shape)}") from wrong
+
+
+def _plain(text: str, shape: type) -> str:
+    """msgspec's sentence, with the path in our words, and the names that there are where one is not known."""
+    sentence, _, path = text.partition(" - at `$")
+    at = path.rstrip("`").lstrip(".")
+    if at:
+        return f"{at}: {sentence}"
+    known = ", ".join(field.encode_name for field in msgspec.structs.fields(shape))
+    return f"{sentence}; known are {known}" if "unknown field" in sentence else sentence

@@ -1,0 +1,1 @@
+"""Sentences that several rules share. Decides nothing."""

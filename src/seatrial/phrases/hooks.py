@@ -1,0 +1,149 @@
+"""Sentences about hooks that could not run: what they lacked, what the cluster and Helm say, what is left."""
+
+from __future__ import annotations
+
+import re
+
+from seatrial.evidence.flux.reconciliations import FLUX, failed_act, failed_release
+from seatrial.evidence.hooks.runs import Lack, done_by_helm
+from seatrial.helm.hooks import SAYS_BEFORE
+from seatrial.kinds import Need
+from seatrial.kinds.core import absence
+from seatrial.model.release import Resource
+from seatrial.model.resource import Ref, dig
+from seatrial.model.timeline import Event, Rehearsal, StepResult
+from seatrial.phrases.objects import HOW
+from seatrial.phrases.outcome import helm_says
+
+HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for", "image": "runs"}
+TIMEOUT_SECONDS = 300
+"""Helm's own --timeout, where the user says none."""
+
+
+def said_of(rehearsal: Rehearsal, step: int, ref: Ref, key: str = "") -> Event | None:
+    """The last that was said in a step of an object that is missing, or of a key of it."""
+    named = re.compile(rf"(?<![-.\w]){re.escape(ref.name)}(?![-.\w])")
+    said = [e for e in rehearsal.of_step(step) if e.effect == "said" and named.search(e.message) and key in e.message]
+    said = [event for event in said if event.actor != FLUX]
+    return said[-1] if said else None
+
+
+def says(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    """`Pod/default/web-1 says: "..."`, of an object that is missing."""
+    said = said_of(rehearsal, step, ref)
+    return f'{said.object} says: "{said.message}".' if said else ""
+
+
+def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
+    """What the user reads: the words of the cluster while Helm waits, and those of Helm when it gives up."""
+    ended, ref = rehearsal.steps[lack.step], lack.hook.ref
+    if not lack.hung:
+        return helm_says(ended, ref)
+    said = said_of(rehearsal, lack.step, lack.need.object, lack.key)
+    cluster = f'Meanwhile {said.object} says: "{said.message}". ' if said else _would_say(lack)
+    if failed_release(ended, ref):
+        return f"{cluster}{helm_says(ended, ref)}"
+    deadline = dig(lack.hook.body, "spec", "activeDeadlineSeconds")
+    before = SAYS_BEFORE.get(lack.event, "")
+    if isinstance(deadline, int) and deadline < TIMEOUT_SECONDS:
+        words = f"{before}resource {ref} not ready. status: Failed, message: Job Failed. failed: 0/1"
+        return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm says: "{words}".'
+    if ref.kind != "Job":
+        return f"{cluster}Helm gives up when {_deadline(ended)} is over (5m0s unless said otherwise)."
+    return f"{cluster}{hook_in_vain(lack.hook, lack.event, ended)}"
+
+
+def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
+    """What Helm says of a Job that it ran as a hook and waited for."""
+    if failed_release(ended, hook.ref):
+        return helm_says(ended, hook.ref)
+    before = SAYS_BEFORE.get(event, "")
+    if ended.reconciled:
+        return _flux_in_vain(before, hook.ref)
+    words = f"{before}resource {hook.ref} not ready. status: InProgress, message: Job in progress"
+    return (
+        f'When --timeout is over (5m0s unless said otherwise) Helm says only: "{words} context deadline exceeded"; '
+        f'Helm 3: "{before}timed out waiting for the condition".'
+    )
+
+
+def waited_in_vain(workload: Resource, ended: StepResult) -> str:
+    """What Helm says of a workload that it was to wait for; before its own time is up where a deadline has passed."""
+    if failed_release(ended, workload.ref):
+        return helm_says(ended, workload.ref)
+    if ended.outcome == "failed":
+        return f'Helm says: "{ended.error.strip()}"; Helm 3, when --timeout is over: "context deadline exceeded".'
+    if ended.reconciled:
+        return _flux_in_vain("", workload.ref)
+    wanted = dig(workload.body, "spec", "replicas") or 1
+    counts = f", message: Available: 0/{wanted}" if workload.ref.kind == "Deployment" else " ..."
+    words = f"resource {workload.ref} not ready. status: InProgress{counts} context deadline exceeded"
+    return f'When --timeout is over Helm says: "{words}"; Helm 3: "context deadline exceeded".'
+
+
+def _deadline(ended: StepResult) -> str:
+    return "the timeout of the HelmRelease" if ended.reconciled else "--timeout"
+
+
+def _flux_in_vain(before: str, ref: Ref) -> str:
+    """What helm-controller says, which waits itself."""
+    words = f"{before}timeout waiting for: [{ref} status: 'InProgress']"
+    return f'When the timeout of the HelmRelease is over (5m0s unless it says otherwise) Flux says only: "{words}".'
+
+
+def _would_say(lack: Lack) -> str:
+    words = absence.words(lack.hook.body, lack.need, lack.key)
+    return f'Once nothing else is lacking, its pod says: "{words}". ' if words else ""
+
+
+def look_at(lack: Lack) -> str:
+    """The command that shows what the cluster says of a hook while Helm waits for it."""
+    ref = lack.hook.ref
+    where = f" -n {ref.namespace}" if ref.namespace else ""
+    named = f"job {ref.name}" if lack.need.stage == "admit" else f"pod -l job-name={ref.name}"
+    return (
+        f"kubectl describe {named if ref.kind == 'Job' else f'pod {ref.name}'}{where}  # while Helm waits: its events"
+    )
+
+
+def hook_needs(lack: Lack) -> str:
+    """`the pre-install hook Job/default/migrate runs as ServiceAccount/default/app`"""
+    key = f"key {lack.key} of " if lack.key else ""
+    return f"the {lack.event} hook {lack.hook.ref} {how(lack.need)} {key}{lack.need.object}"
+
+
+def absent(rehearsal: Rehearsal, lack: Lack) -> str:
+    """Why an uninstall has not what its hook needs, as the end of a sentence."""
+    match lack.why:
+        case "plain":
+            if lack.event == "post-delete":
+                return "which is gone with the release"
+            made = any(event.effect in ("created", "deleted") for event in rehearsal.of_object(lack.need.object))
+            return "which is no longer there" if made else "which was never made"
+        case "later":
+            return "which is a hook that Helm runs later"
+        case _:
+            return "which is a hook that no uninstall runs"
+
+
+def evidence_of(rehearsal: Rehearsal, lack: Lack) -> list[Event]:
+    """How Helm made the hook, and what was said of what it lacks."""
+    made = [e for e in done_by_helm(rehearsal, lack.step, lack.hook.ref) if e.verb != "delete"]
+    said = said_of(rehearsal, lack.step, lack.need.object, lack.key)
+    return [*made[-1:], *([said] if said else [])]
+
+
+def ends(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> str:
+    """`helm upgrade hangs`, `helm install --wait fails`, `the install of HelmRelease/shop/shop fails`"""
+    ended = rehearsal.steps[step]
+    if one := failed_release(ended, ref):
+        return f"the {failed_act(one)} of {one.object} fails"
+    return f"{' '.join(('helm', ended.action, *ended.flags))} {_ENDS[ended.outcome]}"
+
+
+_ENDS = {"hung": "hangs", "failed": "fails", "ok": "succeeds"}
+
+
+def how(need: Need) -> str:
+    """What a hook does with what it needs: `mounts`, `runs as`."""
+    return next((HOOKS_DO[part] for part in need.field if isinstance(part, str) and part in HOOKS_DO), "needs")

@@ -1,0 +1,260 @@
+"""Changes that the API server refuses because a field may not change once its object is there. Knows no kind's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from seatrial.evidence.acts import speaker
+from seatrial.evidence.argocd.blocked import never_run
+from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
+from seatrial.evidence.flux.reconciliations import (
+    FLUX,
+    by_hand,
+    failed_kustomization,
+    failed_release,
+    flux_says,
+)
+from seatrial.evidence.history import ALL_ENGINES, live_before
+from seatrial.helm import hooks
+from seatrial.model.finding import Certainty, Finding, Rule, found
+from seatrial.model.release import Case, Resource, deployed_before
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.objects import in_kubectl
+from seatrial.phrases.outcome import aftermath, named
+
+# From ValidateImmutableField and its kin under pkg/apis of Kubernetes 1.34.
+MAY_NOT_CHANGE = re.compile(
+    r"immutable|may not change once set|can not be unset|cannot change roleRef|failed rule: self ?== ?oldSelf"
+    r"|updates to [\w. ]+ for fields other than|updates to [\w.]+ are forbidden|may not be changed in an update"
+    r"|pod updates may not change fields|field can not be less than|only dynamically provisioned pvc can be resized"
+)
+VALUE = re.compile(r"Invalid value: (?P<value>[{\[].*[}\]]): ", re.S)
+LONG = 160
+DIFFERENCES_MAX = 4
+
+VERSION_LABELS = ("helm.sh/chart", "app.kubernetes.io/version", "chart")
+"""What charts write their version into; the last one before there was a convention."""
+VERSION = re.compile(r"[0-9]+\.[0-9]+")
+
+NO_FORCE = (
+    "--force of Helm 3 and --force-replace of Helm 4 do not help: they send the whole object instead of a patch, which "
+    "is refused alike; neither deletes anything."
+)
+
+NO_FORCE_OF_FLUX = (
+    "upgrade.force does not help: with server-side apply it is left out, and without it the whole object is sent "
+    "instead of a patch, which is refused alike; it deletes nothing."
+)
+
+FORCE_OF_FLUX = (
+    "kustomize.toolkit.fluxcd.io/force: enabled on the object (or force: true on the Kustomization, for all it holds) "
+    "has Flux delete it and make it anew when a change is refused, with all that this means for its pods or its data."
+)
+
+FORCE_OF_ARGOCD = (
+    "argocd.argoproj.io/sync-options: Force=true on the object lets Argo CD delete it and make it anew when a change "
+    "is refused, with all that this means for its pods or its data; Replace=true alone is refused alike."
+)
+
+MADE_UP = (
+    "Its text is the same: what changes is made up whenever it is rendered, such as the number of the revision, the "
+    "time or a random value."
+)
+
+OF_OTHERS = {
+    "kubectl": "kubectl apply --force and kubectl replace --force delete the object and make it anew, with all that "
+    "this means for its pods or its data.",
+    "Pulumi": "Pulumi replaces an object for the fields that it knows not to change, and this is none of them: "
+    'replaceOnChanges: ["spec"] on the resource has it deleted and made anew, with all that this means for its data.',
+}
+
+Path = tuple[str | int, ...]
+
+
+class Refusal(Struct, frozen=True):
+    """A change of an object that is there, and that the API server did not let happen."""
+
+    step: int
+    event: Event
+    written: Resource | None
+    """What the release that was refused says of the object."""
+    was: Resource | None
+    """What the release before says of it."""
+
+    @property
+    def ref(self) -> Ref:
+        return self.event.object
+
+
+class Difference(Struct, frozen=True):
+    path: Path
+    was: Any
+    now: Any
+
+
+def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Iterator[Refusal]:
+    """Each object of these kinds (of all where none is named) once, where its change was first refused."""
+    seen: set[Ref] = set()
+    for event in rehearsal.timeline:
+        if (
+            event.actor not in ALL_ENGINES
+            or event.effect != "refused"
+            or event.verb == "delete"
+            or event.object in seen
+        ):
+            continue
+        if kinds and event.object.kind not in kinds:
+            continue
+        if event.actor == "kubectl" and "--force" in rehearsal.steps[event.step].flags:
+            continue  # It goes on, and force-replace-side-effects tells how.
+        if event.actor == FLUX and not failed_kustomization(rehearsal.steps[event.step], event.object):
+            continue  # It was only asked, and then deleted for the change.
+        if MAY_NOT_CHANGE.search(event.message) and live_before(rehearsal, event.step, event.object):
+            seen.add(event.object)
+            refusal = _refusal(rehearsal, case, event)
+            if not _is_told_elsewhere(refusal):
+                yield refusal
+
+
+def differences(refusal: Refusal, *under: Path) -> list[Difference]:
+    """What the two releases write differently of an object, under these paths."""
+    if refusal.written is None or refusal.was is None:
+        return []
+    found = _differences(refusal.was.body, refusal.written.body, ())
+    return [one for one in found if not under or any(one.path[: len(path)] == path for path in under)]
+
+
+def refused(
+    rule: Rule,
+    rehearsal: Rehearsal,
+    case: Case,
+    refusal: Refusal,
+    *,
+    message: str,
+    changed: list[Difference],
+    way_out: str,
+    confirm: str,
+    certainty: Certainty = "will",
+) -> Finding:
+    """The finding of one refusal: what changed, what was said, what is left half-done, what does not help."""
+    written = refusal.written
+    paths = [difference.path for difference in changed] or [("metadata", "name")]
+    return found(
+        rule,
+        rehearsal,
+        refusal.step,
+        objects=[refusal.ref],
+        damage="failed-deploy",
+        certainty=certainty,
+        message=message,
+        details=(
+            f"Changed: {_told(changed)}." if changed else MADE_UP,
+            f'The API server says: "{shortened(refusal.event.message)}"',
+            *_what_else(rehearsal, case, refusal),
+            way_out,
+        ),
+        places=[written.place(*path) for path in paths[:DIFFERENCES_MAX]] if written else [],
+        evidence=[refusal.event],
+        confirm=confirm,
+    )
+
+
+def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[str]:
+    """What is left half-done, and what is often tried and does not help."""
+    ended = rehearsal.steps[refusal.step]
+    if one := failed_kustomization(ended, refusal.ref):
+        yield f"{shortened(flux_says(one))} None of the objects that come with it is applied."
+        yield FORCE_OF_FLUX
+        return
+    if not is_argocd(rehearsal):
+        yield aftermath(rehearsal, case, refusal.step, refusal.ref)
+        no_force = NO_FORCE_OF_FLUX if failed_release(ended, refusal.ref) else NO_FORCE
+        yield OF_OTHERS.get(speaker(rehearsal, refusal.step), no_force)
+        return
+    done = {e.object for e in rehearsal.of_step(refusal.step) if e.actor == ARGOCD and e.effect == "changed"}
+    yield f"Argo CD applies the rest of the wave all the same: {named(sorted(done))} changed." if done else ""
+    operations = rehearsal.steps[refusal.step].operations
+    yield " ".join(filter(None, map(never_run, operations)))
+    yield FORCE_OF_ARGOCD
+
+
+def try_again(rehearsal: Rehearsal, refusal: Refusal) -> str:
+    """How the same is tried once more: `upgrade again`, or the command that has Flux do it."""
+    ended = rehearsal.steps[refusal.step]
+    one = failed_release(ended, refusal.ref) or failed_kustomization(ended, refusal.ref)
+    return by_hand(one) if one else f"{ended.action} again"
+
+
+def shortened(message: str) -> str:
+    """The words of a refusal, without pages of a value that they quote."""
+
+    def short(match: re.Match[str]) -> str:
+        value = match["value"]
+        return match[0] if len(value) <= LONG else f"Invalid value: {value[0]}...{value[-1]}: "
+
+    return VALUE.sub(short, message).split("\n")[0]
+
+
+def version_labels(labels: Any) -> list[str]:
+    """Labels that change with every version of the chart."""
+    given = labels if isinstance(labels, dict) else {}
+    return [name for name in VERSION_LABELS if VERSION.search(str(given.get(name, "")))]
+
+
+def in_cluster(ref: Ref, path: str) -> str:
+    """The command that shows what a field is."""
+    return f"kubectl get {in_kubectl(ref)} -o jsonpath='{{{path}}}'"
+
+
+def dotted(path: Path) -> str:
+    """`spec.template.spec.containers[0].image`"""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def _refusal(rehearsal: Rehearsal, case: Case, event: Event) -> Refusal:
+    old, new = deployed_before(rehearsal, case, event.step), case.releases[event.step]
+    written = new.find(event.object) if new else None
+    return Refusal(event.step, event, written, old.find(event.object) if old else None)
+
+
+def _is_told_elsewhere(refusal: Refusal) -> bool:
+    """Hooks that are in the way are hook-resource-already-exists; what is forced, force-replace-side-effects."""
+    helms = refusal.event.actor == "helm"
+    hook = helms and refusal.written is not None and hooks.is_hook(refusal.written.body)
+    return hook or (refusal.event.verb == "update" and not differences(refusal))
+
+
+def _differences(was: Any, now: Any, at: Path) -> Iterator[Difference]:
+    if was == now:
+        return
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*was, *now]):
+            yield from _differences(was.get(key), now.get(key), (*at, key))
+    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        for index, pair in enumerate(zip(was, now, strict=True)):
+            yield from _differences(*pair, (*at, index))
+    else:
+        yield Difference(at, was, now)
+
+
+def _told(changed: list[Difference]) -> str:
+    more = f", and {len(changed) - DIFFERENCES_MAX} more" if len(changed) > DIFFERENCES_MAX else ""
+    return "; ".join(_one_told(difference) for difference in changed[:DIFFERENCES_MAX]) + more
+
+
+def _one_told(one: Difference) -> str:
+    if one.was is None:
+        return f"{dotted(one.path)} is new ({_short(one.now)})"
+    if one.now is None:
+        return f"{dotted(one.path)} is gone (it was {_short(one.was)})"
+    return f"{dotted(one.path)} from {_short(one.was)} to {_short(one.now)}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= LONG else f"{text[:LONG]}..."

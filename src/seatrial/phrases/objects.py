@@ -1,0 +1,105 @@
+"""Sentences that several rules say: who uses an object, what pods say of it, what the next step does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.graph import Edge, users_of
+from seatrial.helm import hooks
+from seatrial.kinds.access.rbac import GROUP as RBAC
+from seatrial.kinds.core import absence
+from seatrial.kinds.tables.catalogue import CATALOGUE, plural_of
+from seatrial.model.release import Release
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Rehearsal, StepResult
+
+HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
+NAMES_MAX = 5
+BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
+
+LOCKED_OUT = (
+    '"password authentication failed for user" (PostgreSQL), "Access denied for user" (MySQL, MariaDB), or the like'
+)
+"""What a database says to whoever comes with another password than it was set up with."""
+
+
+def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
+    """Who uses an object beyond the hooks of the release: one edge for each user."""
+    found = {edge.user.ref: edge for edge in users_of(release, ref) if not hooks.is_hook(edge.user.body)}
+    if ref.kind == "ServiceAccount":  # A binding keeps the name of an account, and suffers nothing while there is none.
+        found = {user: edge for user, edge in found.items() if user.group != RBAC}
+    return [found[user] for user in sorted(found)]
+
+
+def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:
+    """`Deployment/default/web mounts it.`, with what its pods said, or what one says that starts without it."""
+    users = users_beyond_hooks(release, ref)
+    words = next(filter(None, (absence.words(edge.user.body, edge.need) for edge in users)), "")
+    says = said or (f'A pod that starts without it says: "{words}".' if words else "")
+    return f"{users_sentence(release, ref)} {says}".rstrip() if users else ""
+
+
+def users_sentence(release: Release, ref: Ref) -> str:
+    """`Deployment/default/web mounts it.`"""
+    users = users_beyond_hooks(release, ref)
+    named = ", ".join(f"{edge.user.ref} {_how(edge)} it" for edge in users[:NAMES_MAX])
+    more = f" and {len(users) - NAMES_MAX} more" if len(users) > NAMES_MAX else ""
+    return f"{named}{more}." if users else ""
+
+
+def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    """What pods really said of the missing object in this step of the rehearsal."""
+    said = [e for e in rehearsal.of_step(step) if e.effect == "said" and f'"{ref.name}"' in e.message]
+    if not said:
+        return ""
+    pods = len({event.object for event in said})
+    late = f"{pods} pods that start late say" if pods > 1 else f"{said[0].object} starts late and says"
+    return f'{late[:1].upper()}{late[1:]}: "{said[-1].message}".'
+
+
+def next_time_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    """What the following steps do to the object."""
+    return " ".join(_later(rehearsal, step, ref))
+
+
+def in_kubectl(ref: Ref) -> str:
+    """An object as one names it to kubectl: `secret shop-db -n default`."""
+    kind = f"{ref.kind.lower()}.{ref.group}" if ref.group not in BUILT_IN_GROUPS else ref.kind.lower()
+    return f"{kind} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+
+
+def in_api(ref: Ref) -> str:
+    """The kind of an object as the API server names it: `jobs.batch`."""
+    plural = plural_of(ref.group, ref.kind) or f"{ref.kind.lower()}s"
+    return f"{plural}.{ref.group}" if ref.group else plural
+
+
+def adoption(ref: Ref, ended: StepResult) -> str:
+    """How to make an object that is there one of the release."""
+    return (
+        f"To adopt it: kubectl label --overwrite {in_kubectl(ref)} app.kubernetes.io/managed-by=Helm && "
+        f"kubectl annotate --overwrite {in_kubectl(ref)} meta.helm.sh/release-name={ended.release} "
+        f"meta.helm.sh/release-namespace={ended.namespace}; or {ended.action} once with --take-ownership."
+    )
+
+
+def confirm_twice(ref: Ref, path: str, around: str) -> str:
+    """The command that shows a change, to be given before and after."""
+    return f"kubectl get {in_kubectl(ref)} -o jsonpath='{path}'  # before and after {around}"
+
+
+def _later(rehearsal: Rehearsal, step: int, ref: Ref) -> Iterator[str]:
+    for index, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
+        before = "The next" if index == step + 1 else "A later"
+        if ref in ended.created:
+            yield f"{before} {ended.action} puts it back."
+            return
+        if ref in ended.missing:
+            yield f"{before} {ended.action} leaves it missing."
+        elif ended.outcome != "ok":
+            yield f"{before} {ended.action} {ended.outcome}."
+            return
+
+
+def _how(edge: Edge) -> str:
+    return next((HOW[part] for part in edge.need.field if isinstance(part, str) and part in HOW), "needs")

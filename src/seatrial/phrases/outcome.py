@@ -1,0 +1,142 @@
+"""What a step that failed leaves behind: objects that were changed already, revisions, and what the next steps do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+
+from seatrial.evidence.acts import speaker
+from seatrial.evidence.flux.reconciliations import (
+    failed_kustomization,
+    failed_release,
+    flux_says,
+    goes_on,
+)
+from seatrial.evidence.history import ALL_ENGINES
+from seatrial.evidence.records import last_record, records_of
+from seatrial.helm import hooks
+from seatrial.helm.records import NAME as RECORD
+from seatrial.model.release import Case, deployed_before
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event, Rehearsal, StepResult
+
+DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
+NAMES_MAX = 5
+REPLACES = ("upgrade", "rollback")
+DOERS = (*ALL_ENGINES, "someone")
+"""Whose deeds stay when a step fails: those of the engine, and of whoever gives something to kubectl."""
+TRIED_AGAIN = (*REPLACES, "apply", "up")
+
+
+def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
+    """Helm's own words, or Flux's where it has a Helm in it: of whom brings an object, where one is named."""
+    one = failed_release(ended, ref) or failed_release(ended) or (failed_kustomization(ended, ref) if ref else None)
+    if one is not None:
+        return flux_says(one)
+    return f'Helm says: "{ended.error.strip()}"'
+
+
+def aftermath(rehearsal: Rehearsal, case: Case, step: int, ref: Ref | None = None) -> str:
+    """What had been done when the step failed and what had not, which revisions there are, and what comes next."""
+    if one := failed_release(rehearsal.steps[step], ref):
+        return goes_on(one)
+    done, records = _done(rehearsal, step), _records(rehearsal, step)
+    if speaker(rehearsal, step) != "Helm":
+        return " ".join(filter(None, (done or "Nothing was changed.", _next(rehearsal, step))))
+    if not done and not records:
+        return "Nothing was changed and no revision was recorded: every further try fails alike."
+    said = (
+        done or "Nothing was changed.",
+        _not_deleted(rehearsal, case, step),
+        records or "No revision was recorded.",
+        _next(rehearsal, step),
+    )
+    return " ".join(filter(None, said))
+
+
+def revisions(rehearsal: Rehearsal, step: int) -> str:
+    """How the records stand after a step that did not end well: `Revision 2 is failed, revision 1 stays deployed.`"""
+    ended = rehearsal.steps[step]
+    if ended.outcome == "ok" or ended.again is not None or not rehearsal.engine.startswith("helm@"):
+        return ""
+    if new := _records(rehearsal, step):
+        return new
+    before, after = (last_record(rehearsal, ended.release, ended.namespace, before_step=at) for at in (step, step + 1))
+    if after is None:
+        return "No revision was recorded."
+    if before is not None and before.status == after.status:
+        return f"No revision was recorded: revision {after.revision} stays {after.status}."
+    return f"Revision {after.revision} is {after.status}."
+
+
+def named(refs: Iterable[Ref]) -> str:
+    """Some objects by name, and how many more there are."""
+    found = list(refs)
+    more = f" and {len(found) - NAMES_MAX} more" if len(found) > NAMES_MAX else ""
+    return ", ".join(map(str, found[:NAMES_MAX])) + more
+
+
+def named_is(refs: Iterable[Ref]) -> str:
+    """The same as the beginning of a sentence about them."""
+    found = list(refs)
+    return f"{named(found)} {'is' if len(found) == 1 else 'are'}"
+
+
+def _done(rehearsal: Rehearsal, step: int) -> str:
+    did: dict[str, dict[Ref, None]] = {}
+    for event in _first_try(rehearsal, step):
+        if event.actor in DOERS and event.effect in DID and not RECORD.fullmatch(event.object.name):
+            did.setdefault(DID[event.effect], {})[event.object] = None
+    if not did:
+        return ""
+    deeds = ", ".join(f"{verb} {named(refs)}" for verb, refs in did.items())
+    return f"What else {speaker(rehearsal, step)} did stays: {deeds}."
+
+
+def _first_try(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+    """What happened until the step failed. A step that is tried again had not recorded anything."""
+    tried_again = rehearsal.steps[step].again is not None
+    return takewhile(lambda e: not tried_again or not RECORD.fullmatch(e.object.name), rehearsal.of_step(step))
+
+
+def _not_deleted(rehearsal: Rehearsal, case: Case, step: int) -> str:
+    """Helm deletes what left the manifest only when everything else went well."""
+    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    if old is None or new is None or rehearsal.steps[step].action not in REPLACES:
+        return ""
+    dropped = [r.ref for r in old.resources if not hooks.is_hook(r.body) and new.find(r.ref) is None]
+    return f"{named(dropped)}, which the new revision drops, was not deleted." if dropped else ""
+
+
+def _records(rehearsal: Rehearsal, step: int) -> str:
+    """`Revision 2 is failed, revision 1 stays deployed.`; empty where the step recorded none."""
+    ended = rehearsal.steps[step]
+    before, after = (records_of(rehearsal, ended.release, ended.namespace, before_step=at) for at in (step, step + 1))
+    recorded = max(after, default=0)
+    if recorded <= max(before, default=0) or ended.again is not None:
+        return ""
+    deployed = [revision for revision in before if after[revision].status == "deployed"]
+    stays = f", revision {deployed[-1]} stays deployed" if deployed else ""
+    return f"Revision {recorded} is {after[recorded].status}{stays}."
+
+
+def _next(rehearsal: Rehearsal, step: int) -> str:
+    """How the steps end that follow a failure, until the release is taken away."""
+    if rehearsal.steps[step].again == "ok":
+        return "The same command once more succeeds."
+    said = ", ".join(_following(rehearsal, step))
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def _following(rehearsal: Rehearsal, step: int) -> Iterator[str]:
+    failed = rehearsal.steps[step]
+    for ended in rehearsal.steps[step + 1 :]:
+        if (ended.release, ended.namespace) != (failed.release, failed.namespace) or ended.action not in TRIED_AGAIN:
+            return
+        if not failed.release and ended.source != failed.source:
+            continue
+        if ended.outcome == "ok":
+            yield f"the next {ended.action} succeeds"
+            return
+        alike = ended.error == failed.error and ended.action == failed.action
+        yield f"the next {ended.action} fails alike" if alike else f"the next {ended.action} fails as well"

@@ -1,0 +1,182 @@
+"""What operators make out of other objects, and who waits for it while it cannot come. Three rules share this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.history import live_after
+from seatrial.evidence.hooks.runs import Lack, acted_on, done_by_helm, event_of
+from seatrial.graph import needs_of, products_of
+from seatrial.helm import hooks
+from seatrial.kinds import Need
+from seatrial.kinds.operators.table import brought, role_for, workload_of
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event, Rehearsal, StepResult
+from seatrial.phrases.hooks import ends, ends_sentence, hook_in_vain, how, said_of, waited_in_vain
+from seatrial.phrases.objects import in_kubectl
+from seatrial.phrases.outcome import aftermath
+
+IMAGE = "ImageStreamTag"
+Why = Literal["producer", "operator", "trouble"]
+
+
+class Awaited(Struct, frozen=True):
+    """What an object needs which Helm waits for, and what nobody makes while it waits."""
+
+    step: int
+    user: Resource
+    need: Need
+    producer: Resource
+    why: Why
+    """What is missing: what it is made out of, whoever makes it, or something that those two lack."""
+    operator: Resource | None = None
+
+
+def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
+    """Under Helm; of a sync of Argo CD it is told which wave it does not get past, and why."""
+    if is_argocd(rehearsal):
+        return
+    for step, ended in enumerate(rehearsal.steps):
+        release = acted_on(case, step)
+        if ended.outcome == "ok" or release is None:
+            continue
+        for user in (r for r in release.resources if r.ref in ended.waits_for):
+            for need in needs_of(user):
+                producer = _producer(case, need.object)
+                lacking = need.object in ended.lacking and not need.optional and not need.guess
+                if lacking and producer is not None and release.find(need.object) is None:
+                    yield _explained(rehearsal, case, step, user, need, producer)
+
+
+def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead: str) -> Finding:
+    """The finding of a rule about one that waits."""
+    event = event_of(rehearsal, one.step, one.user)
+    hook = f"the {event} hook " if event else ""
+    said = _said(rehearsal, one)
+    made = next((e for e in done_by_helm(rehearsal, one.step, one.user.ref) if e.verb != "delete"), None)
+    return found(
+        rule,
+        rehearsal,
+        one.step,
+        objects=[one.user.ref, one.need.object],
+        damage="failed-deploy",
+        message=f"{ends(rehearsal, one.step, one.user.ref)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
+        f"{_made(one)}, {_when(one)}",
+        details=(
+            _order(rehearsal, one, event),
+            _sees(rehearsal, one, event),
+            aftermath(rehearsal, case, one.step, one.user.ref),
+            _elsewhere(one, event, rehearsal.steps[one.step]),
+            instead,
+        ),
+        places=[
+            one.user.place(*one.need.field),
+            one.producer.place("metadata", "name"),
+            *([one.operator.place("kind")] if one.operator else []),
+        ],
+        evidence=[e for e in (made, said) if e is not None],
+        confirm=f"kubectl get {in_kubectl(one.producer.ref)}  # while Helm waits: is it there, and is it ready?",
+    )
+
+
+def _producer(case: Case, ref: Ref) -> Resource | None:
+    """What leads to an object, in any release of the trial."""
+    return next((resource for resource in case.all_resources() if ref in products_of(resource)), None)
+
+
+def _explained(rehearsal: Rehearsal, case: Case, step: int, user: Resource, need: Need, producer: Resource) -> Awaited:
+    if live_after(rehearsal, step, producer.ref) is None:
+        return Awaited(step, user, need, producer, "producer")
+    operator = _operator(case, producer)
+    if operator is not None and live_after(rehearsal, step, operator.ref) is None:
+        return Awaited(step, user, need, producer, "operator", operator)
+    return Awaited(step, user, need, producer, "trouble")
+
+
+def _operator(case: Case, producer: Resource) -> Resource | None:
+    """The workload that acts on what a Secret is made of, where a release of the trial brings it."""
+    name = _maker_of(producer)
+    for resource in case.all_resources():
+        owner = workload_of(resource.body)
+        if owner is not None and (owner[0].name, owner[1].role) == (name, role_for(owner[0], producer.ref.group)):
+            return resource
+    return None
+
+
+def _maker_of(producer: Resource) -> str:
+    found = brought().get((producer.ref.group, producer.ref.kind))
+    return found[0].name if found else ""
+
+
+def _made(one: Awaited) -> str:
+    if one.need.object.kind == IMAGE:
+        return f"built by {one.producer.ref}"
+    return f"made by {_maker_of(one.producer) or 'its operator'} out of {one.producer.ref}"
+
+
+def _when(one: Awaited) -> str:
+    match one.why:
+        case "producer" if hooks.is_hook(one.producer.body):
+            return "a hook that runs only later"
+        case "producer":
+            return "which Helm makes only after its hooks" if hooks.is_hook(one.user.body) else "which is not there"
+        case "operator":
+            assert one.operator is not None
+            return f"once {one.operator.ref} runs, which is not there yet"
+        case "trouble":
+            return "which is there and makes nothing"
+
+
+def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
+    late = one.operator or one.producer
+    if one.why == "trouble":
+        return _troubles(rehearsal, one)
+    events = ", ".join(hooks.events_of(late.body))
+    if not event:
+        return (
+            f"Helm waits for {one.user.ref}, and runs the {events} hook {late.ref} only after that." if events else ""
+        )
+    if not events:
+        return (
+            f"{late.ref} is a plain object. Helm makes those when all {event} hooks have ended, and waits for this one "
+            "to end first."
+        )
+    weights = hooks.weight_of(one.user.body), hooks.weight_of(late.body)
+    return f"{one.user.ref} has weight {weights[0]}; {late.ref} is a hook of {events} with weight {weights[1]}."
+
+
+def _troubles(rehearsal: Rehearsal, one: Awaited) -> str:
+    said = [e for e in rehearsal.of_step(one.step) if e.effect == "said" and e.object == one.producer.ref]
+    return f'{one.producer.ref} says: "{said[-1].message}".' if said else ""
+
+
+def _sees(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
+    ended, said = rehearsal.steps[one.step], _said(rehearsal, one)
+    if event and one.need.object.kind != IMAGE:
+        lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
+        return ends_sentence(rehearsal, lack)
+    pod = f'Meanwhile {said.object} says: "{said.message}". ' if said else ""
+    return f"{pod}{hook_in_vain(one.user, event, ended) if event else waited_in_vain(one.user, ended)}"
+
+
+def _said(rehearsal: Rehearsal, one: Awaited) -> Event | None:
+    """What a pod says of what it lacks; of an image, what the container runtime says."""
+    image, _, _ = one.need.object.name.partition(":")
+    named = Ref(one.need.object.kind, one.need.object.namespace, image)
+    return said_of(rehearsal, one.step, named if one.need.object.kind == IMAGE else one.need.object)
+
+
+def _elsewhere(one: Awaited, event: str, ended: StepResult) -> str:
+    """Why nobody noticed so far."""
+    if event == "pre-install" and hooks.runs_at(one.user.body, "upgrade"):
+        return "On a cluster that has the release already it is there, and upgrades work: that hides it."
+    if not event and one.why != "trouble":
+        without = "With disableWait: true" if ended.reconciled else "Without --wait"
+        return f"{without} it installs: Kubernetes tries again until it is there."
+    return ""

@@ -1,0 +1,88 @@
+"""Secrets that are made up anew, in words: who reads them, what their pods do, how bad it is. Two rules share this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.history import restarted
+from seatrial.evidence.rotated import Renewed, renewed_secrets
+from seatrial.evidence.secret_data import PASSWORD, PEM
+from seatrial.evidence.volumes import keeps_data
+from seatrial.graph import Edge
+from seatrial.model.finding import Certainty, Damage
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Place, dig
+from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.objects import LOCKED_OUT, users_beyond_hooks
+
+TURNED_AWAY = (
+    "A database takes its password from the Secret when its volume is empty, and never again. Who comes with the new "
+    f"one is turned away: {LOCKED_OUT}."
+)
+
+
+def made_up(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Renewed, tuple[str, ...], list[Edge]]]:
+    """Secrets with keys that were made up anew and that somebody reads, with the keys and the readers."""
+    for renewed in renewed_secrets(rehearsal, case):
+        keys = made_up_keys(renewed)
+        if readers := list(readers_of(case, renewed, keys)):
+            yield renewed, keys, readers
+
+
+def made_up_keys(renewed: Renewed) -> tuple[str, ...]:
+    """The keys that were made up anew, certificates left out."""
+    return tuple(key for key in renewed.keys if PEM not in renewed.content(key))
+
+
+def readers_of(case: Case, renewed: Renewed, keys: tuple[str, ...]) -> Iterator[Edge]:
+    """Who reads one of these keys, or the whole Secret."""
+    release = case.releases[renewed.step]
+    for edge in users_beyond_hooks(release, renewed.secret.ref) if release and keys else ():
+        if not edge.need.key or edge.need.key in keys:
+            yield edge
+
+
+def keeper_of(readers: list[Edge]) -> Resource | None:
+    """The first reader that keeps what it stored under the old value."""
+    return next((edge.user for edge in readers if keeps_data(edge.user)), None)
+
+
+def outcome_of(keeper: Resource | None, readers: list[Edge]) -> str:
+    return f"while {keeper.ref} keeps the data that it stored under the old one" if keeper else _others(readers)
+
+
+def severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge]) -> tuple[Certainty, Damage]:
+    if keeper is None:
+        return "may", "nuisance"
+    read = {edge.need.key for edge in readers if edge.user.ref == keeper.ref}
+    sure = any(PASSWORD.search(key) for key in keys if key in read or "" in read)
+    return "will" if sure else "may", "outage"
+
+
+def _others(readers: list[Edge]) -> str:
+    return f"and what {', '.join(str(edge.user.ref) for edge in readers)} made with the old one no longer fits"
+
+
+def named(keys: tuple[str, ...]) -> str:
+    return ", ".join(f"'{key}'" for key in keys)
+
+
+def what_pods_do(rehearsal: Rehearsal, renewed: Renewed, readers: list[Edge]) -> Iterator[str]:
+    """Whether the step itself starts the readers anew, and what that means."""
+    action = rehearsal.steps[renewed.step].action
+    for edge in readers:
+        user = edge.user.ref
+        if restarted(rehearsal, renewed.step, user):
+            yield f"The {action} restarts the pods of {user}: they start with the new value."
+        elif "env" in edge.need.field or "envFrom" in edge.need.field:
+            yield (
+                f"The pods of {user} are not restarted and keep the old value in their environment; one that starts "
+                "later, for whatever reason, gets the new one."
+            )
+        else:
+            yield f"The pods of {user} are not restarted; the kubelet writes the new value into their volume meanwhile."
+
+
+def place_of(secret: Resource, key: str) -> Place:
+    field = "stringData" if dig(secret.body, "stringData", key) is not None else "data"
+    return secret.place(field, key)

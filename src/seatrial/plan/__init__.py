@@ -1,0 +1,1 @@
+"""From options to plans: which trials, which cases, which prerequisites. Rehearses nothing."""

@@ -1,0 +1,76 @@
+"""What is in the cluster before the first step: what the user says, and what releases take for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, metadata, name_of
+from seatrial.model.result import Prerequisite
+from seatrial.model.trial import Assumptions, Trial
+from seatrial.plan.prerequisites import needed
+from seatrial.plan.prerequisites.declared import assumed_objects, described_in, storage_classes, without_brought
+from seatrial.plan.stage.steps import Opened, Setting
+from seatrial.sources.manifests.reading import read_manifests
+
+
+def taken_for_granted(
+    before: Release | None, releases: list[Release], setting: Setting
+) -> list[tuple[Body, Prerequisite]]:
+    """What was deployed before has found its kinds and namespaces, whatever the releases to come bring."""
+    given = setting.assumed
+    earlier = [before] if before else []
+    crds = [crd for release in releases for crd in release.crds]
+    definitions = (*needed.definitions(earlier, crds, given, deployed=True), *needed.definitions(releases, (), given))
+    served = (*given, *(body for body, _ in definitions))
+    objects = [*needed.objects(releases, served, described_in(given)), *needed.touched(releases)]
+    taken = (
+        *definitions,
+        *needed.namespaces(releases, [setting.namespace], objects),
+        *needed.namespaces(earlier, []),
+        *needed.operators(releases, given),
+        *objects,
+    )
+    first: dict[str, tuple[Body, Prerequisite]] = {}
+    assumed = {_named(body) for body in setting.assumed}
+    for body, prerequisite in taken:
+        if _named(body) not in assumed:
+            first.setdefault(prerequisite.object, (body, prerequisite))
+    return list(first.values())
+
+
+def not_brought(trial: Trial, releases: list[Release], setting: Setting) -> list[Body]:
+    """What is assumed, but for the workloads of operators that a release brings itself."""
+    brought = (resource.ref for release in releases for resource in release.resources)
+    return without_brought(setting.assumed, trial.assume.operators, brought)
+
+
+def _named(body: Body) -> tuple[object, object, str]:
+    return body.get("kind"), metadata(body).get("namespace"), name_of(body)
+
+
+def said_to_be_there(
+    assume: Assumptions,
+    opened: Opened,
+    namespace: str,
+    served: tuple[str, ...],
+    *,
+    api_versions: tuple[str, ...],
+    files: tuple[str, ...],
+) -> Iterator[Body]:
+    """What the trial file and the flags say is in the cluster, with the namespaces that it is in."""
+    yield from needed.from_api_versions(api_versions, served)
+    for operator in assume.operators:
+        yield from assumed_objects(operator)
+    paths = (*map(opened.path, (*assume.crds, *assume.objects)), *files)
+    written = [r for path in paths for r in read_manifests(path, namespace=namespace).resources]
+    for name in sorted({resource.ref.namespace for resource in written} - {""}):
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    yield from map(_in_its_namespace, written)
+    yield from storage_classes(assume.storage_classes)
+
+
+def _in_its_namespace(resource: Resource) -> Body:
+    if not resource.ref.namespace:
+        return resource.body
+    return {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}

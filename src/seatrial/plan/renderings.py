@@ -1,0 +1,66 @@
+"""One chart rendered more than once: by an install and by an upgrade, under other values, with another library.
+
+Says in which objects the renderings differ. Plays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release
+from seatrial.model.result import Consumer, Difference
+from seatrial.model.trial import Step
+from seatrial.plan.matrix import Cell, differences
+from seatrial.plan.plan import Played
+from seatrial.plan.stage.steps import RENDERED, Setting, staged
+from seatrial.sources.charts.chart import ChartSource
+from seatrial.sources.charts.gates import gate_of
+
+Acts = tuple[Release, Release]
+"""A chart as it is installed, and as an upgrade renders it."""
+
+
+def both_acts(source: str, cell: Cell, setting: Setting) -> Acts:
+    """A chart under the values of a cell, as it is installed and as an upgrade renders it."""
+    steps = (Step("install", source, set=cell.settings), Step("upgrade", source, set=cell.settings))
+    try:
+        installed, upgraded = (release for _, release in staged(steps, replace(setting, history=None)))
+    except CannotContinue as why:
+        raise CannotContinue(f"with {cell.name}: {why}") from None
+    assert installed is not None and upgraded is not None
+    return installed, upgraded
+
+
+def between_acts(installed: Release, upgraded: Release, chart: ChartSource, case: str = "") -> Iterator[Difference]:
+    """What an upgrade renders otherwise than an install with the same values, and the question that makes it so."""
+    for difference in differences({"on install": installed, "on upgrade": upgraded}, case):
+        gate = gate_of(chart.files, difference.place.file)
+        yield replace(difference, asks=gate.asks, asked=gate.place) if gate else difference
+
+
+def between_steps(played: Iterable[tuple[Played, Release | None]], setting: Setting) -> Iterator[Difference]:
+    """The differences between the acts of a trial that render the same chart with the same values."""
+    rendered: dict[tuple[str, bytes], dict[str, Release]] = {}
+    for act, release in played:
+        if act.step.action in RENDERED and release is not None:
+            values = msgspec.json.encode(release.values, order="sorted")
+            rendered.setdefault((act.step.source, values), {}).setdefault(act.step.action, release)
+    for (source, _), acts in rendered.items():
+        if len(acts) == len(RENDERED):
+            yield from between_acts(acts["install"], acts["upgrade"], setting.opened.chart(source), setting.case)
+
+
+def consumer_of(chart: str, called: list[str], before: Acts, after: Acts) -> Consumer:
+    """What becomes of the objects of a chart, as an upgrade renders them, and where only an install does, there."""
+    flipped = list(differences({"before": before[1], "now": after[1]}))
+    told = {one.object for one in flipped}
+    installs = differences({"on install before": before[0], "on install now": after[0]})
+    flipped += [one for one in installs if one.object not in told]
+    known = {resource.ref: resource.body for resource in before[1].resources}
+    changed = [r.ref for r in after[1].resources if r.ref in known and known[r.ref] != r.body]
+    named = {one.object for one in flipped}
+    return Consumer(chart, tuple(called), tuple(flipped), tuple(sorted({str(ref) for ref in changed} - named)))

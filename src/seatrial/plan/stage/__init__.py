@@ -1,0 +1,1 @@
+"""Steps of a trial with everything an engine needs to run them."""

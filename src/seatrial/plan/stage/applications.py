@@ -1,0 +1,79 @@
+"""From releases to Applications of Argo CD: what it makes of a chart or of manifests. Reads nothing, plays nothing."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+from msgspec.structs import replace
+
+from seatrial.engines import argocd
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.projects import Project, complaints, destination_of
+from seatrial.model.release import Release
+from seatrial.model.resource import Body, dig, listed, metadata, name_of
+
+TAKEN_AS = (
+    "argocd: taken as the source of one Application with automated sync and pruning, as most are; an Application of "
+    "your own says otherwise"
+)
+
+
+def app_of(release: Release) -> argocd.App:
+    """The Application that a release is the source of, where nobody gives one."""
+    targets = targets_of(release)
+    return argocd.App(
+        name=release.name,
+        destination=release.namespace,
+        targets=targets,
+        automated=True,
+        prune=True,
+        self_heal=True,
+        revision=revision_of(targets),
+    )
+
+
+def declared(
+    application: Body, release: Release | None, version: tuple[int, int], error: str = "", *, assumed: bool = False
+) -> argocd.App:
+    """The Application as its manifest says it is, with what its sources were rendered to."""
+    policy = dig(application, "spec", "syncPolicy") or {}
+    written = policy.get("automated")
+    off = dig(written, "enabled") is False and versions.has(version, "automated.enabled")
+    on = isinstance(written, dict) and not off
+    automated: Body = written if isinstance(written, dict) and on else {}
+    targets = targets_of(release) if release else ()
+    return argocd.App(
+        name=name_of(application),
+        namespace=str(metadata(application).get("namespace") or "argocd"),
+        destination=str(dig(application, "spec", "destination", "namespace") or ""),
+        targets=targets,
+        options=tuple(map(str, policy.get("syncOptions") or ())),
+        automated=on,
+        prune=bool(automated.get("prune")),
+        self_heal=bool(automated.get("selfHeal")),
+        allow_empty=bool(automated.get("allowEmpty")),
+        retries=dig(policy, "retry", "limit"),
+        revision=revision_of(targets),
+        finalizers=tuple(metadata(application).get("finalizers") or ()),
+        namespace_metadata=policy.get("managedNamespaceMetadata"),
+        ignore_differences=tuple(listed(application, "spec", "ignoreDifferences")),
+        where=destination_of(application),
+        assumed=assumed,
+        error=error,
+    )
+
+
+def in_project(app: argocd.App, application: Body, project: Project) -> argocd.App:
+    """The Application in its project: with all that this permits, or with why it may not be in it."""
+    said = ";".join(complaints(application, project))
+    return replace(app, project=project, error=said or app.error)
+
+
+def revision_of(targets: tuple[argocd.Target, ...]) -> str:
+    """A name for this state of a source that looks like a commit, and is another one where the objects are others."""
+    return hashlib.sha1(msgspec.json.encode([target.body for target in targets], order="sorted")).hexdigest()
+
+
+def targets_of(release: Release) -> tuple[argocd.Target, ...]:
+    return tuple(argocd.Target(resource.ref, resource.body) for resource in release.resources)

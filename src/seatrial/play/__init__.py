@@ -1,0 +1,1 @@
+"""From a plan to a rehearsal: one trial, one engine, one schedule."""

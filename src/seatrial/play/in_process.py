@@ -1,0 +1,112 @@
+"""The embedded cluster as scripts of engines find it: no socket between, and no time that has to pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seatrial.cluster import stuck
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.request import PatchType, Request, Verb
+from seatrial.engines import Stuck
+from seatrial.engines.script import Answer, Command, Helm, Line, Outwait, Pause, Say, Survey, Wait
+from seatrial.model.resource import Ref, group_of, version_of
+
+REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
+    "get": ("get", None),
+    "list": ("list", None),
+    "create": ("create", None),
+    "update": ("update", None),
+    "delete": ("delete", None),
+    "apply": ("patch", "apply"),
+    "strategic": ("patch", "strategic"),
+    "merge": ("patch", "merge"),
+}
+"""How a script's commands are put to the API."""
+UNKNOWN_RESOURCE = "the server could not find the requested resource"
+UNAVAILABLE = "the server is currently unable to handle the request"
+
+
+class InProcess:
+    """The embedded cluster as `engines.script.Client`."""
+
+    def __init__(self, cluster: Cluster, actor: str, helm: Callable[[Helm], Answer] | None = None) -> None:
+        """`helm` plays for engines that have a Helm in them."""
+        self._cluster = cluster
+        self._actor = actor
+        self._helm = helm
+
+    def do(self, line: Line) -> Answer:
+        match line:
+            case Command(verb="discover"):
+                return self._discover(line)
+            case Command():
+                return self._request(line)
+            case Survey():
+                with self._cluster.lock:
+                    return Answer(200, {"items": [body for _, body in self._cluster.store]})
+            case Pause():
+                return Answer(200 if self._cluster.schedule == "eager" else 204)
+            case Wait(refs):
+                return self._wait(refs)
+            case Outwait(refs, seconds):
+                return Answer(200, {"late": self._cluster.outwait(refs, seconds)})
+            case Helm():
+                assert self._helm is not None
+                return self._helm(line)
+            case Say(ref, words, effect):
+                verb = "wait" if effect == "waiting" else "say"
+                self._cluster.recorder.note(self._actor, verb, ref, effect, words)
+                return Answer(200)
+
+    def _request(self, command: Command) -> Answer:
+        kind = self._cluster.discovery.of_kind(
+            group_of(command.api_version), command.kind, version_of(command.api_version)
+        )
+        if kind is None:
+            return Answer(404, served=False)
+        verb, patch_type = REQUESTS[command.verb]
+        request = Request(
+            verb=verb,
+            group=kind.group,
+            version=kind.version,
+            plural=kind.plural,
+            namespace=command.namespace if kind.namespaced else "",
+            name="" if verb == "create" else command.name,
+            subresource=command.subresource,
+            body=command.body,
+            patch_type=patch_type,
+            field_manager=command.field_manager,
+            force=command.force,
+            dry_run=command.dry_run,
+            unheard=command.unheard,
+            propagation=command.propagation,
+            actor=self._actor,
+        )
+        reply = self._cluster.request(request)
+        refused = reply.code >= 400
+        return Answer(reply.code, {} if refused else reply.body, reply.body["message"] if refused else "")
+
+    def _discover(self, command: Command) -> Answer:
+        """As discovery would tell: the message is empty where only the kind is unknown, and not its group's version."""
+        group, version = group_of(command.api_version), version_of(command.api_version)
+        discovery = self._cluster.discovery
+        if discovery.is_down(group, version):
+            return Answer(503, message=UNAVAILABLE)
+        kind = discovery.of_kind(group, command.kind, version)
+        if kind is not None:
+            return Answer(200, {"namespaced": kind.namespaced})
+        known = discovery.in_version(group, version)
+        return Answer(404, message="" if known else UNKNOWN_RESOURCE, served=False)
+
+    def _wait(self, refs: tuple[Ref, ...]) -> Answer:
+        """Move for these objects; what did not move before and does not now never will."""
+        cluster = self._cluster
+        before = cluster.store.version
+        if cluster.schedule == "eager":
+            cluster.settle()
+        else:
+            cluster.awaits(self._actor, refs, rarely=True)
+        if cluster.store.version != before:
+            return Answer(200)
+        why = stuck.why(cluster, refs)
+        return Answer(200, stuck=Stuck(why, refs, stuck.lacking(cluster, refs)))

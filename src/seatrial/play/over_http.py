@@ -1,0 +1,74 @@
+"""The embedded cluster as clients over HTTP find it: it moves while they wait, and says when they wait in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seatrial.cluster import stuck
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.server.http import Server
+from seatrial.engines import Stuck
+from seatrial.model.resource import Body, Ref
+
+CALM_SECONDS = 0.25
+"""How long a client must be silent before its waiting is looked at."""
+SILENT_TURNS = 25
+"""How often a client must have been found silent before it waits for what is gone, or for a kind that is not served.
+
+Turns are counted and not time: on a busy machine a client that has something to do gets its turns as well.
+"""
+SILENCE_SECONDS = 15.0
+DOUBT_SECONDS = 10.0
+"""How long, where it has all that it should be content with."""
+
+
+class OverHttp:
+    """The embedded cluster as `engines.Api`."""
+
+    def __init__(self, cluster: Cluster, server: Server) -> None:
+        self._cluster = cluster
+        self._server = server
+        self._silent = (0, 0)
+        """How many requests there were when the client was last looked at, and how often there were no more."""
+        self._passed_seconds = 0
+
+    def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
+        return self._server.kubeconfig(namespace, path)
+
+    def believes(self, content: Callable[[Body], bool]) -> None:
+        self._server.content = content
+
+    def stuck(self, patience_seconds: float) -> Stuck | None:
+        requests, turns = self._silent
+        self._silent = (self._server.requests, turns + 1 if requests == self._server.requests else 0)
+        quiet = self._server.quiet_seconds()
+        if quiet < CALM_SECONDS:
+            return None
+        certain = self._server.unheard_seconds() > DOUBT_SECONDS
+        waited = self._server.waited_for()
+        if not waited and turns > SILENT_TURNS:
+            waited = stuck.vanished(self._cluster)
+        if not waited and (certain or (turns > SILENT_TURNS and self._server.asked_what_is_served())):
+            waited = stuck.unserved(self._cluster)
+        refs = stuck.stuck_on(self._cluster, waited, self._server.content, certain=certain)
+        if not refs:
+            return None
+        why, lacking = stuck.why(self._cluster, refs), stuck.lacking(self._cluster, refs)
+        passed = self._wait_out(refs, patience_seconds)
+        if not passed:
+            self._cluster.recorder.give_up()
+        return Stuck(why, tuple(refs), lacking, passed)
+
+    def _wait_out(self, refs: list[Ref], patience_seconds: float) -> int:
+        """Let a deadline pass; after how many seconds, where the client makes anything of it."""
+        late = self._cluster.outwait(refs, patience_seconds - self._passed_seconds)
+        passed = max(late.values(), default=0)
+        self._passed_seconds += passed
+        bodies = [self._cluster.store.get(ref) for ref in refs]
+        return passed if any(body is not None and self._server.content(body) for body in bodies) else 0
+
+    def silent(self) -> bool:
+        return self._server.idle_seconds() > SILENCE_SECONDS and not self._server.waited_for()
+
+    def hang_up(self) -> None:
+        self._server.refuse_waits()

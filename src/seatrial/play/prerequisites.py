@@ -1,0 +1,78 @@
+"""Put into a cluster what is there before anything is played on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.request import Request
+from seatrial.engines.helm import sdk as helm
+from seatrial.engines.pulumi import Checkpoint
+from seatrial.model.errors import CannotContinue
+from seatrial.model.program import Program
+from seatrial.model.resource import Body, annotations_of, group_of, metadata, name_of, version_of
+from seatrial.play.in_process import REQUESTS
+
+
+def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
+    """Put objects into a cluster before anything is played on it."""
+    for body in objects:
+        api_version, name = str(body.get("apiVersion", "")), str(body.get("kind", ""))
+        kind = cluster.discovery.of_kind(group_of(api_version), name, version_of(api_version))
+        if kind is None:
+            no_match = f'no matches for kind "{name}" in version "{api_version}"'
+            raise CannotContinue(f"assume {name}/{name_of(body)}: {no_match}")
+        namespace = str(metadata(body).get("namespace") or "default") if kind.namespaced else ""
+        create = Request("create", kind.group, kind.version, kind.plural, namespace, body=body, actor="kubernetes")
+        reply = cluster.request(create)
+        if reply.code >= 400 and reply.body["reason"] != "AlreadyExists":
+            raise CannotContinue(f"assume {kind.kind}/{name_of(body)}: {reply.body['message']}")
+        cluster.settle()
+
+
+def stack_before(program: Program, assumed: Iterable[Body]) -> Checkpoint:
+    """The stack of a program before it is first brought up: it has the namespaces that were made ahead for others.
+
+    What is taken to be in a namespace of the program needs it; whose it is, Pulumi would otherwise not know.
+    """
+    ahead = {name_of(body): body for body in assumed if body.get("kind") == "Namespace" and _is_taken_over(body)}
+    stack = Checkpoint()
+    for one in program.registrations:
+        if one.ref is not None and one.ref.kind == "Namespace" and one.ref.name in ahead:
+            stack.put(replace(one, object=ahead[one.ref.name]))
+    return stack
+
+
+def _is_taken_over(namespace: Body) -> bool:
+    return "meta.helm.sh/release-name" in annotations_of(namespace)
+
+
+def put_deployed(cluster: Cluster, deployed: Iterable[Body], *, server_side: bool) -> None:
+    """Put into a cluster what Helm left there in an earlier life of the release."""
+    for body in deployed:
+        api_version, name = str(body.get("apiVersion", "")), str(body.get("kind", ""))
+        group = group_of(api_version)
+        # What was stored under a version that is no longer served is still there, under another one.
+        kind = cluster.discovery.of_kind(group, name, version_of(api_version)) or cluster.discovery.of_kind(group, name)
+        if kind is None:
+            continue
+        verb, patch_type = REQUESTS["apply" if server_side else "create"]
+        request = Request(
+            verb=verb,
+            group=kind.group,
+            version=kind.version,
+            plural=kind.plural,
+            namespace=str(metadata(body).get("namespace") or "default") if kind.namespaced else "",
+            name=name_of(body) if patch_type else "",
+            body={**body, "apiVersion": kind.api_version},
+            patch_type=patch_type,
+            field_manager=helm.NAME,
+            actor=helm.NAME,
+        )
+        reply = cluster.request(request)
+        if reply.code >= 400 and kind.api_version == api_version:
+            stored = f"the stored {kind.kind}/{name_of(body)}"
+            raise CannotContinue(f"put {stored} into the cluster: {reply.body['message']}")
+        cluster.settle()

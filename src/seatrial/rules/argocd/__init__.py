@@ -1,0 +1,1 @@
+"""ST8xx: hazards of Argo CD."""

@@ -1,0 +1,86 @@
+"""An object is of a kind that this Argo CD is told not to look at: it is left out, and the sync succeeds.
+
+## What happens
+`resource.exclusions` in `argocd-cm` names kinds that Argo CD neither watches nor applies, to save memory. Objects of
+these kinds in a source are left out, hooks included. The Application is `Synced` and `Healthy`; a condition
+`ExcludedResourceWarning` is all that tells of it.
+
+Which kinds these are depends on who installed Argo CD. Since 3.0 the upstream manifests exclude Endpoints and
+EndpointSlices, Leases, certificate requests and what policy engines report. The operator adds APIServices; the default
+instance of OpenShift GitOps also excludes Tekton's `TaskRun` and `PipelineRun`. Upstream never excluded those.
+
+## Example
+```yaml
+apiVersion: tekton.dev/v1
+kind: PipelineRun              # under openshift-gitops: never runs
+metadata:
+  name: build
+  annotations:
+    argocd.argoproj.io/hook: PreSync
+```
+
+## Instead
+Take the kind out of the exclusions (`spec.resourceExclusions` of the `ArgoCD` resource replaces the whole list), or let
+a Job create the object.
+
+## Fix safety
+Argo CD watches all objects of a kind that is no longer excluded: with many of them that takes memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from seatrial.evidence.argocd.syncs import operations
+from seatrial.graph import users_of
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Operation, Rehearsal
+from seatrial.phrases.objects import users_sentence
+
+EXCLUDED = re.compile(r"^ExcludedResourceWarning: Resource (?P<group>[^/]*)/(?P<kind>\S+) (?P<name>\S+) is excluded")
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    told: set[Ref] = set()
+    for step, operation in operations(rehearsal):
+        for condition in operation.conditions:
+            for resource in _named(case, step, condition):
+                if resource.ref not in told:
+                    told.add(resource.ref)
+                    yield _finding(rehearsal, case, step, operation, resource, condition)
+
+
+def _named(case: Case, step: int, condition: str) -> Iterator[Resource]:
+    said, release = EXCLUDED.match(condition), case.releases[step]
+    if said is None or release is None:
+        return
+    for resource in release.resources:
+        if (resource.ref.group, resource.ref.kind, resource.ref.name) == (said["group"], said["kind"], said["name"]):
+            yield resource
+
+
+def _finding(
+    rehearsal: Rehearsal, case: Case, step: int, operation: Operation, resource: Resource, condition: str
+) -> Finding:
+    ref, release = resource.ref, case.releases[step]
+    needed = release is not None and bool(users_of(release, ref))
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="failed-deploy",
+        message=f"{ref} is left out of the sync of {operation.app}: this Argo CD is set up to exclude its kind",
+        details=(
+            f'The Application shows "{condition}", and is Synced.',
+            users_sentence(release, ref) if release and needed else "",
+        ),
+        places=[resource.place("kind")],
+        confirm="kubectl get configmap argocd-cm -n argocd -o jsonpath='{.data.resource\\.exclusions}'",
+    )
+
+
+RULE = Rule("ST818", "argocd-excluded-kind-dropped", check)

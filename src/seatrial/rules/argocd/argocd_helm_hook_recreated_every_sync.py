@@ -1,0 +1,131 @@
+"""A long-lived object is a hook, so Argo CD deletes it and makes it anew in every sync.
+
+## What happens
+Argo CD reads `helm.sh/hook` itself: `pre-install` and `pre-upgrade` are `PreSync`, `post-install` and `post-upgrade`
+are `PostSync`. It cannot tell an install from an upgrade, so such hooks run in **every** sync. Unless a delete policy
+says otherwise, what a hook left is deleted first: `before-hook-creation` is the default of Argo CD as it is Helm's.
+For a Job that is meant. A Namespace goes with everything in it, a claim with its data, an account with the tokens of
+running pods; of a Secret or ConfigMap there is none for a moment, and pods that start then fail.
+
+Hooks are not compared with the cluster. If somebody deletes or changes the object, the Application stays `Synced` and
+self-heal does not put it back; if a sync is ended between the deletion and the creation, it stays away. Removed from
+Git, it is not pruned either.
+
+## Example
+```yaml
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: app-config          # mounted by a Deployment
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+```
+
+## Instead
+Make it a plain object. Argo CD applies Namespaces, accounts, Secrets and ConfigMaps before workloads in each wave;
+with `argocd.argoproj.io/sync-wave` it comes earlier still. If a PreSync Job needs it as well, give the Job a copy of
+its own.
+
+## Fix safety
+Removing the annotations is safe under Argo CD: the next sync applies the object over the live one, without deleting
+it; by itself that change starts no automated sync. Helm refuses it for installed releases (`hook-to-release-flip`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.argocd.syncs import done_by_argocd, operations
+from seatrial.evidence.history import GOING, cascade, live_before
+from seatrial.graph import Edge
+from seatrial.helm import argocd_hooks, hooks
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Place, Ref, annotations_of
+from seatrial.model.timeline import Event, Rehearsal, SyncTask
+from seatrial.phrases.objects import confirm_twice, consumers_sentence, users_beyond_hooks
+from seatrial.phrases.recreated import LOST_MAX, back_sentence, damage_of, lost_sentence, with_it
+
+MEANT = ("Job", "Pod", "CustomResourceDefinition")
+"""Kinds that are made to be run again, and the one that Argo CD does not mark as its own."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[Ref] = set()
+    for step, operation in operations(rehearsal):
+        for task in operation.tasks:
+            deletion = _deletion_of_live(rehearsal, step, task)
+            resource = case.written(step, task.object)
+            if deletion is None or resource is None or task.object in seen:
+                continue
+            lost, users = cascade(rehearsal, deletion), _users(case, step, task.object)
+            if lost or users or task.object.kind == "PersistentVolumeClaim":
+                seen.add(task.object)
+                yield _finding(rehearsal, case, step, task, resource, deletion, lost)
+
+
+def _deletion_of_live(rehearsal: Rehearsal, step: int, task: SyncTask) -> Event | None:
+    """How the hook that an earlier sync left is deleted; one that was plain before is another story."""
+    if not task.hook or task.object.kind in MEANT:
+        return None
+    before = live_before(rehearsal, step, task.object)
+    if before is None or not argocd_hooks.is_hook(before):
+        return None
+    return next((e for e in done_by_argocd(rehearsal, step, task.object) if e.effect in GOING), None)
+
+
+def _users(case: Case, step: int, ref: Ref) -> list[Edge]:
+    release = case.releases[step]
+    edges = users_beyond_hooks(release, ref) if release else []
+    return [edge for edge in edges if not argocd_hooks.is_hook(edge.user.body)]
+
+
+def _finding(
+    rehearsal: Rehearsal,
+    case: Case,
+    step: int,
+    task: SyncTask,
+    resource: Resource,
+    deletion: Event,
+    lost: list[Event],
+) -> Finding:
+    ref, release = resource.ref, case.releases[step]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage=damage_of(rehearsal, step, ref, lost),
+        message=f"every sync deletes {ref}{with_it(lost)} and makes it anew, because it is a hook",
+        details=(
+            _reading_sentence(task, resource),
+            lost_sentence(rehearsal, step, [event.object for event in lost]),
+            consumers_sentence(release, ref) if release else "",
+            back_sentence(rehearsal, step, ref),
+            "Hooks are not compared: if it is deleted or changed meanwhile, the Application stays Synced and self-heal "
+            "does not put it back.",
+        ),
+        places=[_place(resource)],
+        evidence=(deletion, *lost[:LOST_MAX]),
+        confirm=confirm_twice(ref, "{.metadata.uid}", "a sync"),
+    )
+
+
+def _reading_sentence(task: SyncTask, resource: Resource) -> str:
+    """How Argo CD comes to take it for a hook that goes first."""
+    written = annotations_of(resource.body)
+    policy = any(key in written for key in (hooks.DELETE_POLICY, argocd_hooks.DELETE_POLICY))
+    named = "Its delete policy is" if policy else "It names no delete policy, and absent means"
+    reading = f"Argo CD runs it in {task.phase}, in every sync"
+    if argocd_hooks.HOOK not in written:
+        reading = f"helm.sh/hook: {written.get(hooks.HOOK)} is {task.phase} for Argo CD, in every sync"
+    return f"{reading}: it knows no difference between an install and an upgrade. {named} before-hook-creation."
+
+
+def _place(resource: Resource) -> Place:
+    written = annotations_of(resource.body)
+    key = argocd_hooks.HOOK if argocd_hooks.HOOK in written else hooks.HOOK
+    return resource.place("metadata", "annotations", key)
+
+
+RULE = Rule("ST802", "argocd-helm-hook-recreated-every-sync", check)

@@ -1,0 +1,102 @@
+"""Only hooks changed between two commits, so automated sync does not start and the new hook never runs.
+
+## What happens
+Argo CD starts an automated sync when the Application is `OutOfSync`, and hooks are not compared. A commit that changes
+a migration Job, its image or its script and nothing else leaves the Application `Synced`: the new Job waits for the
+next change of a plain object. The same for an Application that consists of hooks only: after its first sync nothing
+ever starts the next.
+
+Two other syncs skip hooks without a word: one of selected resources (`argocd app sync --resource`, the list in the
+UI), and self-heal, which is such a one. A hook is therefore no place for what must be so at all times.
+
+## Example
+```yaml
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: migrate
+  annotations:
+    argocd.argoproj.io/hook: PreSync
+spec:
+  template:
+    spec:
+      containers:
+        - image: registry.example/migrate:2      # was :1; nothing else in the commit changed
+```
+
+## Instead
+Let the image of the Job and that of the app be one value, so that both change. Otherwise sync by hand after such a
+commit, all of it.
+
+## Fix safety
+A plain object that changes with the hook, as an annotation on the Deployment, starts the sync and restarts its pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.argocd.blocked import order_of
+from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
+from seatrial.evidence.rotated import same_input
+from seatrial.helm import argocd_hooks
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import Rehearsal
+
+DEEDS = ("created", "changed", "deleted", "deleting")
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        old, new = deployed_before(rehearsal, case, step), case.releases[step]
+        if not is_argocd(rehearsal) or ended.action != "sync" or old is None or new is None or same_input(old, new):
+            continue
+        changed = [hook for hook in new.resources if _has_changed(old, hook)]
+        if changed and not _other_deeds(rehearsal, step, new) and changed[0].ref not in seen:
+            seen.add(changed[0].ref)
+            yield _finding(rehearsal, step, changed)
+
+
+def _has_changed(old: Release, hook: Resource) -> bool:
+    """Whether a hook that a sync would run reads otherwise than what is deployed."""
+    if not argocd_hooks.is_hook(hook.body) or not argocd_hooks.phases_of(hook.body):
+        return False
+    was = old.find(hook.ref)
+    return was is None or _content(was.body) != _content(hook.body)
+
+
+def _content(body: Body) -> Body:
+    """All but labels and annotations, which say nothing of what a hook does."""
+    return {key: value for key, value in body.items() if key != "metadata"}
+
+
+def _other_deeds(rehearsal: Rehearsal, step: int, new: Release) -> bool:
+    """Whether the sync did anything to a plain object: then it would have started by itself."""
+    hooked = {r.ref for r in new.resources if argocd_hooks.is_hook(r.body)}
+    events = (event for event in rehearsal.of_step(step) if event.actor == ARGOCD and event.effect in DEEDS)
+    return any(event.object not in hooked for event in events)
+
+
+def _finding(rehearsal: Rehearsal, step: int, changed: list[Resource]) -> Finding:
+    named = ", ".join(str(hook.ref) for hook in changed)
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[hook.ref for hook in changed],
+        damage="failed-deploy",
+        message=f"automated sync does not start for {rehearsal.steps[step].source}: only {named} changed, and hooks "
+        "are not compared",
+        details=(
+            "The Application stays Synced. The hook runs with the next sync that something else starts, or by hand; "
+            "the rehearsal has synced it as if by hand.",
+        ),
+        places=[order_of(hook) for hook in changed],
+        confirm=f"argocd app get {rehearsal.steps[step].release} --refresh  # Sync Status: Synced",
+    )
+
+
+RULE = Rule("ST811", "argocd-hook-skipped", check)

@@ -1,0 +1,111 @@
+"""A hook that is meant for installs only, or for upgrades only, runs in every sync of Argo CD.
+
+## What happens
+Argo CD renders each time as if for an install, and knows no upgrade. `pre-install` and `pre-upgrade` are both
+`PreSync`, `post-install` and `post-upgrade` both `PostSync`, in every sync: the first, each new commit, and a sync
+that changes nothing. A Job that sets something up once is deleted and run again; one that migrates from the version
+before runs when there is no version before.
+
+Its Jobs must be able to run twice. `kubectl create` is not: `secrets "x" already exists`. Where that was seen to fail
+it **will**; otherwise it **may**: what else a Job does is up to its program.
+
+## Example
+```yaml
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: create-admin
+  annotations:
+    helm.sh/hook: post-install
+```
+
+## Instead
+Let the Job look first whether its work is done (`kubectl create ... --dry-run=client -o yaml | kubectl apply -f -`).
+For work that is to be done once, a plain Job is run once by Argo CD: it is applied again with each sync, which changes
+nothing as long as its template stays the same.
+
+## Fix safety
+A plain Job may not change its template any more; one with `ttlSecondsAfterFinished` is made again when it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.argocd.syncs import done_by_argocd, operations
+from seatrial.helm import argocd_hooks, hooks
+from seatrial.kinds.scripts.commands import needed
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Ref, annotations_of, dig
+from seatrial.model.timeline import Event, Rehearsal, SyncTask
+from seatrial.phrases.objects import in_kubectl
+
+RUNS = ("Job", "Pod")
+AT_INSTALL = {"pre-install", "post-install"}
+AT_UPGRADE = {"pre-upgrade", "post-upgrade"}
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    synced: set[str] = set()
+    told: set[Ref] = set()
+    for step, operation in operations(rehearsal):
+        for task in operation.tasks:
+            resource = case.written(step, task.object)
+            if resource is None or task.object in told or not _is_unmeant(resource, again=operation.app in synced):
+                continue
+            made = [e for e in done_by_argocd(rehearsal, step, task.object) if e.effect == "created"]
+            if made:
+                told.add(task.object)
+                yield _finding(rehearsal, step, task, resource, made[0], again=operation.app in synced)
+        synced.add(operation.app)
+
+
+def _is_unmeant(resource: Resource, *, again: bool) -> bool:
+    """Whether Helm would not run a hook here: one of installs in a sync that is not the first, or the other way."""
+    if resource.ref.kind not in RUNS or argocd_hooks.HOOK in annotations_of(resource.body):
+        return False
+    events = set(hooks.events_of(resource.body))
+    there, not_here = (AT_INSTALL, AT_UPGRADE) if again else (AT_UPGRADE, AT_INSTALL)
+    return bool(events & there) and not events & not_here
+
+
+def _finding(
+    rehearsal: Rehearsal, step: int, task: SyncTask, resource: Resource, made: Event, *, again: bool
+) -> Finding:
+    ref, events = resource.ref, ", ".join(hooks.events_of(resource.body))
+    when = "every sync runs it again" if again else "the first sync runs it"
+    creates = next(_creates(resource), "") if again else ""
+    second = "Whether it can do its work a second time is up to its program."
+    first = "Whether it can do its work where nothing was installed before is up to its program."
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="failed-deploy" if creates else "nuisance",
+        certainty="may",
+        message=f"{ref} is a hook for {'installs' if again else 'upgrades'} only ({events}), and {when}",
+        details=(
+            f"For Argo CD it is a {task.phase} hook: each rendering is one of an install, and each sync runs it.",
+            f'Its command "{creates}" is refused with "already exists" if what it made is still there.'
+            if creates
+            else second
+            if again
+            else first,
+        ),
+        places=[resource.place("metadata", "annotations", hooks.HOOK)],
+        evidence=[made],
+        confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.creationTimestamp}}'  # after each sync",
+    )
+
+
+def _creates(hook: Resource) -> Iterator[str]:
+    """Commands that make something which is not there yet, and fail where it is."""
+    spec = hook.body.get("spec") if hook.ref.kind == "Pod" else dig(hook.body, "spec", "template", "spec")
+    for need in needed(spec, hook.ref.namespace) if isinstance(spec, dict) else ():
+        if need.access.verb == "create" and need.fatal:
+            yield need.command
+
+
+RULE = Rule("ST812", "argocd-install-only-hook-runs-every-sync", check)

@@ -1,0 +1,86 @@
+"""Argo CD cannot make manifests out of the source of an Application, so nothing of it is ever applied.
+
+## What happens
+A path that the repository does not have at this revision, a chart or a version of it that is not published, a template
+that fails, an annotation that is no text: the repo server renders all or nothing. The Application shows a
+`ComparisonError` and the sync status `Unknown`, which is easily taken for a hiccup of the network: `Unknown` is not
+`OutOfSync`, so that an automated sync does not even begin. What was deployed before stays, and nothing is pruned.
+
+## Example
+```yaml
+kind: Application
+spec:
+  source:
+    repoURL: https://git.example/shop.git
+    path: deploy/production        # it is deploy/prod
+```
+
+## Instead
+A path, a chart and a version that are there. Render the source in the pipeline that changes it.
+
+## Fix safety
+Once it can be rendered, an automated sync applies everything that was held up meanwhile, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case
+from seatrial.model.resource import Place, Ref, dig
+from seatrial.model.timeline import Rehearsal
+
+GROUP = "argoproj.io"
+CANNOT = "Failed to load target state: "
+SOURCES = ("path", "chart")
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    told: set[Ref] = set()
+    for step, app, words in _errors(rehearsal) if is_argocd(rehearsal) else ():
+        if app not in told:
+            told.add(app)
+            yield _finding(rehearsal, case, step, app, words)
+
+
+def _errors(rehearsal: Rehearsal) -> Iterator[tuple[int, Ref, str]]:
+    """What could not be rendered, and Argo CD's words: of a sync that was asked for, and of one that does not begin."""
+    for step, ended in enumerate(rehearsal.steps):
+        for operation in ended.operations:
+            if CANNOT in operation.message:
+                yield step, Ref("Application", ARGOCD, operation.app, GROUP), operation.message
+        for event in rehearsal.of_step(step):
+            if event.object.kind == "Application" and event.effect == "said" and CANNOT in event.message:
+                yield step, event.object, event.message
+
+
+def _finding(rehearsal: Rehearsal, case: Case, step: int, app: Ref, words: str) -> Finding:
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[app],
+        damage="failed-deploy",
+        message=f"Argo CD cannot render the source of {app}: {words.partition(' desc = ')[2] or words}",
+        details=(
+            f'It says: "{words}"',
+            "Its sync status is Unknown, and no automated sync begins; what is deployed stays as it is.",
+        ),
+        places=[*_places(case, step, app)],
+        confirm=f"argocd app get {app.name}  # its conditions",
+    )
+
+
+def _places(case: Case, step: int, app: Ref) -> Iterator[Place]:
+    written = case.written(step, app)
+    release = case.releases[step]
+    if written is not None:
+        source = dig(written.body, "spec", "source") or {}
+        yield written.place("spec", "source", *[field for field in SOURCES if field in source][:1])
+    elif release is not None and release.resources:
+        yield release.resources[0].place()
+
+
+RULE = Rule("ST821", "argocd-source-cannot-be-rendered", check)

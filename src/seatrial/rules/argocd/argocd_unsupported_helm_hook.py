@@ -1,0 +1,90 @@
+"""A hook of Helm that has no counterpart in Argo CD never runs there, and nobody says so.
+
+## What happens
+Argo CD knows `pre-install`, `pre-upgrade`, `post-install` and `post-upgrade`; since 2.10 `post-delete` and since 3.3
+`pre-delete`, which run when the Application is deleted. An object with other events only is still a hook: it is
+neither applied nor pruned, has no status, and the Application is `Synced`. Going back to an older revision is a sync
+of an older commit for Argo CD, so `pre-rollback` and `post-rollback` do not exist.
+
+Tests (`helm.sh/hook: test`) are not run either. That is what one expects, and is not told.
+
+## Example
+```yaml
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: restore-backup
+  annotations:
+    helm.sh/hook: pre-rollback
+```
+
+## Instead
+Say it in Argo CD's own words, beside Helm's: `argocd.argoproj.io/hook: SyncFail` runs when a sync has failed,
+`PreSync` in every sync, `PostDelete` when the Application goes.
+
+## Fix safety
+A hook that begins to run in every sync must be able to run twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
+from seatrial.helm import argocd_hooks, hooks
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import annotations_of
+from seatrial.model.timeline import Rehearsal
+
+TESTS = hooks.EVENTS_OF["test"]
+AT_DELETION = hooks.EVENTS_OF["uninstall"]
+SINCE = {"pre-delete": "3.3", "post-delete": "2.10"}
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    if not is_argocd(rehearsal):
+        return
+    made = {event.object for event in rehearsal.timeline if event.actor == ARGOCD and event.effect == "created"}
+    seen = set()
+    for step, release in enumerate(case.releases):
+        for hook in release.resources if release and rehearsal.steps[step].outcome == "ok" else ():
+            if hook.ref not in made and hook.ref not in seen and _is_left_out(rehearsal, hook):
+                seen.add(hook.ref)
+                yield _finding(rehearsal, step, hook)
+
+
+def _is_left_out(rehearsal: Rehearsal, hook: Resource) -> bool:
+    """Whether Argo CD leaves a hook of Helm out for ever, although somebody counts on it."""
+    events = hooks.events_of(hook.body)
+    if argocd_hooks.HOOK in annotations_of(hook.body) or not argocd_hooks.is_ignored(hook.body):
+        return False
+    deleted = any(ended.action == "delete" and ended.outcome == "ok" for ended in rehearsal.steps)
+    later = any(event in AT_DELETION for event in events)
+    return not all(event in TESTS for event in events) and (deleted or not later)
+
+
+def _finding(rehearsal: Rehearsal, step: int, hook: Resource) -> Finding:
+    events = [event for event in hooks.events_of(hook.body) if event not in TESTS]
+    version = rehearsal.engine.partition("@")[2]
+    since = [f"{event} since {SINCE[event]}" for event in events if event in SINCE]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[hook.ref],
+        damage="nuisance",
+        message=f"{hook.ref} never runs: Argo CD {version} has nothing like {', '.join(events)}",
+        details=(
+            "It is a hook without a phase: neither applied nor pruned, without a status; the Application is Synced.",
+            f"Argo CD runs {', '.join(since)}." if since else "",
+            "Going back under Argo CD is a sync of an older commit, which runs its PreSync and PostSync hooks."
+            if any("rollback" in event for event in events)
+            else "",
+        ),
+        places=[hook.place("metadata", "annotations", hooks.HOOK)],
+        confirm=f"argocd app resources {rehearsal.steps[step].release}  # does not list it",
+    )
+
+
+RULE = Rule("ST813", "argocd-unsupported-helm-hook", check)

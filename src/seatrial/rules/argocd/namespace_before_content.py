@@ -1,0 +1,89 @@
+"""An object goes into a namespace that is not there yet when Argo CD applies it.
+
+## What happens
+Within one Application the order does not matter: Argo CD moves a Namespace before the first object that goes into it,
+hooks included, whatever waves are written on them. But it knows only what the Application itself brings. A namespace
+that another Application makes, an operator, or a Job, is not created for an object that names it, and the dry run does
+not notice: the wave fails with `namespaces "x" not found`. `CreateNamespace=true` creates the destination namespace of
+the Application and no other.
+
+## Example
+```yaml
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: dashboards
+  namespace: monitoring      # made by the Application of Prometheus, which comes later
+```
+
+## Instead
+Bring the Namespace along, deploy the Application that does first, or put the object into the Application that makes
+the namespace.
+
+## Fix safety
+A Namespace that two Applications bring is tracked by whichever synced last, and deleted with that one: give it
+`argocd.argoproj.io/sync-options: Prune=false,Delete=false`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.argocd.app_order import apps_out_of_turn
+from seatrial.evidence.argocd.blocked import never_run
+from seatrial.evidence.argocd.syncs import in_words, operations
+from seatrial.evidence.namespaces import NOT_FOUND
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Operation, Rehearsal, SyncTask
+from seatrial.phrases.objects import in_kubectl
+from seatrial.phrases.outcome import named
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    told: set[str] = set()
+    elsewhere = apps_out_of_turn(rehearsal, case)
+    for step, operation in operations(rehearsal):
+        if operation.app in elsewhere:
+            continue
+        homeless: dict[str, list[SyncTask]] = {}
+        for task in operation.tasks:
+            missing = NOT_FOUND.search(task.message) if task.status == "SyncFailed" else None
+            if missing:
+                homeless.setdefault(missing["name"] or missing["other"], []).append(task)
+        for name, tasks in homeless.items():
+            if name not in told:
+                told.add(name)
+                yield _finding(rehearsal, case, step, operation, Ref("Namespace", "", name), tasks)
+
+
+def _finding(
+    rehearsal: Rehearsal, case: Case, step: int, operation: Operation, home: Ref, tasks: list[SyncTask]
+) -> Finding:
+    brings = next((r for r in case.all_resources() if r.ref == home), None)
+    resources = [case.written(step, task.object) for task in tasks]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[home],
+        damage="failed-deploy",
+        message=f"the sync of {operation.app} fails in {in_words(tasks[0])}: {named(task.object for task in tasks)} "
+        f"goes into {home}, which is not there",
+        details=(
+            f'The API server says: "{tasks[0].message}"',
+            f"It comes with {brings.file}, in another sync." if brings else "",
+            "The dry run does not look for namespaces, so earlier waves were applied.",
+            never_run(operation),
+        ),
+        places=[
+            *(r.place("metadata", "namespace") for r in resources if r is not None),
+            *([brings.place("metadata", "name")] if brings else []),
+        ],
+        evidence=[e for e in rehearsal.of_step(step) if e.object == tasks[0].object and e.effect == "refused"],
+        confirm=f"kubectl get {in_kubectl(home)}",
+    )
+
+
+RULE = Rule("ST808", "namespace-before-content", check)

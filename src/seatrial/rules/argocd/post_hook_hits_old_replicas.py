@@ -1,0 +1,123 @@
+"""A PostSync hook asks a Service of the app while pods of the last revision may still answer.
+
+## What happens
+`PostSync` begins when everything of the `Sync` phase is healthy. A Deployment is healthy as soon as enough new pods are
+available and the old ones are counted no more, which they are not from the moment on in which they are told to stop.
+They go on for up to `terminationGracePeriodSeconds`, and whoever routes to the Service learns of their end a moment
+later. A smoke test that runs just then may be answered by the version that was to be replaced, and vouch for it; or be
+refused by a pod that has just ended, and fail a sync that is well.
+
+It **may** happen: how soon old pods stop, and how soon every node knows, is a matter of seconds. With Helm a
+`post-upgrade` hook meets old pods all the more, as nothing is waited for without `--wait`. What the hook does is read
+from the names in its command line and its environment; one that asks in a loop until it likes the answer is left alone.
+
+## Example
+```yaml
+kind: Job
+metadata:
+  annotations: {argocd.argoproj.io/hook: PostSync}
+spec:
+  template:
+    spec:
+      containers:
+        - name: smoke
+          args: [curl, -f, "http://app/health"]        # whichever version answers
+```
+
+## Instead
+Ask for the version and try again until it is the new one (`until curl -fs http://app/version | grep -qx 1.2.3; do sleep
+2; done`), with `activeDeadlineSeconds` on the Job.
+
+## Fix safety
+A hook that asks for a version has to learn which one is meant with each revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.argocd.syncs import done_by_argocd, operations
+from seatrial.evidence.history import live_before, restarted
+from seatrial.evidence.hooks.script_faults import SPECS
+from seatrial.evidence.webhooks.calls import backs
+from seatrial.graph import needs_of
+from seatrial.kinds.network.mentions import services_in
+from seatrial.kinds.scripts.commands import commands_run
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Ref, dig, labels_of
+from seatrial.model.timeline import Event, Rehearsal
+
+PODS = ("Deployment", "StatefulSet", "DaemonSet")
+GRACE_SECONDS = 30
+"""Of pods that name no other."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    told: set[tuple[Ref, Ref]] = set()
+    for step, operation in operations(rehearsal):
+        for task in operation.tasks:
+            hook = case.written(step, task.object) if task.phase == "PostSync" and task.object.kind in SPECS else None
+            for service, workload in _asked(case, step, hook) if hook else ():
+                old = _replaced(rehearsal, step, workload.ref) if (task.object, service.ref) not in told else None
+                if hook is not None and old is not None:
+                    told.add((task.object, service.ref))
+                    yield _finding(rehearsal, step, hook, service, workload, old)
+
+
+def _asked(case: Case, step: int, hook: Resource) -> Iterator[tuple[Resource, Resource]]:
+    """The Services of the app that a hook seems to speak to, with each workload behind them."""
+    release = case.releases[step]
+    for ref in dict.fromkeys(need.object for need in needs_of(hook) if need.object.kind == "Service"):
+        service = release.find(ref) if release and not _tries_again(hook, ref) else None
+        for workload in release.resources if release and service else ():
+            template = dig(workload.body, "spec", "template")
+            near = workload.ref.kind in PODS and workload.ref.namespace == ref.namespace
+            if service is not None and near and isinstance(template, dict) and backs(template, service.body):
+                yield service, workload
+
+
+def _tries_again(hook: Resource, service: Ref) -> bool:
+    """Whether a hook asks until the answer is right."""
+    spec = dig(hook.body, *SPECS[hook.ref.kind]) or {}
+    commands = [command for _, command in commands_run(spec, hook.ref.namespace)]
+    whom = (service.namespace, service.name)
+    asking = [c for c in commands if whom in services_in(" ".join(c.words), hook.ref.namespace)]
+    return bool(asking) and all(command.retried for command in asking)
+
+
+def _replaced(rehearsal: Rehearsal, step: int, workload: Ref) -> Event | None:
+    """How a pod of the last revision was told to stop in a step."""
+    if not restarted(rehearsal, step, workload):
+        return None
+    labels = labels_of(dig(live_before(rehearsal, step, workload), "spec", "template") or {})
+    stops = (e for e in rehearsal.of_step(step) if e.object.kind == "Pod" and e.effect in ("deleting", "deleted"))
+    return next((e for e in stops if labels and labels.items() <= labels_of(e.before or {}).items()), None)
+
+
+def _finding(
+    rehearsal: Rehearsal, step: int, hook: Resource, service: Resource, workload: Resource, old: Event
+) -> Finding:
+    grace = dig(workload.body, "spec", "template", "spec", "terminationGracePeriodSeconds")
+    need = next(need for need in needs_of(hook) if need.object == service.ref)
+    made = [e for e in done_by_argocd(rehearsal, step, hook.ref) if e.effect == "created"]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[hook.ref, service.ref],
+        damage="nuisance",
+        certainty="may",
+        message=f"{hook.ref}, a PostSync hook, asks {service.ref} while pods of the last revision of {workload.ref} "
+        "may still answer",
+        details=(
+            f"{workload.ref} is healthy when its new pods are available; the old ones are only told to stop by then, "
+            f"and have up to {grace if isinstance(grace, int) else GRACE_SECONDS} seconds for it.",
+        ),
+        places=[hook.place(*need.field)],
+        evidence=[old, *made[-1:]],
+        confirm=f"kubectl get pods -n {workload.ref.namespace} -w  # while the hook runs: pods that are Terminating",
+    )
+
+
+RULE = Rule("ST816", "post-hook-hits-old-replicas", check)

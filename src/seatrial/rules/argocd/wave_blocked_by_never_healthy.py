@@ -1,0 +1,186 @@
+"""An object never becomes healthy, so what comes after it - later waves, dependent Kustomizations - is never applied.
+
+## What happens
+Argo CD applies one wave at a time, and begins the next when everything of the last one is healthy. There is no
+timeout. A Service of type LoadBalancer without a controller that gives it an address, an Ingress whose controller
+publishes none, a Secret that nobody makes, an image that cannot be pulled: the object stays `Progressing`, the
+operation `Running`, and it looks like a slow start. A fix that is pushed meanwhile is not applied: the running
+operation must be terminated first.
+
+The last wave is not waited for. The same object there does no harm, which is why such faults are found when somebody
+adds a wave, or a PostSync hook, behind it.
+
+With Flux it is `wait: true` (or `healthChecks`) and `dependsOn`. A Kustomization that waits is not Ready before all its
+objects are; when its `timeout` is over it says `health check failed`, and begins anew. All that depends on it says
+`dependency ... is not ready`, and is not applied. While it waits it does not look at a new revision either, unless
+kustomize-controller has the feature gate `CancelHealthCheckOnNewRevision`. A HelmRelease waits for its objects unless
+it says `disableWait`, and holds up the HelmReleases that depend on it likewise.
+
+## Example
+```yaml
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: cache
+  annotations:
+    argocd.argoproj.io/sync-wave: "-1"     # everything else is in wave 0
+spec:
+  paused: true                             # Suspended, and that is not healthy
+```
+
+## Instead
+Put what may never be ready into the last wave, or into an Application of its own; with Flux, into a Kustomization on
+which nothing depends, or name in `healthChecks` what really matters instead of `wait: true`. A health check of your own
+that calls everything healthy also ends the wait, and hides the next real failure.
+
+## Fix safety
+Another wave changes nothing for what is already there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence import producers
+from seatrial.evidence.argocd.app_order import apps_out_of_turn
+from seatrial.evidence.argocd.blocked import (
+    NO_TIMEOUT,
+    Blocked,
+    blocked,
+    ends_in_words,
+    evidence_of,
+    never_run,
+    order_of,
+)
+from seatrial.evidence.argocd.syncs import in_words, look_at_operation
+from seatrial.evidence.flux.reconciliations import flux_says, interval_of, is_flux
+from seatrial.evidence.flux.waits import InVain, in_vain, is_made_by_operator, lacked
+from seatrial.evidence.hooks.refused_commands import refused_commands
+from seatrial.evidence.hooks.script_faults import script_faults
+from seatrial.graph import needs_of
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Rehearsal
+
+NAMES_MAX = 4
+EXPLAINED = (
+    *("Multi-Attach error for volume", "ReadWriteOncePod access mode already in-use", "failed calling webhook"),
+    *("exceeded quota", "violates PodSecurity", "is forbidden: error looking up service account"),
+)
+"""What pods say where another rule tells the cause."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for found_in_vain in in_vain(rehearsal, case) if is_flux(rehearsal) else ():
+        if _is_told_here(rehearsal, case, found_in_vain):
+            yield _of_flux(rehearsal, case, found_in_vain)
+    elsewhere = apps_out_of_turn(rehearsal, case)
+    brought = {resource.ref for resource in case.all_resources()}
+    # What a Job's own script or rights keep from ending is told of by the rules about those.
+    by_themselves = {refused.owner.ref for refused in refused_commands(rehearsal, case)}
+    by_themselves |= {fault.owner.ref for fault in script_faults(rehearsal, case)}
+    for one in blocked(rehearsal, case, "never"):
+        if all(task.object in by_themselves for task in one.waited):
+            continue
+        # What another Application brings is a question of their order, which cross-release-order tells.
+        if not brought & set(rehearsal.steps[one.step].lacking) and one.operation.app not in elsewhere:
+            yield _finding(rehearsal, case, one)
+
+
+def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
+    operation = one.operation
+    resources = [case.written(one.step, task.object) for task in one.waited]
+    return found(
+        RULE,
+        rehearsal,
+        one.step,
+        objects=[task.object for task in one.waited],
+        damage="failed-deploy",
+        message=f"{ends_in_words(one)}: {in_words(one.waited[0])} {_stays(one)}",
+        details=(
+            *(f"It lacks {producers.in_words(links)}." for links in _origins(rehearsal, case, one)),
+            f'Argo CD says: "{operation.message}"' if operation.phase == "Failed" else NO_TIMEOUT,
+            never_run(operation),
+        ),
+        places=[order_of(r) for r in resources if r is not None],
+        evidence=evidence_of(rehearsal, one),
+        confirm=look_at_operation(operation),
+    )
+
+
+def _is_told_here(rehearsal: Rehearsal, case: Case, one: InVain) -> bool:
+    """Whether no rule about a chart or about what operators make knows more of the cause."""
+    lacking = [ref for ref, _ in lacked(rehearsal, case, one)]
+    said = _pods_say(rehearsal, one)
+    if one.reconciled.acts and (not one.behind or lacking or said):
+        return False
+    if any(words in message for message in said for words in EXPLAINED):
+        return False
+    return not any(is_made_by_operator(case, ref) for ref in lacking)
+
+
+def _pods_say(rehearsal: Rehearsal, one: InVain) -> list[str]:
+    events = (e for e in rehearsal.of_step(one.step) if e.effect == "said" and e.object.kind in ("Pod", "ReplicaSet"))
+    return [event.message for event in events if any(event.object.name.startswith(ref.name) for ref in one.waited)]
+
+
+def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
+    ref = one.own.ref
+    names = ", ".join(str(resource.ref) for resource, _ in one.behind)
+    done = "installed" if one.reconciled.acts else "applied"
+    blocked_too = (
+        f", and {names} behind it {'is' if len(one.behind) == 1 else 'are'} never {done}" if one.behind else ""
+    )
+    states = ", ".join(f"{waited} is {status}" for waited, status in zip(one.waited, one.statuses, strict=True))
+    written = [case.written(one.step, waited) for waited in one.waited]
+    kind = ref.kind.lower()
+    return found(
+        RULE,
+        rehearsal,
+        one.step,
+        objects=[ref, *one.waited],
+        damage="failed-deploy",
+        message=f"{ref} never becomes Ready{blocked_too}: {states}",
+        details=(
+            flux_says(one.reconciled),
+            *(
+                f"It lacks {lacking}, {f'which {bringer} brings' if bringer else 'which nobody brings'}."
+                for lacking, bringer in lacked(rehearsal, case, one)
+            ),
+            f"Of {names} Flux says: \"dependency '{ref.namespace}/{ref.name}' is not ready\"" if one.behind else "",
+            "" if one.reconciled.acts else f"It is tried again after {interval_of(one.own)}, and fails alike.",
+        ),
+        places=[
+            *(resource.place("metadata", "name") for resource in written if resource),
+            *(resource.place("spec", "dependsOn", index) for resource, index in one.behind),
+        ],
+        evidence=[e for e in rehearsal.of_step(one.step) if e.object == ref and e.message == one.reconciled.message][
+            :1
+        ],
+        confirm=f"flux get {kind}s {ref.name} -n {ref.namespace}",
+    )
+
+
+def _origins(rehearsal: Rehearsal, case: Case, one: Blocked) -> Iterator[list[producers.Link]]:
+    """What it lacks, and where that would come from; what is missing on the way is told with it."""
+    told: set[Ref] = set()
+    for ref in rehearsal.steps[one.step].lacking:
+        links = producers.chain(rehearsal, case, one.step, ref)
+        if ref not in told and _is_needed(case, one, ref):
+            told.update(link.missing for link in links)
+            yield links
+
+
+def _is_needed(case: Case, one: Blocked, ref: Ref) -> bool:
+    users = (case.written(one.step, task.object) for task in one.waited)
+    return any(need.object == ref for user in users if user for need in needs_of(user))
+
+
+def _stays(one: Blocked) -> str:
+    if one.operation.phase == "Running":
+        return f'stays at "{one.operation.message}"'
+    return f"is not healthy, because of {', '.join(str(task.object) for task in one.waited[:NAMES_MAX])}"
+
+
+RULE = Rule("ST801", "wave-blocked-by-never-healthy", check)

@@ -1,0 +1,1 @@
+"""ST1xx: CRDs and custom resources."""

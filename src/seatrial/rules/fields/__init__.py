@@ -1,0 +1,1 @@
+"""ST3xx: fields that cannot change."""

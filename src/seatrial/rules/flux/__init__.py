@@ -1,0 +1,1 @@
+"""ST92x: hazards of Flux."""

@@ -1,0 +1,1 @@
+"""Objects that are invalid, refused, duplicated or missing from the render."""

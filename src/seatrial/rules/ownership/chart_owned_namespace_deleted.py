@@ -1,0 +1,147 @@
+"""A Namespace is an object of the release, so dropping it or uninstalling deletes everything that anyone put into it.
+
+## What happens
+Deleting a Namespace deletes all that is in it: objects of other releases, what users made by hand, claims of
+StatefulSets, and objects that `helm.sh/resource-policy: keep` was meant to save. Helm deletes a Namespace that its
+manifest lists with `helm uninstall`, and that its new manifest no longer lists with `helm upgrade`: when the template
+is removed, or a value such as `createNamespace` becomes false. It asks nobody and reports success; the namespace is
+gone some moments later.
+
+At an uninstall it **will** take along what others put there before. Where nothing of theirs was seen in the rehearsal
+it **may**: only the cluster knows.
+
+A program of Pulumi's and a folder for kubectl hold their namespaces as a matter of course: that these go with `destroy`
+and `delete -f` is only told where something goes along that the program or the folder did not bring. A namespace that
+an `up` or `apply --prune` drops is told in any case. `kubectl apply --prune` deletes namespaces too: of the kinds in no
+namespace they and PersistentVolumes alone.
+
+A Namespace that is a hook is another story, told by `before-hook-creation-deletes-live-resource`.
+
+## Example
+```yaml
+{{- if .Values.createNamespace }}
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: shared-tools
+{{- end }}
+```
+
+## Instead
+Leave namespaces to those who own them, or to `--create-namespace`. If the chart must bring one, give it
+`helm.sh/resource-policy: keep`, in a release before the one that drops it.
+
+## Fix safety
+`keep` is safe. It must be on the live Namespace when an upgrade drops it, and in the stored manifest for an
+uninstall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.acts import act_in_words, speaker
+from seatrial.evidence.history import ENGINES, GOING, bringer, cascade, live_after, pruned
+from seatrial.evidence.rotated import written_otherwise
+from seatrial.helm import hooks
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.resource import Ref, annotations_of
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.outcome import named
+
+EVIDENCE_MAX = 6
+DELETES = (*ENGINES, "kubectl", "pulumi")
+ENDS = ("uninstall", "delete", "destroy")
+ASKED_FOR = ("kubectl", "Pulumi")
+"""Who brings namespaces as a matter of course: that these go at the end is what is asked for."""
+MADE_BY_THE_CLUSTER = ("Endpoints", "EndpointSlice", "PersistentVolume")
+KEPT = "helm.sh/resource-policy: keep on an object does not save it from the deletion of its namespace."
+KEPT_BY = {
+    "Pulumi": "retainOnDelete on an object in it does not save it; on the Namespace itself it does.",
+    "kubectl": "A Namespace in the folder goes with the folder: keep it in a file of its own.",
+}
+LISTS = {"Pulumi": "The program no longer registers it", "kubectl": "The files no longer hold it"}
+OTHERS = "and all that others may have put into it"
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step in range(len(rehearsal.steps)):
+        for deletion, namespace in _deletions(rehearsal, case, step):
+            ends = rehearsal.steps[step].action in ENDS
+            # What others applied into a namespace is not of the release that brought it.
+            old, new = bringer(case, step, namespace.ref), None if ends else case.releases[step]
+            went = (e for e in cascade(rehearsal, deletion) if live_after(rehearsal, step, e.object) is None)
+            named_too = _named_by_kubectl(rehearsal, case, step)
+            lost = [event for event in went if _should_stay(event, old, new) and event.object not in named_too]
+            if lost or not ends or speaker(rehearsal, step) not in ASKED_FOR:
+                yield _finding(rehearsal, step, namespace, deletion, lost)
+
+
+def _deletions(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
+    """The engine's deletions of Namespaces that the release lists."""
+    if rehearsal.steps[step].action not in ENDS:
+        for event, was in pruned(rehearsal, case, step):
+            if was.ref.kind == "Namespace" and written_otherwise(case, step, was.ref) is None:
+                yield event, was
+        return
+    release = deployed_before(rehearsal, case, step)
+    named_itself = rehearsal.steps[step].source.split("/")[0] == "Namespace"
+    for event in rehearsal.of_step(step) if release and not named_itself else ():
+        was_there = release.find(event.object) if release else None
+        own = event.actor in DELETES and event.effect in GOING and event.object.kind == "Namespace"
+        if own and was_there is not None and not hooks.is_hook(was_there.body):
+            yield event, was_there
+
+
+def _named_by_kubectl(rehearsal: Rehearsal, case: Case, step: int) -> set[Ref]:
+    """What `kubectl delete` is given, which may be another revision than the one that was applied last."""
+    ended = rehearsal.steps[step]
+    if speaker(rehearsal, step) != "kubectl" or ended.action != "delete":
+        return set()
+    steps = zip(rehearsal.steps[:step], case.releases, strict=False)
+    given = (release for before, release in steps if release and before.source == ended.source)
+    return {resource.ref for release in given for resource in release.resources}
+
+
+def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool:
+    """Whether what went with the namespace was not the release's to delete, or was to be kept, or is still listed."""
+    if event.object.kind in MADE_BY_THE_CLUSTER:
+        return False
+    own = old.find(event.object) if old else None
+    kept = annotations_of(event.before or {}).get(hooks.RESOURCE_POLICY) == "keep"
+    listed = new is not None and new.find(event.object) is not None
+    return own is None or hooks.is_hook(own.body) or kept or listed
+
+
+def _is_of_the_trial(rehearsal: Rehearsal, ref: Ref) -> bool:
+    """Whether somebody made it while we looked on; what was there before may only be taken to have been."""
+    return any(event.effect == "created" and event.step >= 0 for event in rehearsal.of_object(ref))
+
+
+def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
+    ref, ended, who = namespace.ref, rehearsal.steps[step], speaker(rehearsal, step)
+    what = f"with {len(lost)} object{'s' if len(lost) > 1 else ''} in it that should have stayed"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage="data-loss",
+        certainty="will" if any(_is_of_the_trial(rehearsal, event.object) for event in lost) else "may",
+        message=f"{act_in_words(rehearsal, step)} deletes {ref}, {what if lost else OTHERS}",
+        details=(
+            f"{LISTS.get(who, 'The new manifest no longer lists it')}: to {who} it was removed."
+            if ended.action not in ENDS
+            else "",
+            f"Gone with it: {named(event.object for event in lost)}." if lost else "",
+            KEPT_BY.get(who, KEPT),
+            f"{who} reported success." if ended.outcome == "ok" else "",
+        ),
+        places=[namespace.place("metadata", "name")],
+        evidence=[deletion, *lost[:EVIDENCE_MAX]],
+        confirm=f"kubectl get all,configmap,secret,pvc -n {ref.name}  # all of this goes",
+    )
+
+
+RULE = Rule("ST404", "chart-owned-namespace-deleted", check)

@@ -1,0 +1,290 @@
+"""`--force` puts the manifest in place of the live object, and what others wrote into it is gone or in the way.
+
+## What happens
+`helm upgrade --force` (Helm 4: `--force-replace`) does not delete and recreate, as is often said. It sends each
+object as it stands in the manifest in place of the live one. Whatever the manifest does not say is thereby taken
+away:
+
+- the number of replicas that an autoscaler or a person has set: the Deployment falls back to 1;
+- labels, annotations, keys of a ConfigMap, a `caBundle` that someone else wrote into it;
+- what Kubernetes itself wrote and does not let go: the volume of a bound claim, the selector of a Job. Then the whole
+  upgrade fails, although nothing was to be changed: `spec is immutable after creation`, `field is immutable`.
+
+So it cannot change immutable fields either. The address of a Service is kept by the API server these days. Releases
+that Helm 4 applies server-side refuse the flag: `cannot use server-side apply and force replace together`.
+
+With Argo CD it is as is often said: `Force=true,Replace=true` deletes the object and makes it anew with every sync, be
+there a change or none. That is meant for Jobs. A Deployment is down meanwhile, and a claim loses its volume.
+
+`kubectl apply --force` and `kubectl replace --force` delete as well: the first only what it may not change, and then
+looks once whether it is gone; the second whatever it is given.
+
+## Example
+```sh
+helm upgrade shop ./shop --force
+```
+
+```yaml
+argocd.argoproj.io/sync-options: Force=true,Replace=true
+```
+
+## Instead
+Leave it out: a plain upgrade changes what differs and leaves the rest. To get rid of an object that cannot be
+changed, delete that one before the upgrade. Against drift, use server-side apply with `--force-conflicts`, which
+takes over the fields that the chart writes and no others.
+
+## Fix safety
+Leaving `--force` out is safe; fields that someone else has changed by hand then stay as they are until the chart
+changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seatrial.evidence.argocd.syncs import done_by_argocd, is_argocd
+from seatrial.evidence.history import GOING, live_after, live_before
+from seatrial.evidence.volumes import CLAIM
+from seatrial.helm import argocd_hooks
+from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.release import Case, Resource, deployed_before
+from seatrial.model.resource import Body, Ref, dig
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.objects import confirm_twice, in_kubectl
+from seatrial.phrases.outcome import aftermath, helm_says
+
+FORCES = ("--force", "--force-replace")
+TOGETHER = "cannot use server-side apply and force replace together"
+OF_THE_SERVER = frozenset(
+    ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "status", "uid")
+)
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+COSMETIC = ("metadata",)
+NAMES_MAX = 5
+LINE_MAX = 200
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+MEANT_FOR = ("Job", "Pod")
+"""What is made anew in order to run again."""
+WORKLOADS = ("DaemonSet", "Deployment", "Ingress", "Service", "StatefulSet")
+LOSES: dict[str, Damage] = {CLAIM: "data-loss", "Namespace": "data-loss", **dict.fromkeys(WORKLOADS, "outage")}
+
+OWNERS = ("DaemonSet", "Deployment", "StatefulSet")
+LOOKED_ONCE = (
+    "kubectl looks once whether the old one is gone, and gives up where it is not: a finalizer is enough for that. The "
+    "next apply makes the new one."
+)
+
+Path = tuple[str | int, ...]
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    if is_argocd(rehearsal):
+        yield from _made_anew(rehearsal, case)
+        return
+    if rehearsal.engine.startswith("kubectl@"):
+        yield from _forced(rehearsal, case)
+        return
+    seen: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        if not any(flag in FORCES for flag in ended.flags):
+            continue
+        if TOGETHER in ended.error:
+            yield _refused_as_a_whole(rehearsal, step)
+            continue
+        for event in rehearsal.of_step(step):
+            if event.actor == "helm" and event.verb == "update" and event.object not in seen:
+                told = list(_of_replacement(rehearsal, case, step, event))
+                seen.update(finding.objects[0] for finding in told)
+                yield from told
+
+
+def _forced(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """What `kubectl apply --force` deletes, because its change was refused."""
+    for step, ended in enumerate(rehearsal.steps):
+        new = case.releases[step] if "--force" in ended.flags and ended.action == "apply" else None
+        for event in rehearsal.of_step(step) if new else ():
+            own = event.actor == "kubectl" and event.effect in GOING and event.object.kind not in MEANT_FOR
+            if own and new is not None and (written := new.find(event.object)):
+                yield _by_force(rehearsal, step, written, event)
+
+
+def _by_force(rehearsal: Rehearsal, step: int, written: Resource, deletion: Event) -> Finding:
+    ref, ended = written.ref, rehearsal.steps[step]
+    refused = [e for e in rehearsal.of_step(step) if e.object == ref and e.effect == "refused"][:1]
+    anew = "makes it anew" if ref in ended.recreated else "does not come to make it anew"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage=LOSES.get(ref.kind, "nuisance"),
+        message=f"kubectl apply --force deletes {ref} and {anew}, because its change is refused",
+        details=(
+            f'The API server says: "{_first_line(refused[0].message)}"' if refused else "",
+            LOOKED_ONCE if ref not in ended.recreated else "",
+            "Its volume goes with it, unless the reclaim policy is Retain: the new claim gets an empty one."
+            if ref.kind == CLAIM
+            else "",
+            "kubectl delete --cascade=orphan leaves its pods and claims to the next one." if ref.kind in OWNERS else "",
+        ),
+        places=[written.place("spec")],
+        evidence=[*refused, deletion],
+        confirm=confirm_twice(ref, "{.metadata.uid}", "the apply"),
+    )
+
+
+def _made_anew(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """Plain objects that Argo CD deletes and makes again in a sync although nothing of them has changed."""
+    told: set[Ref] = set()
+    for step, ended in enumerate(rehearsal.steps):
+        old, new = deployed_before(rehearsal, case, step), case.releases[step]
+        for ref in ended.recreated if old and new and ended.action == "sync" else ():
+            was, written = old.find(ref) if old else None, new.find(ref) if new else None
+            deeds = [e for e in done_by_argocd(rehearsal, step, ref) if e.effect in (*GOING, "created")]
+            same = was is not None and written is not None and was.body == written.body
+            if (
+                written is None
+                or not same
+                or ref in told
+                or ref.kind in MEANT_FOR
+                or argocd_hooks.is_hook(written.body)
+            ):
+                continue
+            if any(event.effect in GOING for event in deeds):
+                told.add(ref)
+                yield _again_and_again(rehearsal, step, written, deeds)
+
+
+def _again_and_again(rehearsal: Rehearsal, step: int, written: Resource, deeds: list[Event]) -> Finding:
+    ref = written.ref
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage=LOSES.get(ref.kind, "nuisance"),
+        message=f"every sync deletes {ref} and makes it anew, although nothing of it has changed",
+        details=(
+            "Force=true together with Replace=true is `kubectl replace --force`, which deletes first, whatever the "
+            "difference. Force=true alone deletes only where a change is refused.",
+            "Delete=false is about the deletion of the Application, and does not help." if ref.kind == CLAIM else "",
+        ),
+        places=[written.place("metadata", "annotations", SYNC_OPTIONS)],
+        evidence=deeds,
+        confirm=confirm_twice(ref, "{.metadata.uid}", "a sync"),
+    )
+
+
+def _refused_as_a_whole(rehearsal: Rehearsal, step: int) -> Finding:
+    ended = rehearsal.steps[step]
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[],
+        damage="failed-deploy",
+        message=f"helm {ended.action} {_flag(rehearsal, step)} is refused: {ended.release} is applied server-side",
+        details=(
+            helm_says(ended),
+            "Helm 4 installs with server-side apply, and upgrades go on with it. With --server-side=false it would "
+            "replace every object by what the manifest says, and take away what others wrote.",
+        ),
+        confirm=f"helm get metadata {ended.release} -n {ended.namespace}  # APPLY_METHOD",
+    )
+
+
+def _of_replacement(rehearsal: Rehearsal, case: Case, step: int, event: Event) -> Iterator[Finding]:
+    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    was, written = old.find(event.object) if old else None, new.find(event.object) if new else None
+    if was is None or written is None:
+        return
+    if event.effect == "refused":
+        # Where the chart itself changes the field, no upgrade would have worked.
+        if was.body.get("spec") == written.body.get("spec"):
+            yield _in_the_way(rehearsal, case, step, event, written)
+        return
+    before, after = live_before(rehearsal, step, event.object), live_after(rehearsal, step, event.object)
+    lost = [path for path in _lost(before, after) if dig(was.body, *path) is None]
+    fewer = _fewer(before, after) if dig(written.body, "spec", "replicas") is None else ""
+    if lost or fewer:
+        yield _taken_away(rehearsal, step, event, written, lost, fewer)
+
+
+def _lost(before: Any, after: Any, at: Path = ()) -> Iterator[Path]:
+    """What was in the object and is not any more."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return
+    for key, value in before.items():
+        if (key in OF_THE_SERVER and len(at) < 2) or key == LAST_APPLIED:
+            continue
+        if key not in after:
+            yield (*at, key)
+        else:
+            yield from _lost(value, after[key], (*at, key))
+
+
+def _fewer(before: Body | None, after: Body | None) -> str:
+    """`5 replicas become 1`, where nobody asked for it."""
+    had, has = dig(before, "spec", "replicas"), dig(after, "spec", "replicas")
+    return f"{had} replicas become {has}" if isinstance(had, int) and isinstance(has, int) and has < had else ""
+
+
+def _in_the_way(rehearsal: Rehearsal, case: Case, step: int, event: Event, written: Resource) -> Finding:
+    ended, flag = rehearsal.steps[step], _flag(rehearsal, step)
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[event.object],
+        damage="failed-deploy",
+        message=f"{flag} puts the manifest in place of {event.object}, which Kubernetes does not allow: "
+        f"the {ended.action} fails",
+        details=(
+            f'The API server says: "{_first_line(event.message)}"',
+            "The chart changes nothing of that: a plain upgrade would have sent no request at all. What is missing in "
+            "the manifest is what Kubernetes itself wrote into the object when it was made.",
+            aftermath(rehearsal, case, step),
+        ),
+        places=[written.place("metadata", "name")],
+        evidence=[event],
+        confirm=f"kubectl get {in_kubectl(event.object)} -o yaml  # what the manifest does not say",
+    )
+
+
+def _taken_away(
+    rehearsal: Rehearsal, step: int, event: Event, written: Resource, lost: list[Path], fewer: str
+) -> Finding:
+    ended, flag = rehearsal.steps[step], _flag(rehearsal, step)
+    damage: Damage = "outage" if fewer or any(path[0] not in COSMETIC for path in lost) else "nuisance"
+    shown = [".".join(map(str, path)) for path in lost]
+    named = ", ".join(shown[:NAMES_MAX]) + (f" and {len(shown) - NAMES_MAX} more" if len(shown) > NAMES_MAX else "")
+    what = " and ".join(filter(None, (fewer, f"{named} {'is' if len(lost) == 1 else 'are'} gone" if named else "")))
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[event.object],
+        damage=damage,
+        message=f"helm {ended.action} {flag} takes away what others wrote into {event.object}: {what}",
+        details=(
+            "The manifest is put in place of the live object, and what it does not say is gone. A plain upgrade leaves "
+            "it alone.",
+        ),
+        places=[written.place("metadata", "name")],
+        evidence=[event],
+        confirm=confirm_twice(event.object, "{.spec.replicas}" if fewer else "{.metadata}", "the upgrade"),
+    )
+
+
+def _flag(rehearsal: Rehearsal, step: int) -> str:
+    return next(flag for flag in rehearsal.steps[step].flags if flag in FORCES)
+
+
+def _first_line(message: str) -> str:
+    """The API server shows whole objects behind its first words."""
+    line = message.partition("\n")[0]
+    return line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}..."
+
+
+RULE = Rule("ST411", "force-replace-side-effects", check)

@@ -1,0 +1,1 @@
+"""ST90x: hazards of Pulumi."""

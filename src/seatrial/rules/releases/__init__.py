@@ -1,0 +1,1 @@
+"""ST7xx: several releases, engines and engine versions."""

@@ -1,0 +1,1 @@
+"""ST6xx: Secrets, certificates and images."""

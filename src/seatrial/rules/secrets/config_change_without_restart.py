@@ -1,0 +1,140 @@
+"""An upgrade changes configuration that pods have read when they started, and does not start them anew.
+
+## What happens
+A container gets its environment once, when it starts, and a file that is mounted with `subPath` as well. When an
+upgrade changes the ConfigMap or Secret and leaves the template of the pods as it is, nothing restarts: Helm reports
+success, the new values are in the cluster, and the app goes on with the old ones until its pods are replaced for
+another reason, one after the other, at a time that nobody chose. Files of a volume that is mounted whole are brought up
+to date within about a minute, and nothing is reported of those; whether a program reads them again cannot be seen.
+
+## Example
+```yaml
+kind: Deployment
+spec:
+  template:
+    spec:
+      containers:
+        - envFrom: [{configMapRef: {name: shop}}]    # and the template says nothing of what is in it
+```
+
+## Instead
+```yaml
+  template:
+    metadata:
+      annotations:
+        checksum/config: {{ include (print $.Template.BasePath "/config.yaml") . | sha256sum }}
+```
+so that the template changes with the configuration; or a name that contains a hash of the content; or a reloader.
+
+## Fix safety
+The upgrade that brings the annotation restarts the pods once. A checksum over a template that makes up random values
+restarts them with every upgrade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.history import live_before, restarted
+from seatrial.evidence.rotated import same_input
+from seatrial.graph import needs_of
+from seatrial.helm import hooks
+from seatrial.kinds import Need
+from seatrial.kinds.core.secret import default_secret
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.resource import Body, Ref, annotations_of, dig, listed
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.hooks import how
+from seatrial.phrases.objects import in_kubectl
+
+KINDS = ("ConfigMap", "Secret")
+STAYS_RUNNING = ("DaemonSet", "Deployment", "StatefulSet")
+READ_ONCE = ("env", "envFrom")
+RELOADER = "reloader.stakater.com/"
+DATA = ("data", "binaryData")
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for step, ended in enumerate(rehearsal.steps):
+        old, new = deployed_before(rehearsal, case, step), case.releases[step]
+        if ended.action != "upgrade" or ended.outcome != "ok" or new is None or same_input(old, new):
+            continue
+        for event in rehearsal.of_step(step):
+            keys = _changed(event)
+            readers = list(_readers(rehearsal, step, new, event.object)) if keys else []
+            if readers:
+                yield _finding(rehearsal, step, new, event, keys, readers)
+
+
+def _changed(event: Event) -> list[str]:
+    """The keys of a ConfigMap or Secret whose values Helm changed or took away."""
+    if event.actor != "helm" or event.effect != "changed" or event.object.kind not in KINDS:
+        return []
+    was, now = _data(event.before or {}), _data(event.after or {})
+    return sorted(key for key in was if was[key] != now.get(key))
+
+
+def _data(body: Body) -> dict[str, str]:
+    whole = default_secret(body) if body.get("kind") == "Secret" else body
+    return {key: value for field in DATA for key, value in (whole.get(field) or {}).items()}
+
+
+def _readers(rehearsal: Rehearsal, step: int, new: Release, ref: Ref) -> Iterator[tuple[Resource, Need]]:
+    """Who has read an object when it started, was there before this step, and is not started anew by it."""
+    for resource in new.resources:
+        if resource.ref.kind not in STAYS_RUNNING or hooks.is_hook(resource.body) or _is_reloaded(resource.body):
+            continue
+        need = next((n for n in needs_of(resource) if n.object == ref and _is_read_once(resource.body, n)), None)
+        was_there = live_before(rehearsal, step, resource.ref) is not None
+        if need is not None and was_there and not restarted(rehearsal, step, resource.ref):
+            yield resource, need
+
+
+def _is_read_once(body: Body, need: Need) -> bool:
+    if any(part in READ_ONCE for part in need.field):
+        return True
+    if "volumes" not in need.field:
+        return False
+    at = need.field.index("volumes") + 2
+    volume = dig(body, *need.field[:at], "name")
+    containers = listed(body, "spec", "template", "spec", "containers")
+    mounts = [mount for container in containers for mount in listed(container, "volumeMounts")]
+    used = [mount for mount in mounts if mount.get("name") == volume]
+    return bool(used) and all(mount.get("subPath") for mount in used)
+
+
+def _is_reloaded(body: Body) -> bool:
+    """Whether somebody watches what its pods read."""
+    annotations = (*annotations_of(body), *annotations_of(dig(body, "spec", "template") or {}))
+    return any(RELOADER in annotation for annotation in annotations)
+
+
+def _finding(
+    rehearsal: Rehearsal, step: int, new: Release, event: Event, keys: list[str], readers: list[tuple[Resource, Need]]
+) -> Finding:
+    ref, (first, need) = event.object, readers[0]
+    named = ", ".join(str(reader.ref) for reader, _ in readers)
+    written = new.find(ref)
+    what = f"key {keys[0]}" if len(keys) == 1 else f"keys {', '.join(keys)}"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref, *(reader.ref for reader, _ in readers)],
+        damage="nuisance",
+        message=f"helm upgrade changes {ref} ({what}) and does not restart {named}, "
+        f"which {'has' if len(readers) == 1 else 'have'} read it at the start",
+        details=(
+            f"{first.ref} {how(need)} it: a container gets that once, when it starts. The template of its pods is the "
+            "same as before, so none is replaced.",
+            "Helm reported success, and the new values are in the cluster. Pods that are replaced later, for any other "
+            "reason, come up with them, and then old and new run side by side.",
+        ),
+        places=[first.place(*need.field), *([written.place("data")] if written else [])],
+        evidence=[event],
+        confirm=f"kubectl rollout history {in_kubectl(first.ref)}  # no new revision after the upgrade",
+    )
+
+
+RULE = Rule("ST607", "config-change-without-restart", check)

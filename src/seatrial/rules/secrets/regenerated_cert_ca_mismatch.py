@@ -1,0 +1,194 @@
+"""Certificates are made anew at every upgrade, and the server behind a webhook keeps showing the old one.
+
+## What happens
+`genCA` and `genSignedCert` are called each time the chart is rendered. An upgrade writes a new certificate into the
+Secret and its new authority into the `caBundle` of the webhook configuration. The API server trusts only the new
+authority from that moment on. The pods behind the webhook were not changed, so nobody restarts them: they show the old
+certificate until the kubelet has written the new files and the server has read them, which many servers do only when
+they start. Meanwhile every write that the webhook is asked about is refused with `x509: certificate signed by unknown
+authority`; with `failurePolicy: Ignore` it goes through unchecked.
+
+If only the `caBundle` is made anew and the Secret is kept (by `lookup`, or because it is a hook of the install), they
+never fit again, and restarting does not help.
+
+The same holds for the `caBundle` of an APIService and of a CustomResourceDefinition's conversion.
+
+## Example
+```yaml
+{{- $ca := genCA "app-ca" 3650 }}
+{{- $cert := genSignedCert "app" nil (list "app.default.svc") 3650 $ca }}
+# Secret: tls.crt of $cert; ValidatingWebhookConfiguration: caBundle of $ca
+```
+
+## Instead
+Let cert-manager issue and inject it; or read the old certificate and its authority back with `lookup`, both or neither.
+At least restart the pods with the certificate, by a checksum of it in the annotations of their template.
+
+## Fix safety
+A checksum restarts the pods at every upgrade as long as the certificate is made anew at every upgrade; between the old
+pods and the new ones there is still a moment in which calls fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.acts import engine_in_words
+from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.history import ENGINES, live_after, live_before, restarted
+from seatrial.evidence.rotated import same_again
+from seatrial.evidence.secret_data import PEM, decoded, secret_data
+from seatrial.graph import needs_of
+from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.release import Case, Release, Resource
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.objects import confirm_twice
+
+X509 = "x509: certificate signed by unknown authority"
+
+
+class Client(Struct, frozen=True):
+    """One place in an object where it is said whom the API server calls and trusts."""
+
+    name: str
+    service: Ref
+    bundle: str
+    path: tuple[str | int, ...]
+    ignores: bool = False
+
+
+class Server(Struct, frozen=True):
+    """A workload behind a Service, and the Secrets of the release that hold its certificates."""
+
+    workload: Ref
+    secrets: tuple[Resource, ...]
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    seen: set[Ref] = set()
+    for _, step in same_again(rehearsal, case):
+        release = case.releases[step]
+        for event in rehearsal.of_step(step):
+            if release is None or event.effect != "changed" or event.actor not in ENGINES or event.object in seen:
+                continue
+            renewed = [client for client in _clients(event.after) if _is_new(client, event.before)]
+            servers = list(_servers(rehearsal, release, step, renewed))
+            if servers:
+                seen.add(event.object)
+                yield _finding(rehearsal, release, step, event, renewed, servers[0])
+
+
+def _clients(body: Body | None) -> Iterator[Client]:
+    """Whom the API server calls because of this object."""
+    for index, webhook in enumerate(listed(body, "webhooks")):
+        ignores = webhook.get("failurePolicy") == "Ignore"
+        yield from _client(webhook.get("clientConfig"), ("webhooks", index, "clientConfig"), webhook["name"], ignores)
+    match (body or {}).get("kind"):
+        case "APIService":
+            yield from _client(dig(body, "spec"), ("spec",), str(dig(body, "metadata", "name")))
+        case "CustomResourceDefinition":
+            at = ("spec", "conversion", "webhook", "clientConfig")
+            yield from _client(dig(body, *at), at, str(dig(body, "metadata", "name")))
+
+
+def _client(config: Body | None, at: tuple[str | int, ...], name: str, ignores: bool = False) -> Iterator[Client]:
+    service = dig(config, "service") or {}
+    if config and config.get("caBundle") and service.get("name"):
+        ref = Ref("Service", str(service.get("namespace") or ""), str(service["name"]))
+        yield Client(name, ref, str(config["caBundle"]), (*at, "caBundle"), ignores)
+
+
+def _is_new(client: Client, before: Body | None) -> bool:
+    was = next((old.bundle for old in _clients(before) if old.name == client.name), client.bundle)
+    return was != client.bundle
+
+
+def _servers(rehearsal: Rehearsal, release: Release, step: int, clients: list[Client]) -> Iterator[Server]:
+    """Workloads that keep running behind these clients, with a certificate of the release."""
+    for ref in dict.fromkeys(client.service for client in clients):
+        service = release.find(ref)
+        selector: Body = dig(service.body, "spec", "selector") or {} if service else {}
+        for workload in release.resources if selector else ():
+            labels = labels_of(dig(workload.body, "spec", "template") or {})
+            if workload.ref.namespace != ref.namespace or not selector.items() <= labels.items():
+                continue
+            secrets = tuple(_certificates(release, workload))
+            stale = not restarted(rehearsal, step, workload.ref) or not _changed(rehearsal, step, secrets)
+            if secrets and stale:
+                yield Server(workload.ref, secrets)
+
+
+def _certificates(release: Release, workload: Resource) -> Iterator[Resource]:
+    for ref in dict.fromkeys(need.object for need in needs_of(workload) if need.object.kind == "Secret"):
+        secret = release.find(ref)
+        if secret is not None and any(PEM in decoded(value) for value in secret_data(secret.body).values()):
+            yield secret
+
+
+def _changed(rehearsal: Rehearsal, step: int, secrets: tuple[Resource, ...]) -> list[Ref]:
+    """Which of these the step gave other content."""
+    return [
+        secret.ref
+        for secret in secrets
+        if secret_data(live_before(rehearsal, step, secret.ref)) != secret_data(live_after(rehearsal, step, secret.ref))
+    ]
+
+
+def _finding(
+    rehearsal: Rehearsal, release: Release, step: int, event: Event, clients: list[Client], server: Server
+) -> Finding:
+    ref, changed = event.object, _changed(rehearsal, step, server.secrets)
+    written = release.find(ref)
+    again, every = ("a sync", "every sync") if is_argocd(rehearsal) else ("an upgrade", "every helm upgrade")
+    damage: Damage = "nuisance" if all(client.ignores for client in clients) else "outage"
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[ref],
+        damage=damage,
+        message=f"{every} gives {ref} a new certificate authority, while {server.workload} "
+        + ("keeps running with the old certificate" if changed else "keeps its old certificate for good"),
+        details=(
+            _what_collides(engine_in_words(rehearsal), ref, server, changed),
+            _refusal_sentence(clients, damage),
+            "" if changed else "Restarting the pods does not help: the Secret holds what the first authority signed.",
+        ),
+        places=[
+            *([written.place(*clients[0].path)] if written else []),
+            *(secret.place("data") for secret in server.secrets if secret.ref in changed),
+        ],
+        evidence=[event, *(e for e in rehearsal.of_step(step) if e.object in changed and e.actor in ENGINES)],
+        confirm=confirm_twice(ref, _jsonpath(clients[0]), f"{again} to the same chart"),
+    )
+
+
+def _what_collides(who: str, ref: Ref, server: Server, changed: list[Ref]) -> str:
+    if not changed:
+        held = ", ".join(str(secret.ref) for secret in server.secrets)
+        return f"The caBundle is made anew with each rendering; the certificate in {held} is not."
+    return (
+        f"{who} writes the new certificate into {', '.join(map(str, changed))} and the new authority into {ref}, and "
+        f"leaves the template of {server.workload} as it was: nothing restarts its pods. The kubelet writes the new "
+        "files within a minute or two; a server that reads its certificate only at start shows the old one until "
+        "someone restarts it."
+    )
+
+
+def _refusal_sentence(clients: list[Client], damage: Damage) -> str:
+    name = clients[0].name
+    if damage == "nuisance":
+        return f"{name} has failurePolicy Ignore: what it should see goes through without it, and nobody is told."
+    strict = next(client for client in clients if not client.ignores)
+    return f'The API server says of each call to {strict.name}: "tls: failed to verify certificate: {X509}".'
+
+
+def _jsonpath(client: Client) -> str:
+    steps = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in client.path)
+    return "{" + steps + "}"
+
+
+RULE = Rule("ST602", "regenerated-cert-ca-mismatch", check)

@@ -1,0 +1,1 @@
+"""ST5xx: webhooks and APIServices."""

@@ -1,0 +1,189 @@
+"""A definition has objects converted by a webhook that does not answer yet, or no longer.
+
+## What happens
+A CustomResourceDefinition with `conversion.strategy: Webhook` asks a Service whenever an object is read or written in
+another version than the one that it is stored in. While nothing answers there, such objects can be neither read nor
+changed nor deleted, by anybody: `conversion webhook for ... failed`. No `failurePolicy` softens that.
+
+Helm writes definitions before Services and Deployments and waits for neither, so the definition promises a conversion
+that nobody can do yet. On `helm uninstall` the Service and the Deployment go first. Where the definition stays - it
+came from `crds/`, or it has `helm.sh/resource-policy: keep` - the objects in it cannot even be deleted afterwards.
+
+A version that becomes the stored one (`storage: true`) changes nothing for objects that are already stored: each
+stays in its old version until it is written again. So one and the same kind can work for new objects and fail for old
+ones.
+
+## Example
+```yaml
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gates.canal.example}
+spec:
+  conversion:
+    strategy: Webhook
+    webhook: {clientConfig: {service: {name: canal, namespace: canal}}}    # of the same chart
+  versions:
+    - {name: v1, served: true, storage: true}
+    - {name: v1beta1, served: true, storage: false}                        # and objects are still written so
+```
+
+## Instead
+Two steps: first a release whose program converts, then one whose definition asks it to. Write objects in the version
+that is stored: then nothing has to be converted. Before the program goes, let the objects go, or set the strategy
+back to `None` if the versions are alike.
+
+## Fix safety
+Writing objects in the stored version needs a chart that only clusters with that version get. Setting the strategy to
+`None` while versions differ in shape loses fields silently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.evidence.webhooks.calls import outcome_of, state_after
+from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Body, Ref, dig, listed
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.outcome import revisions
+
+FAILED = re.compile(
+    r"conversion webhook for (?P<group>[^/ ]+)/(?P<version>\S+), Kind=(?P<kind>\S+) failed: (?P<why>.*)"
+)
+NAMES_MAX = 3
+
+
+class Unconverted(Struct, frozen=True):
+    """A request that could not be answered, because an object is stored in another version."""
+
+    step: int
+    group: str
+    kind: str
+    words: str
+    event: Event | None
+    """None where Helm only wanted to read it."""
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    told: set[Ref] = set()
+    for failed in _failures(rehearsal):
+        definition, body = _definition(rehearsal, failed)
+        if definition is not None and definition not in told:
+            told.add(definition)
+            yield _finding(rehearsal, case, failed, definition, body)
+
+
+def _failures(rehearsal: Rehearsal) -> Iterator[Unconverted]:
+    for step, ended in enumerate(rehearsal.steps):
+        events = [e for e in rehearsal.of_step(step) if e.effect == "refused" and FAILED.search(e.message)]
+        for event in events:
+            yield _unconverted(step, event.message, event)
+        if not events and FAILED.search(ended.error):
+            yield _unconverted(step, ended.error, None)
+
+
+def _unconverted(step: int, text: str, event: Event | None) -> Unconverted:
+    said = FAILED.search(text)
+    assert said is not None
+    return Unconverted(step, said["group"], said["kind"], said[0], event)
+
+
+def _definition(rehearsal: Rehearsal, failed: Unconverted) -> tuple[Ref | None, Body]:
+    for ref, body in state_after(rehearsal, failed.step).items():
+        named = (dig(body, "spec", "group"), dig(body, "spec", "names", "kind"))
+        if ref.kind == "CustomResourceDefinition" and named == (failed.group, failed.kind):
+            return ref, body
+    return None, {}
+
+
+def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: Ref, body: Body) -> Finding:
+    step = failed.step
+    written = case.written(step, definition)
+    service = _service(body)
+    refused = failed.event.object if failed.event else None
+    user = case.written(step, refused) if refused else _of_kind(case, step, failed)
+    gone = any(service in ended.deleted for ended in rehearsal.steps[: step + 1])
+    which = refused or (user.ref if user else f"an object of kind {failed.kind}")
+    stored = next((str(v.get("name")) for v in listed(body, "spec", "versions") if v.get("storage")), "")
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[definition],
+        damage=_damage(gone=gone),
+        message=f"{outcome_of(rehearsal, step)}: {which} has to be converted, and nothing answers for the conversion "
+        f"webhook of {definition}",
+        details=(
+            f'The API server says: "{failed.words}"',
+            _order(rehearsal, failed, definition, service, gone=gone),
+            f"Objects are stored as {stored} from now on, and those that were stored otherwise stay so until they are "
+            "written: whatever is read or written in another version than its own is refused, for everybody.",
+            revisions(rehearsal, step),
+        ),
+        places=[
+            *([written.place("spec", "conversion", "strategy")] if written else ()),
+            *([user.place("apiVersion")] if user else ()),
+        ],
+        evidence=[*_deeds(rehearsal, step, definition, service)][-3:] + ([failed.event] if failed.event else []),
+        confirm=f"kubectl get {dig(body, 'spec', 'names', 'plural')}.{_other(body, stored)}.{failed.group} -A",
+    )
+
+
+def _service(body: Body) -> Ref:
+    found = dig(body, "spec", "conversion", "webhook", "clientConfig", "service") or {}
+    return Ref("Service", str(found.get("namespace") or ""), str(found.get("name") or ""))
+
+
+def _of_kind(case: Case, step: int, failed: Unconverted) -> Resource | None:
+    release = case.releases[step]
+    found = (
+        (r for r in release.resources if (r.ref.group, r.ref.kind) == (failed.group, failed.kind)) if release else ()
+    )
+    return next(iter(found), None)
+
+
+def _damage(*, gone: bool) -> Damage:
+    return "outage" if gone else "failed-deploy"
+
+
+def _order(rehearsal: Rehearsal, failed: Unconverted, definition: Ref, service: Ref, *, gone: bool) -> str:
+    action = rehearsal.steps[failed.step].action
+    if gone:
+        took = next(ended for ended in rehearsal.steps if service in ended.deleted)
+        return (
+            f"The {took.action} of {took.release} deletes {service} and leaves {definition}, which goes on asking it: "
+            "its objects can no longer be deleted either."
+        )
+    if "x509" in failed.words:
+        return f"Nobody has written the caBundle of {definition} yet, by which the API server knows the backend."
+    changed = any(e.object == definition and e.effect in ("created", "changed") for e in rehearsal.of_step(failed.step))
+    if changed:
+        return (
+            f"The same {action} writes {definition} first and {service} after it, and waits for no pod: --wait waits "
+            "when all is sent."
+        )
+    return f"The pods behind {service} are not ready."
+
+
+def _deeds(rehearsal: Rehearsal, step: int, *refs: Ref) -> Iterator[Event]:
+    for event in rehearsal.timeline:
+        if (
+            event.step <= step
+            and event.object in refs
+            and event.actor == "helm"
+            and event.effect in ("created", "changed", "deleted")
+        ):
+            yield event
+
+
+def _other(body: Body, stored: str) -> str:
+    """A version that is served and not stored: to read it is to convert."""
+    served = [str(v.get("name")) for v in listed(body, "spec", "versions") if v.get("served")]
+    return next((version for version in served if version != stored), stored)
+
+
+RULE = Rule("ST508", "conversion-webhook-order", check)

@@ -1,0 +1,117 @@
+"""An upgrade replaces the pods behind a webhook and, in the same moment, writes objects that the webhook is about.
+
+## What happens
+Helm sends a Deployment and does not wait for its pods. Custom resources come last, by then the pods behind their
+webhook are being replaced. Where the old ones may be stopped before a new one is ready - strategy `Recreate`, a
+`maxUnavailable` that covers all replicas, a Service that selects other pods from now on - nothing answers for some
+seconds, and what Helm writes then is refused. The upgrade fails half way: what came before the refused object is
+changed, what the chart no longer has is not deleted.
+
+With `RollingUpdate` and one replica, `maxUnavailable` of 25% is rounded down to 0: the old pod stays until the new
+one is ready. That is why many charts get away with a single replica, until someone sets `Recreate` for another
+reason.
+
+## Example
+```yaml
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: gate}
+spec:
+  strategy: {type: Recreate}     # the pod behind the webhook is stopped first
+  template: {...}                # and a new image is what this upgrade is about
+```
+
+## Instead
+Let something of the backend stay up: `RollingUpdate` with `maxUnavailable: 0`, two replicas. Or serve webhooks from a
+Deployment of their own that changes seldom. Or upgrade the objects in a release of their own, after the backend's
+with `--wait`.
+
+## Fix safety
+Two replicas of a controller want leader election; two of a webhook server do not. `Recreate` is often there for a
+volume that only one pod can have: then a Deployment of its own for the webhook is the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.flux.reconciliations import is_flux
+from seatrial.evidence.webhooks.calls import (
+    Call,
+    behind,
+    named,
+    outcome_of,
+    refused_by_cause,
+    replaced,
+    state,
+    state_after,
+    workload_ref,
+)
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case
+from seatrial.model.resource import Body, Ref, dig
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.outcome import revisions
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for calls in refused_by_cause(rehearsal, case, "rolled").values():
+        yield _finding(rehearsal, case, calls)
+
+
+def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
+    first, step = calls[0], calls[0].event.step
+    webhook = first.webhook
+    refused = list(dict.fromkeys(call.event.object for call in calls))
+    changed, body = _changed(rehearsal, first)
+    backer, configuration = case.written(step, changed), case.written(step, webhook.configuration)
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[webhook.configuration],
+        damage="failed-deploy",
+        message=f'{outcome_of(rehearsal, step)}: it replaces the pods behind webhook "{webhook.name}", and nothing '
+        f"answers when {named(refused)} is written",
+        details=(
+            f'The API server says: "{first.event.message}"',
+            f"{changed} stands behind {webhook.service} and is changed in the same "
+            f"{rehearsal.steps[step].action}{_gap(body)}.",
+            f"Helm waits for no pod before it goes on; {'Flux' if is_flux(rehearsal) else '--wait'} waits only when "
+            "all is sent. What came before is changed, and what the new revision no longer has is not deleted.",
+            revisions(rehearsal, step),
+        ),
+        places=[
+            *([backer.place("spec", "strategy", "type")] if backer else ()),
+            *([configuration.place("webhooks", webhook.index, "name")] if configuration else ()),
+        ],
+        evidence=[*_deeds(rehearsal, first, changed), *(call.event for call in calls[:3])],
+        confirm=f"kubectl get endpointslices -n {webhook.service.namespace} -l "
+        f"kubernetes.io/service-name={webhook.service.name} -w  # while the upgrade runs",
+    )
+
+
+def _changed(rehearsal: Rehearsal, call: Call) -> tuple[Ref, Body]:
+    """What stood behind the webhook and was changed, the workload before its Service."""
+    world, began = state(rehearsal, call.event), state_after(rehearsal, call.event.step - 1)
+    for body in behind(world, call.webhook.service):
+        if replaced(began, world, workload_ref(body)):
+            return workload_ref(body), body
+    return call.webhook.service, world.get(call.webhook.service) or {}
+
+
+def _gap(body: Body) -> str:
+    if dig(body, "spec", "strategy", "type") == "Recreate":
+        return ": its strategy is Recreate, so the old pods are stopped before the new ones start"
+    if body.get("kind") == "Service":
+        return ", and selects pods that are not ready yet"
+    return ", in a way that may leave none of its pods in between"
+
+
+def _deeds(rehearsal: Rehearsal, call: Call, ref: Ref) -> Iterator[Event]:
+    for event in rehearsal.of_step(call.event.step):
+        if event.object == ref and event.actor == "helm" and event.effect in ("changed", "deleted", "created"):
+            yield event
+
+
+RULE = Rule("ST505", "webhook-backend-rolled-in-same-upgrade", check)

@@ -1,0 +1,125 @@
+"""A webhook must be asked about the very object that its own backend waits for, so neither can ever be there.
+
+## What happens
+The backend of a webhook mounts a Secret with its certificate. The Secret comes of a Certificate (or of any other
+custom resource that an operator turns into a Secret), and the webhook is about Certificates too. Helm registers the
+webhook and then makes the Certificate: nothing answers, because the pod waits for the Secret, which waits for the
+Certificate. The same holds for a ConfigMap, a Secret or an account of the release that the webhook is about and its
+backend needs, where the webhook is registered before it: as a hook, or left over from an earlier install.
+
+It looks like a backend that is slow to start, and waiting for it does not help: trying again fails alike.
+
+## Example
+```yaml
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: guard}
+spec: {secretName: guard-tls, issuerRef: {name: guard}, dnsNames: [guard.guard.svc]}
+---
+kind: ValidatingWebhookConfiguration    # about certificates of all namespaces
+webhooks:
+  - name: certificates.guard.example
+    clientConfig: {service: {name: guard, namespace: guard}}    # its pod mounts guard-tls
+    rules: [{operations: [CREATE], apiGroups: [cert-manager.io], apiVersions: [v1], resources: [certificates]}]
+```
+
+## Instead
+Leave the backend's own namespace out of the webhook (`namespaceSelector` on `kubernetes.io/metadata.name`), or its
+own objects (`objectSelector`), or let the backend make its certificate itself.
+
+## Fix safety
+A selector that excludes what the backend itself needs changes nothing for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.evidence.webhooks.calls import (
+    Call,
+    behind,
+    covers,
+    leads_to,
+    outcome_of,
+    refused_by_cause,
+    state,
+    workload_ref,
+)
+from seatrial.graph import needs_of
+from seatrial.kinds import Need
+from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.outcome import revisions
+
+
+def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for calls in refused_by_cause(rehearsal, case, "bootstrap").values():
+        for call in calls:
+            refused, backer, need = _circle(rehearsal, case, call)
+            if refused is not None and backer is not None and need is not None:
+                yield _finding(rehearsal, case, call, refused, backer, need)
+                break
+
+
+def _circle(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Resource | None, Resource | None, Need | None]:
+    """What was refused, the backend, and what of the backend's needs comes of it."""
+    step = call.event.step
+    refused = case.written(step, call.event.object)
+    world = state(rehearsal, call.event)
+    comes = {call.event.object, *(leads_to(refused) if refused else ())}
+    for body in behind(world, call.webhook.service):
+        backer = case.written(step, workload_ref(body))
+        need = next((n for n in needs_of(backer) if n.object in comes), None) if backer else None
+        if need is not None:
+            return refused, backer, need
+    return refused, None, None
+
+
+def _finding(rehearsal: Rehearsal, case: Case, call: Call, refused: Resource, backer: Resource, need: Need) -> Finding:
+    webhook, step = call.webhook, call.event.step
+    configuration = case.written(step, webhook.configuration)
+    return found(
+        RULE,
+        rehearsal,
+        step,
+        objects=[webhook.configuration, refused.ref],
+        damage="failed-deploy",
+        message=f'{outcome_of(rehearsal, step)}: webhook "{webhook.name}" is to be asked about {refused.ref}, which '
+        "its own backend needs before it can answer",
+        details=(
+            f'The API server says: "{call.event.message}"',
+            _around(webhook.service, refused.ref, backer, need),
+            f"The webhook is asked about {covers(webhook)}, and excludes nothing of its own.",
+            revisions(rehearsal, step),
+            _again(rehearsal, step, refused.ref),
+        ),
+        places=[
+            *([configuration.place("webhooks", webhook.index, "namespaceSelector")] if configuration else ()),
+            refused.place("metadata", "name"),
+            backer.place(*need.field),
+        ],
+        evidence=[call.event],
+        confirm=f"kubectl describe pods -n {backer.ref.namespace}  # FailedMount: {need.object.name} not found",
+    )
+
+
+def _around(service: Ref, refused: Ref, backer: Resource, need: Need) -> str:
+    made = "" if need.object == refused else f", which is made from {refused}"
+    return f"{backer.ref} stands behind {service} and cannot start without {need.object}{made}."
+
+
+def _again(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+    following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
+    if following is None or following.action not in ("install", "upgrade"):
+        return ""
+    if ref in following.created:
+        return (
+            f"The {following.action} after it gets past this only because what the backend needs was assumed to be "
+            "there; where it is not, every try fails alike."
+        )
+    return f"The {following.action} that tries again fails alike." if following.outcome != "ok" else ""
+
+
+RULE = Rule("ST504", "webhook-bootstraps-through-itself", check)

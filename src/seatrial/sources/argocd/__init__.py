@@ -1,0 +1,1 @@
+"""Argo CD Applications and ApplicationSets become releases."""

@@ -1,0 +1,152 @@
+"""ApplicationSets become Applications: their templates, filled with what their generators make.
+
+Upstream: `applicationset/controllers/template` and `applicationset/utils` of Argo CD 3.5.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from seatrial.helm import sdk as helmsdk
+from seatrial.helm.sdk import Chart, HelmError
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body, dig, listed, metadata, name_of
+from seatrial.sources.argocd.applications import Repos
+from seatrial.sources.argocd.generators import Ground, flat, generated, own_template
+from seatrial.sources.charts.files import ChartFiles, archived
+from seatrial.sources.charts.values import merge_patch, merged
+from seatrial.text.source import Text
+from seatrial.text.yamlfile import BrokenYaml, documents
+
+APPLICATIONS_MAX = 2_000
+NORMALIZE = (
+    '{{- define "normalize" }}{{ regexReplaceAll "[^-a-z0-9.]" (lower .) "-" | trunc 253 | trimAll "-." }}{{ end -}}'
+)
+"""A function that Argo CD's templates have and Helm's have not."""
+NO_VALUE, MARK = "<no value>", "<\u2205>"
+"""What Go writes for a key that is missing, and what stands for it meanwhile: Helm takes Go's words out."""
+_NORMALIZE = re.compile(r"\bnormalize\b")
+_ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_FIELD = re.compile(r"\{\{-?\s*\.(\w+(?:\.\w+)*)\s*-?\}\}")
+_SCOPES = re.compile(r"\b(range|with|if|define|block)\b")
+"""What changes the dot, or decides whether a key is asked for at all."""
+_KEY = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+
+
+def applications_of(application_set: Body, repos: Repos) -> list[Body]:
+    """The Applications that a set makes. Raises `NotAtHand` where that is not to be known here."""
+    go = bool(dig(application_set, "spec", "goTemplate"))
+    strict = "missingkey=error" in listed(application_set, "spec", "goTemplateOptions")
+    ground = Ground(repos, go, partial(_executed, strict=strict) if go else _replaced)
+    template = dig(application_set, "spec", "template") or {}
+    patch = dig(application_set, "spec", "templatePatch")
+    found = []
+    for generator in listed(application_set, "spec", "generators"):
+        for parameters in generated(generator, ground):
+            body = ground.fill(merged(template, own_template(generator)), parameters)
+            application = _application(body, application_set)
+            if patch:
+                application = _patched(application, ground.fill(str(patch), parameters), application_set)
+            found.append(application)
+            if len(found) > APPLICATIONS_MAX:
+                raise CannotContinue(f"{name_of(application_set)}: makes more than {APPLICATIONS_MAX} Applications")
+    return found
+
+
+def _application(template: Body, application_set: Body) -> Body:
+    meta = metadata(template)
+    home = metadata(application_set).get("namespace") or "argocd"
+    kept = {key: meta[key] for key in ("name", "labels", "annotations", "finalizers") if key in meta}
+    own = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "spec": template.get("spec") or {}}
+    preserved = dig(application_set, "spec", "syncPolicy", "preserveResourcesOnDeletion")
+    finalizers = kept.get("finalizers") or ([] if preserved else ["resources-finalizer.argocd.argoproj.io"])
+    return {**own, "metadata": {**kept, "namespace": home, "finalizers": finalizers}}
+
+
+def _patched(application: Body, patch: str, application_set: Body) -> Body:
+    """`templatePatch`, which changes all but the project."""
+    try:
+        body: Body = next((document.body for document in documents(Text("templatePatch", patch))), {})
+    except BrokenYaml as broken:
+        raise CannotContinue(f"{name_of(application_set)}: templatePatch: {broken.problem}") from None
+    patched: Body = merge_patch(application, body)
+    project = dig(application, "spec", "project")
+    return {**patched, "spec": {**patched["spec"], **({"project": project} if project else {})}}
+
+
+def _replaced(template: Any, parameters: Body) -> Any:
+    """`{{name}}` by its value, all over a template; what is no parameter is left as it stands."""
+    texts = dict(flat(parameters))
+    known = {text: _KEY.sub(lambda found: texts.get(found[1], found[0]), text) for text in _texts(template)}
+    return _exchanged(template, known)
+
+
+def _executed(template: Any, parameters: Body, *, strict: bool) -> Any:
+    """Every text of a template through Go's templates, by way of Helm, which has the same functions."""
+    texts = sorted(set(_texts(template)))
+    known = [_with_no_values(text, parameters, strict=strict) for text in texts]
+    asked = {f"templates/t{index}.txt": _within(text, index) for index, text in enumerate(known)}
+    files = {"Chart.yaml": b"apiVersion: v2\nname: set\nversion: 0.0.1\n", **asked}
+    try:
+        with Chart.load_archive(archived(ChartFiles("", files), "set")) as chart:
+            rendered = helmsdk.render(chart, parameters, name="set", namespace="default")
+    except HelmError as error:
+        raise CannotContinue(f"fill the template of an ApplicationSet: {error}") from None
+    results = {
+        text: rendered.get(f"set/templates/t{index}.txt", "").replace(MARK, NO_VALUE)
+        for index, text in enumerate(texts)
+    }
+    return _exchanged(template, results)
+
+
+def _with_no_values(text: str, parameters: Body, *, strict: bool) -> str:
+    """Keys that are missing, which Helm's templates pass over in silence: Go's say so, or fail."""
+    if _SCOPES.search(text):
+        return text
+
+    def value(found: re.Match[str]) -> str:
+        place: Any = parameters
+        for key in found[1].split("."):
+            if not isinstance(place, dict):
+                return found[0]
+            if key not in place and strict:
+                raise CannotContinue(
+                    f'fill the template of an ApplicationSet: {text}: map has no entry for key "{key}"'
+                )
+            if key not in place:
+                return MARK
+            place = place[key]
+        return found[0]
+
+    return _FIELD.sub(value, text)
+
+
+def _within(text: str, index: int) -> bytes:
+    """A template whose dot and dollar are the parameters, as they are for Argo CD; each has a name of its own."""
+    known = _ACTION.sub(lambda found: _NORMALIZE.sub('include "normalize"', found[0]), text)
+    return f'{NORMALIZE}{{{{- define "{index}" }}}}{known}{{{{ end }}}}{{{{ template "{index}" .Values }}}}'.encode()
+
+
+def _texts(node: Any) -> Iterator[str]:
+    if isinstance(node, str) and "{{" in node:
+        yield node
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            yield from _texts(key)
+            yield from _texts(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _texts(value)
+
+
+def _exchanged(node: Any, results: dict[str, str]) -> Any:
+    if isinstance(node, str):
+        return results.get(node, node)
+    if isinstance(node, dict):
+        return {results.get(key, key): _exchanged(value, results) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_exchanged(value, results) for value in node]
+    return node

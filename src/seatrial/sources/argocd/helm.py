@@ -1,0 +1,155 @@
+"""Helm charts as the sources of Applications, rendered as Argo CD's repo-server does: always for an install.
+
+Upstream: `helmTemplate` and `getResolvedValueFiles` in reposerver/repository/repository.go, util/helm/cmd.go, 3.5.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.helm import hooks
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release
+from seatrial.model.resource import Body
+from seatrial.sources.charts.chart import open_chart, without_schemas
+from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
+from seatrial.sources.files import shown
+from seatrial.text.source import Text
+
+NO_COMMIT = "0" * 40
+"""Stands for the commit that a source is at: what is rehearsed seldom has one yet."""
+TESTS = ("test", "test-success")
+_VARIABLE = re.compile(r"\$(?:\{(\w*)\}|(\w+)|(\$))")
+_COMMA = re.compile(r"(?<!\\),")
+
+
+class Asked(Struct, frozen=True):
+    """One source of one Application."""
+
+    source: Body
+    name: str
+    namespace: str
+    references: dict[str, Path]
+    options: dict[str, Any]
+    project: str
+    globs: bool
+    """Whether patterns in `valueFiles` are looked for, as since 3.4, or taken for names."""
+
+
+def helm_release(path: Path, root: Path, asked: Asked) -> Release:
+    from seatrial.sources.charts.rendering import render
+
+    helm = asked.source.get("helm") or {}
+    options = dict(asked.options)
+    if helm.get("kubeVersion"):
+        options["kube_version"] = str(helm["kubeVersion"])
+    if helm.get("apiVersions"):
+        options["api_versions"] = [str(version) for version in helm["apiVersions"]]
+    chart = open_chart(str(path))
+    release = render(
+        without_schemas(chart) if helm.get("skipSchemaValidation") else chart,
+        _values(helm, path, root, asked),
+        release=str(helm.get("releaseName") or asked.name),
+        namespace=str(helm.get("namespace") or asked.namespace),
+        **options,
+    )
+    if helm.get("skipCrds"):
+        release = replace(release, crds=())
+    if helm.get("skipTests"):
+        kept = (r for r in release.resources if not set(TESTS) & set(hooks.events_of(r.body)))
+        release = replace(release, resources=tuple(kept))
+    return as_argocd_renders(release)
+
+
+def _values(helm: Body, path: Path, root: Path, asked: Asked) -> Body:
+    """Files in their order, then what stands in the Application itself, then parameters."""
+    values = merged_values(ValueFlags(files=tuple(_value_files(helm, path, root, asked))))
+    inline = helm.get("valuesObject") or values_in(Text("helm.values", str(helm.get("values") or "")))
+    parameters = [p for p in helm.get("parameters") or () if isinstance(p, dict)]
+    set_ = {str(p.get("name")): _escaped(_substituted(str(p.get("value") or ""), asked)) for p in parameters}
+    texts = {str(p.get("name")) for p in parameters if p.get("forceString")}
+    files = {
+        str(p.get("name")): _resolved(str(p.get("path")), path, root, asked) for p in helm.get("fileParameters") or ()
+    }
+    flags = ValueFlags(
+        set=tuple(f"{name}={value}" for name, value in set_.items() if name not in texts),
+        set_string=tuple(f"{name}={value}" for name, value in set_.items() if name in texts),
+        set_file=tuple(f"{name}={file}" for name, file in files.items()),
+    )
+    return merged(merged(values, inline), merged_values(flags))
+
+
+def _value_files(helm: Body, path: Path, root: Path, asked: Asked) -> Iterator[str]:
+    """Each once; what is also named by itself is left out of patterns, and comes where it is named."""
+    missing_is_well = bool(helm.get("ignoreMissingValueFiles"))
+    entries = [(str(entry), _resolved(str(entry), path, root, asked)) for entry in helm.get("valueFiles") or ()]
+    named = {file for _, file in entries if not _is_pattern(file)}
+    seen: set[Path] = set()
+    for entry, file in entries:
+        if asked.globs and _is_pattern(file):
+            found = [match for match in _matching(file) if match not in named]
+            if not found and not missing_is_well:
+                words = f'values file glob "{entry}" matched no files'
+                raise CannotContinue(f"error resolving helm value files: {words}")
+        elif file.is_file():
+            found = [file]
+        elif missing_is_well:
+            found = []
+        else:
+            raise CannotContinue(f"Manifest generation error: open {shown(str(file))}: no such file or directory")
+        yield from (str(match) for match in found if match not in seen)
+        seen.update(found)
+
+
+def _resolved(entry: str, path: Path, root: Path, asked: Asked) -> Path:
+    """A file of the source that is meant: of another by its reference, of the repository, or beside the chart."""
+    reference, _, rest = entry.partition("/")
+    if reference in asked.references:
+        return asked.references[reference] / _substituted(rest, asked)
+    name = _substituted(entry, asked)
+    return root / name.lstrip("/") if name.startswith("/") else path / name
+
+
+def _is_pattern(file: Path) -> bool:
+    return any(char in str(file) for char in "*?[")
+
+
+def _matching(pattern: Path) -> list[Path]:
+    first = next(index for index, part in enumerate(pattern.parts) if any(char in part for char in "*?["))
+    base = Path(*pattern.parts[:first])
+    found = base.glob("/".join(pattern.parts[first:]))
+    return sorted(file for file in found if file.is_file())
+
+
+def _substituted(text: str, asked: Asked) -> str:
+    """`$ARGOCD_APP_NAME` and what else there is of the kind; what is unknown is nothing."""
+    source = asked.source
+    known = {
+        "ARGOCD_APP_NAME": asked.name,
+        "ARGOCD_APP_NAMESPACE": asked.namespace,
+        "ARGOCD_APP_PROJECT_NAME": asked.project,
+        "ARGOCD_APP_REVISION": NO_COMMIT,
+        "ARGOCD_APP_REVISION_SHORT": NO_COMMIT[:7],
+        "ARGOCD_APP_REVISION_SHORT_8": NO_COMMIT[:8],
+        "ARGOCD_APP_SOURCE_REPO_URL": str(source.get("repoURL") or ""),
+        "ARGOCD_APP_SOURCE_PATH": str(source.get("path") or ""),
+        "ARGOCD_APP_SOURCE_TARGET_REVISION": str(source.get("targetRevision") or ""),
+    }
+    return _VARIABLE.sub(lambda found: found[3] or known.get(found[1] or found[2], ""), text)
+
+
+def _escaped(value: str) -> str:
+    """Commas part nothing but the entries of lists in braces."""
+    return value if value.startswith("{") and value.endswith("}") else _COMMA.sub(r"\\,", value)
+
+
+def as_argocd_renders(release: Release) -> Release:
+    """`helm template --include-crds`: definitions of crds/ are objects like all others, and what Helm leaves out is."""
+    left = tuple(r for r in release.resources if not hooks.unknown_events(r.body))
+    return replace(release, resources=(*release.crds, *left), crds=())

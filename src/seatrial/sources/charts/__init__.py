@@ -1,0 +1,1 @@
+"""Helm charts: files, values, dependencies, rendering, and where rendered text was written."""

@@ -1,0 +1,220 @@
+"""Helm charts: a folder, a .tgz or a commit becomes a chart that Helm can render from memory. Renders nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.helm.sdk import Chart, HelmError
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.resource import Body
+from seatrial.sources import git
+from seatrial.sources.charts.dependencies import CHART_FILE, dependencies_of, described, gathered
+from seatrial.sources.charts.files import (
+    CHART_BYTES_MAX,
+    ChartFiles,
+    archived,
+    read_archive,
+    read_commit,
+    read_folder,
+    with_file,
+)
+from seatrial.sources.charts.values import values_in
+from seatrial.sources.files import as_text, read_bytes, shown
+from seatrial.text.source import Text
+
+SCHEMA_FILE = "values.schema.json"
+VALUES_FILE = "values.yaml"
+
+_CASE = re.compile(r"ci/[^/]*-values\.yaml")
+"""Where chart-testing (`ct`) looks for the values a chart is tested with."""
+
+
+class ChartSource(Struct, frozen=True):
+    """A chart of the user's, in memory, with the dependencies that could be found."""
+
+    path: str
+    """As the user typed it."""
+    name: str
+    version: str
+    files: ChartFiles
+    archive: bytes
+    missing_dependencies: tuple[str, ...] = ()
+    cases: Mapping[str, Text] = {}
+    """The values files that the chart is tested with, by their names in it: `ci/ha-values.yaml`."""
+
+    def load(self) -> Chart:
+        """The chart as Helm holds it. Load it anew for every act: rendering drops what the values disable, for good."""
+        try:
+            return Chart.load_archive(self.archive)
+        except HelmError as error:
+            raise CannotContinue(f"{shown(self.path)}: open the chart: {error}") from None
+
+
+class TemplateFile(Struct, frozen=True):
+    """A file that Helm names in what it renders, found among those of the user's."""
+
+    inner: tuple[str, ...]
+    """The way through charts/ to the chart that holds it."""
+    path: str
+    text: Text
+
+
+def open_chart(path: str, beside: str = "") -> ChartSource:
+    """The chart that a path names, or `git:REF`: that at `beside`, as it was; `git:REF:path`: another of that time."""
+    source = open_any_chart(path, beside)
+    if described(source.files).get("type") == "library":
+        what = f"{source.name} is a library chart: it holds no objects of its own"
+        raise NothingToCheck(f"{shown(path)}: {what}; --consumers DIR checks the charts that use it")
+    return source
+
+
+def open_any_chart(path: str, beside: str = "") -> ChartSource:
+    """As `open_chart`, a library too."""
+    return opened(path, _files(path, beside))
+
+
+def opened(path: str, files: ChartFiles) -> ChartSource:
+    """The chart of these files; `path` is how it is called."""
+    if CHART_FILE not in files.files:
+        raise CannotContinue(f"{shown(path)}: open the chart: Chart.yaml file is missing")
+    source = _source(path, files)
+    with source.load():
+        pass  # Helm knows best what it refuses.
+    return source
+
+
+def with_texts(source: ChartSource, texts: Mapping[str, str]) -> ChartSource:
+    """The chart as it would be with these files in place of its own; paths are as the user would type them."""
+    known, files = _replaced(source.files, texts)
+    new = {path for path in texts if path not in known and path.startswith(files.shown)}
+    for path in sorted(new):
+        files = with_file(files, (), path.removeprefix(files.shown), texts[path].encode())
+    changed = _source(source.path, files)
+    missing = dict.fromkeys((*source.missing_dependencies, *changed.missing_dependencies))
+    return replace(changed, missing_dependencies=tuple(missing))
+
+
+def without_schemas(source: ChartSource) -> ChartSource:
+    """The chart as `--skip-schema-validation` takes it."""
+    files = _without(source.files, SCHEMA_FILE)
+    return replace(source, files=files, archive=archived(files, source.name))
+
+
+def own_values(source: ChartSource) -> Body:
+    """The values that the chart itself brings."""
+    content = source.files.files.get(VALUES_FILE, b"")
+    return values_in(as_text(source.files.shown + VALUES_FILE, content, "read the values of the chart"))
+
+
+def with_own_values(source: ChartSource, values: Body) -> ChartSource:
+    """The chart as it would be if it brought these."""
+    files = with_file(source.files, (), VALUES_FILE, msgspec.json.encode(values))
+    return replace(source, files=files, archive=archived(files, source.name))
+
+
+def find_file(files: ChartFiles, rendered: str) -> TemplateFile | None:
+    """The file behind a name such as `app/charts/db/templates/cm.yaml`, where `db` may be an alias."""
+    _, *steps = rendered.split("/")
+    inner: list[str] = []
+    chart = files
+    while len(steps) > 2 and steps[0] == "charts":
+        entry = _entry(chart, steps[1])
+        if entry is None:
+            return None
+        inner.append(entry)
+        chart = chart.subcharts[entry]
+        steps = steps[2:]
+    path = "/".join(steps)
+    if path not in chart.files:
+        return None
+    return TemplateFile(tuple(inner), path, as_text(chart.shown + path, chart.files[path], "read the template"))
+
+
+def template_texts(chart: ChartFiles) -> Iterator[Text]:
+    """Every template of a chart and of those within it, named ones included."""
+    for path, content in chart.files.items():
+        if path.startswith("templates/"):
+            yield as_text(chart.shown + path, content, "read the template")
+    for subchart in chart.subcharts.values():
+        yield from template_texts(subchart)
+
+
+def _without(chart: ChartFiles, name: str) -> ChartFiles:
+    files = {path: content for path, content in chart.files.items() if path != name}
+    return replace(chart, files=files, subcharts={k: _without(v, name) for k, v in chart.subcharts.items()})
+
+
+def _replaced(chart: ChartFiles, texts: Mapping[str, str]) -> tuple[set[str], ChartFiles]:
+    """The chart with the files that it has replaced, and which those are."""
+    known = {chart.shown + path for path in chart.files if chart.shown + path in texts}
+    files = {
+        path: texts[named].encode() if (named := chart.shown + path) in known else content
+        for path, content in chart.files.items()
+    }
+    subcharts: dict[str, ChartFiles] = {}
+    for entry, subchart in chart.subcharts.items():
+        more, subcharts[entry] = _replaced(subchart, texts)
+        known |= more
+    return known, replace(chart, files=files, subcharts=subcharts)
+
+
+def _files(path: str, beside: str) -> ChartFiles:
+    if not git.is_ref(path):
+        return read_folder(path) if Path(path).is_dir() else _read_archive(path)
+    tree, folder = git.located(path, beside)
+    files = read_commit(tree, folder)
+    if not files.files:
+        where = f"there is no {folder} at {tree.ref}"
+        raise CannotContinue(f"{path}: {where}; if the chart was elsewhere then: git:{tree.ref}:FOLDER")
+    return files
+
+
+def _read_archive(path: str) -> ChartFiles:
+    data = read_bytes(path, "open the chart", CHART_BYTES_MAX)
+    try:
+        Chart.load_archive(data).close()
+    except HelmError as error:
+        raise CannotContinue(f"{shown(path)}: open the chart: {error}") from None
+    return read_archive(data, shown(path))
+
+
+def _source(path: str, files: ChartFiles) -> ChartSource:
+    complete = gathered(files)
+    about = described(files)
+    name = str(about.get("name") or "chart")
+    return ChartSource(
+        path=path,
+        name=name,
+        version=str(about.get("version") or ""),
+        files=complete.chart,
+        archive=archived(complete.chart, name),
+        missing_dependencies=complete.missing,
+        cases=_cases(files),
+    )
+
+
+def _cases(files: ChartFiles) -> dict[str, Text]:
+    """The values of `ci/`, which a .helmignore often keeps out of the chart itself."""
+    found = {path: content for path, content in files.files.items() if _CASE.fullmatch(path)}
+    if files.folder and files.tree is None:
+        paths = Path(files.folder, "ci").glob("*-values.yaml")
+        found = {f"ci/{path.name}": read_bytes(str(path), "read the values file") for path in paths}
+    return {name: as_text(files.shown + name, found[name], "read the values file") for name in sorted(found)}
+
+
+def _entry(chart: ChartFiles, called: str) -> str | None:
+    """The name in charts/ of the chart that is called so: by an alias that its parent gives it, or by its own name."""
+    aliases = [entry for entry in dependencies_of(chart) if entry.get("alias") == called]
+    wanted = aliases[0] if aliases else {"name": called}
+    found = [
+        (str(about.get("version")) != str(wanted.get("version")), entry)
+        for entry, subchart in chart.subcharts.items()
+        if (about := described(subchart)).get("name") == wanted.get("name")
+    ]
+    return min(found)[1] if found else None

@@ -1,0 +1,81 @@
+"""The charts of a folder that depend on a library chart, and which of its templates they call. Renders nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from seatrial.model.errors import CannotContinue
+from seatrial.sources.charts.chart import ChartSource, opened, template_texts
+from seatrial.sources.charts.dependencies import CHART_FILE, dependencies_of, described
+from seatrial.sources.charts.files import ChartFiles, read_folder
+from seatrial.sources.charts.gotemplate import actions, definitions
+from seatrial.sources.files import shown
+
+DEPTH_MAX = 4
+"""How deep below the folder a chart is looked for; what lies in a chart's own charts/ is not another consumer."""
+
+_CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
+
+
+def consumers_of(library: ChartSource, folder: str) -> Iterator[str]:
+    """The paths of the charts in a folder whose Chart.yaml lists the library by its name."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise CannotContinue(f"--consumers {folder}: there is no such folder")
+    for path in sorted(_charts(root, DEPTH_MAX)):
+        listed = (entry.get("name") for entry in dependencies_of(read_folder(str(path))))
+        if library.name in listed:
+            yield shown(str(path))
+
+
+def with_library(path: str, library: ChartSource, called: str = "") -> ChartSource:
+    """A consumer as it would be with this library in its charts/, whatever it finds there or beside it today."""
+    files = read_folder(path)
+    others = {e: chart for e, chart in files.subcharts.items() if described(chart).get("name") != library.name}
+    return opened(called or path, replace(files, subcharts={**others, library.name: library.files}))
+
+
+def helpers_called(consumer: str, library: ChartSource) -> set[str]:
+    """The named templates of the library that a chart calls, itself or through others of the library."""
+    bodies = _helpers(library.files)
+    waiting = [
+        name for text in template_texts(replace(read_folder(consumer), subcharts={})) for name in _calls(text.content)
+    ]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in bodies and name not in found:
+            found.add(name)
+            waiting += _calls(bodies[name])
+    return found
+
+
+def helpers_changed(old: ChartSource, new: ChartSource) -> set[str]:
+    """The named templates that are not what they were: changed, added or gone."""
+    before, after = _helpers(old.files), _helpers(new.files)
+    return {name for name in {*before, *after} if before.get(name) != after.get(name)}
+
+
+def _charts(folder: Path, depth: int) -> Iterator[Path]:
+    if (folder / CHART_FILE).is_file():
+        yield folder
+    elif depth:
+        for entry in folder.iterdir():
+            if entry.is_dir() and not entry.is_symlink() and not entry.name.startswith("."):
+                yield from _charts(entry, depth - 1)
+
+
+def _helpers(library: ChartFiles) -> dict[str, str]:
+    return {
+        found.name: text.content[found.start : found.end]
+        for text in template_texts(library)
+        for found in definitions(text.content)
+    }
+
+
+def _calls(content: str) -> list[str]:
+    return [name for action in actions(content) for name in _CALL.findall(action.says)]

@@ -1,0 +1,238 @@
+"""The files of a chart and of the charts within it: of a folder, an archive or a commit. Knows no templates or values.
+
+Limits and refusals are those of Helm's own loaders (pkg/chart/loader/archive and pkg/chart/v2/loader of 4.2), so that
+what is read here is what Helm would load.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import stat
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping
+from os import stat_result
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.model.errors import CannotContinue
+from seatrial.sources import git
+from seatrial.sources.charts import helmignore
+from seatrial.sources.files import as_text, project_of, reason, refuse_escape, shown
+
+FILE_BYTES_MAX = 5 * 1024 * 1024
+CHART_BYTES_MAX = 100 * 1024 * 1024
+FILES_MAX = 10_000
+"""Helm has no such limit; a chart that breaks it lacks a line in its .helmignore."""
+
+_BOM = b"\xef\xbb\xbf"
+_DRIVE = re.compile(r"[a-zA-Z]:/")
+
+
+class ChartFiles(Struct, frozen=True):
+    """One chart: its own files by their paths in it, and the charts in its charts/ folder by their names there."""
+
+    shown: str
+    """What the user would type before the path of a file: `v2/`, or `demo-1.0.0.tgz:`."""
+    files: Mapping[str, bytes]
+    subcharts: Mapping[str, ChartFiles] = {}
+    folder: str = ""
+    """Where it is on disk, or in its commit; empty in an archive."""
+    tree: git.Tree | None = None
+    """The commit that it was read from."""
+
+
+def read_folder(folder: str) -> ChartFiles:
+    """The chart in a folder, less what its .helmignore keeps out."""
+    root = Path(folder)
+    prefix = "" if shown(folder) == "." else shown(folder) + "/"
+    ignore = root / helmignore.FILE
+    text = as_text(prefix + helmignore.FILE, ignore.read_bytes(), "read the rules") if ignore.is_file() else None
+    reading = _Reading(prefix, helmignore.rules(text), project_of(root))
+    found: dict[str, bytes] = {}
+    left = CHART_BYTES_MAX
+    for name, path in _walk(root, "", (root.resolve(),), reading):
+        found[name] = _read(path, prefix + name)
+        left -= len(found[name])
+        if left < 0:
+            raise CannotContinue(f"{shown(folder)}: read the chart: larger than the maximum size {CHART_BYTES_MAX}")
+        if len(found) > FILES_MAX:
+            raise CannotContinue(f"{shown(folder)}: read the chart: more than {FILES_MAX} files; see .helmignore")
+    return _assembled(found, prefix, shown(folder), left)
+
+
+def read_commit(tree: git.Tree, folder: str) -> ChartFiles:
+    """The chart in a folder of a commit, less what its .helmignore of that time keeps out."""
+    prefix = tree.shown("" if folder == "." else f"{folder}/")
+    found = {name: content.removeprefix(_BOM) for name, content in git.files_in(tree, folder).items()}
+    ignore = found.get(helmignore.FILE)
+    text = None if ignore is None else as_text(prefix + helmignore.FILE, ignore, "read the rules")
+    rules = helmignore.rules(text)
+    kept = {name: found[name] for name in sorted(found, key=str.encode) if not _ignored(rules, name)}
+    return _in_commit(_assembled(kept, prefix, folder, CHART_BYTES_MAX), tree)
+
+
+def read_archive(data: bytes, named: str, left: int = CHART_BYTES_MAX) -> ChartFiles:
+    """The chart in a .tgz; `named` is how the user would type the archive."""
+    return _assembled(_unpacked(data, named, left), f"{named}:", "", left)
+
+
+def archived(chart: ChartFiles, name: str) -> bytes:
+    """The chart as a .tgz that Helm loads from memory. The same chart gives the same bytes."""
+    out = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for path, content in _flat(chart, name):
+            member = tarfile.TarInfo(path)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def with_file(chart: ChartFiles, inner: tuple[str, ...], path: str, content: bytes) -> ChartFiles:
+    """The chart with one file replaced, in itself or in the chart that `inner` leads to."""
+    if not inner:
+        return replace(chart, files={**chart.files, path: content})
+    changed = with_file(chart.subcharts[inner[0]], inner[1:], path, content)
+    return replace(chart, subcharts={**chart.subcharts, inner[0]: changed})
+
+
+class _Reading(Struct, frozen=True):
+    """What stays the same while one folder is read."""
+
+    prefix: str
+    rules: tuple[helmignore.Rule, ...]
+    project: Path
+
+
+def _ignored(rules: tuple[helmignore.Rule, ...], name: str) -> bool:
+    parts = name.split("/")
+    above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+    return helmignore.ignored(rules, name, folder=False) or any(
+        helmignore.ignored(rules, parent, folder=True) for parent in above
+    )
+
+
+def _in_commit(chart: ChartFiles, tree: git.Tree) -> ChartFiles:
+    subcharts = {entry: _in_commit(subchart, tree) for entry, subchart in chart.subcharts.items()}
+    return replace(chart, tree=tree, subcharts=subcharts)
+
+
+def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading) -> Iterator[tuple[str, Path]]:
+    """Every file that counts, by its name in the chart. Links are followed as Helm does, but not out of the project."""
+    for path in sorted(folder.iterdir(), key=lambda path: path.name.encode(errors="surrogateescape")):
+        name = inside + path.name
+        named = reading.prefix + name
+        mode = _about(path, named).st_mode
+        if helmignore.ignored(reading.rules, name, folder=stat.S_ISDIR(mode)):
+            continue
+        if path.is_symlink():
+            refuse_escape(path, reading.project, named)
+        if stat.S_ISDIR(mode):
+            if path.resolve() in above:
+                raise CannotContinue(f"{named}: the link leads back to a folder that holds it")
+            yield from _walk(path, name + "/", (*above, path.resolve()), reading)
+        elif stat.S_ISREG(mode):
+            yield name, path
+        else:
+            raise CannotContinue(f"{named}: read the chart: cannot load irregular file")
+
+
+def _about(path: Path, named: str) -> stat_result:
+    try:
+        return path.stat()
+    except OSError as error:
+        raise CannotContinue(f"{named}: read the chart: {reason(error)}") from None
+
+
+def _read(path: Path, named: str) -> bytes:
+    if _about(path, named).st_size > FILE_BYTES_MAX:
+        raise CannotContinue(f"{named}: read the chart: larger than the maximum file size {FILE_BYTES_MAX}")
+    try:
+        return path.read_bytes().removeprefix(_BOM)
+    except OSError as error:
+        raise CannotContinue(f"{named}: read the chart: {reason(error)}") from None
+
+
+def _unpacked(data: bytes, named: str, left: int) -> dict[str, bytes]:
+    doing = f"{named}: read the chart archive"
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as zipped:
+            raw = zipped.read(left + 1)
+        if len(raw) > left:
+            raise CannotContinue(f"{doing}: decompressed chart is larger than the maximum size {CHART_BYTES_MAX}")
+        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
+            return dict(_members(tar, doing))
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        words = reason(error) if isinstance(error, OSError) else str(error)
+        raise CannotContinue(f"{doing}: {words}") from None
+
+
+def _members(tar: tarfile.TarFile, doing: str) -> Iterator[tuple[str, bytes]]:
+    for count, member in enumerate(tar):
+        if member.isdir():
+            continue
+        if count > FILES_MAX:
+            raise CannotContinue(f"{doing}: more than {FILES_MAX} files")
+        if member.size > FILE_BYTES_MAX:
+            what = f'decompressed chart file "{member.name}" is larger than the maximum file size {FILE_BYTES_MAX}'
+            raise CannotContinue(f"{doing}: {what}")
+        content = tar.extractfile(member) if member.isreg() else None
+        yield _path_in_chart(member.name, doing), content.read().removeprefix(_BOM) if content else b""
+
+
+def _path_in_chart(member: str, doing: str) -> str:
+    """The path without the chart's own folder; the words are those of `LoadArchiveFiles`."""
+    top, *rest = member.replace("\\", "/").split("/") if "\\" in member else member.split("/")
+    path = "/".join(rest)
+    if path.startswith("/"):
+        raise CannotContinue(f"{doing}: chart illegally contains absolute paths")
+    clean = Path(path).as_posix()
+    if clean == ".":
+        words = "chart illegally contains content outside the base directory"
+        raise CannotContinue(f'{doing}: {words}: "{member}"')
+    if ".." in clean.split("/"):
+        raise CannotContinue(f"{doing}: chart illegally references parent directory")
+    if _DRIVE.match(clean):
+        raise CannotContinue(f"{doing}: chart contains illegally named files")
+    if top == "Chart.yaml":
+        raise CannotContinue(f"{doing}: chart yaml not in base directory")
+    return clean
+
+
+def _assembled(found: Mapping[str, bytes], prefix: str, folder: str, left: int) -> ChartFiles:
+    """A chart of its files, those in charts/ made charts of their own: folders, and archives unpacked."""
+    own: dict[str, bytes] = {}
+    inner: dict[str, dict[str, bytes]] = {}
+    for path, content in found.items():
+        entry, _, below = path.removeprefix("charts/").partition("/")
+        if not path.startswith("charts/") or not (below or entry.endswith(".tgz")):
+            own[path] = content
+        elif entry[0] not in "_.":  # Helm loads nothing of a name that begins so.
+            inner.setdefault(entry, {})[below] = content
+    subcharts: dict[str, ChartFiles] = {}
+    left -= sum(map(len, own.values()))
+    for entry, files in inner.items():
+        named = f"{prefix}charts/{entry}"
+        if entry.endswith(".tgz"):
+            subchart = read_archive(files.get("", b""), named, left)
+        else:
+            subchart = _assembled(files, f"{named}/", f"{folder}/charts/{entry}" if folder else "", left)
+        subcharts[entry] = subchart
+        left -= sum(len(content) for _, content in _flat(subchart, ""))
+    return ChartFiles(prefix, own, subcharts, folder)
+
+
+def _flat(chart: ChartFiles, at: str) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(chart.files):
+        yield f"{at}/{path}", chart.files[path]
+    for entry in sorted(chart.subcharts):
+        stem = entry.removesuffix(".tgz")
+        folder = stem if stem == entry or stem not in chart.subcharts else f"{stem}-tgz"
+        yield from _flat(chart.subcharts[entry], f"{at}/charts/{folder}")

@@ -1,0 +1,71 @@
+"""Where a template asks how it is being rendered: first install or upgrade, what is in the cluster, or chance.
+
+Reads text only; what the question decides is seen by rendering.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from seatrial.model.resource import Place
+from seatrial.sources.charts.chart import template_texts
+from seatrial.sources.charts.files import ChartFiles
+from seatrial.sources.charts.gotemplate import Action, actions, definitions
+from seatrial.text.source import Text
+
+_ASKS = re.compile(
+    r"\.Release\.(?:IsInstall|IsUpgrade|Revision)\b|\.Capabilities\.APIVersions\b|\blookup\b"
+    r"|\b(?:rand[A-Z]\w*|gen(?:PrivateKey|CA\w*|SignedCert\w*|SelfSignedCert\w*)|uuidv4|now|shuffle|htpasswd|bcrypt)\b"
+)
+_CHANCE = re.compile(r"\b(?:rand[A-Z]\w*|genPrivateKey|uuidv4|shuffle)\b")
+_LOOKUP = re.compile(r"\blookup\b")
+_CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
+_DECIDES = re.compile(r"(?:else\s+)?(?:if|with|range)\b")
+
+
+class Gate(Struct, frozen=True):
+    """One question, and where it is asked."""
+
+    asks: str
+    """`.Release.IsInstall`"""
+    place: Place
+
+
+def asks_anything(chart: ChartFiles) -> bool:
+    """Whether any template's text may come out otherwise the next time, or in another cluster."""
+    return any(_ASKS.search(text.content) or ".Capabilities" in text.content for text in template_texts(chart))
+
+
+def makes_up(chart: ChartFiles, *, looks: bool) -> bool:
+    """Whether a template makes values up; who `looks` into the cluster may find there the one that it made before."""
+    texts = [text.content for text in template_texts(chart)]
+    kept = looks and any(_LOOKUP.search(text) for text in texts)
+    return not kept and any(_CHANCE.search(text) for text in texts)
+
+
+def gate_of(chart: ChartFiles, file: str) -> Gate | None:
+    """The question that a template asks, itself or in a template that it calls; one that decides something first."""
+    texts = {text.path: text for text in template_texts(chart)}
+    named = {d.name: (text, d.start, d.end) for text in texts.values() for d in definitions(text.content)}
+    start = texts.get(file)
+    if start is None:
+        return None
+    found: list[tuple[bool, Gate]] = []
+    waiting: list[tuple[Text, int, int]] = [(start, 0, len(start.content))]
+    seen: set[str] = set()
+    while waiting:
+        text, begin, end = waiting.pop(0)
+        for action in actions(text.content, begin, end):
+            found += _asked(text, action)
+            called = [name for name in _CALL.findall(action.says) if name in named and name not in seen]
+            seen.update(called)
+            waiting += [named[name] for name in called]
+    return min(found, key=lambda entry: entry[0], default=(True, None))[1]
+
+
+def _asked(text: Text, action: Action) -> Iterator[tuple[bool, Gate]]:
+    if asks := _ASKS.search(action.says):
+        yield not _DECIDES.match(action.says), Gate(asks[0], Place(text.path, text.line(action.start)))

@@ -1,0 +1,199 @@
+"""A chart and values become a release, through Helm's own templates. Installs nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.helm import sdk as helmsdk
+from seatrial.helm.sdk import HelmError
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release
+from seatrial.model.resource import Body, Place
+from seatrial.sources.charts.chart import ChartSource, find_file, template_texts
+from seatrial.sources.charts.files import archived, with_file
+from seatrial.sources.charts.provenance import Provenance, copies, provenance
+from seatrial.sources.charts.vanished import vanished
+from seatrial.sources.files import shown
+from seatrial.sources.manifests.objects import Found, Where, defined_scopes, objects_in, resources
+from seatrial.text.source import Span, Text
+from seatrial.text.yamlfile import BrokenYaml, Document, documents, parse
+
+# As `SplitManifests` in pkg/release/v1/util/manifest.go of Helm 4.2, which leaves out what is blank.
+_SEPARATOR = re.compile(r"^---[ \t]*", re.MULTILINE)
+_COPY = ".marked"
+_PLACE = re.compile(r"([^\s:()\"]+/[^\s:()\"]+):(\d+)(?::(\d+))?")
+
+
+Texts = dict[str, str]
+"""Rendered text by the name of its template."""
+
+
+class Rendering(Struct, frozen=True):
+    """One way to render a chart."""
+
+    chart: ChartSource
+    values: Body
+    options: dict[str, Any]
+
+
+class Rendered(Struct, frozen=True):
+    """What Helm made of it, and the files of crds/ that the values leave enabled."""
+
+    texts: Texts
+    crds: list[dict[str, str]]
+
+
+class Shadow(Struct, frozen=True):
+    """What marked copies of the templates gave, and the files that their marks speak of."""
+
+    texts: Texts
+    files: tuple[str, ...]
+
+
+class NotRendered(CannotContinue):
+    """A chart that Helm does not render, and why in Helm's own words."""
+
+    def __init__(self, complaint: str, words: str) -> None:
+        super().__init__(complaint)
+        self.words = words
+
+
+def render(
+    chart: ChartSource,
+    values: Body,
+    *,
+    release: str,
+    namespace: str,
+    is_upgrade: bool = False,
+    revision: int = 1,
+    kube_version: str = "",
+    api_versions: Sequence[str] = (),
+) -> Release:
+    """What the chart says should be in the cluster under these values."""
+    options = {
+        "name": release,
+        "namespace": namespace,
+        "revision": revision,
+        "is_install": not is_upgrade,
+        "is_upgrade": is_upgrade,
+        "kube_version": kube_version or None,
+        "api_versions": list(api_versions) or None,
+    }
+    rendering = Rendering(chart, values, options)
+    rendered = _rendered(rendering)
+    names = _manifests(rendered.texts)
+    shadow = cache(lambda: _shadow(rendering, names))
+    found = [one for name in names for one in _objects(rendering, name, rendered.texts[name], shadow)]
+    crds = [one for crd in sorted(rendered.crds, key=_chart_path) for one in _crd_objects(chart, crd)]
+    scopes = defined_scopes((*found, *crds))
+    return Release(
+        name=release,
+        namespace=namespace,
+        source=chart.path,
+        resources=tuple(resources(found, namespace, scopes)),
+        crds=tuple(resources(crds, namespace, scopes)),
+        missing_dependencies=chart.missing_dependencies,
+        values=values,
+        vanished=tuple(vanished(chart, rendered.texts)),
+    )
+
+
+def _rendered(rendering: Rendering) -> Rendered:
+    with rendering.chart.load() as handle:
+        try:
+            return Rendered(helmsdk.render(handle, rendering.values, **rendering.options), handle.crds)
+        except HelmError as error:
+            raise NotRendered(_complaint(rendering.chart, str(error)), " ".join(str(error).split())) from None
+
+
+def _complaint(chart: ChartSource, words: str) -> str:
+    """Helm's words on one line, after the first place in them that is a file of the user's."""
+    place, rest = f"{shown(chart.path)}: render the chart", words
+    for named in _PLACE.finditer(words):
+        if file := find_file(chart.files, named[1]):
+            place = ":".join((file.text.path, *(part for part in named.groups()[1:] if part)))
+            rest = words[named.end() :] if named.start() == 0 else words
+            break
+    absent = ", ".join(chart.missing_dependencies)
+    fetch = "`helm dependency build` fetches them"
+    hint = f" (the chart was rendered without its missing dependencies: {absent}; {fetch})" if absent else ""
+    return f"{place}: {' '.join(rest.split())}{hint}"
+
+
+def _manifests(texts: Texts) -> list[str]:
+    """The rendered files that Helm takes objects from, in its order."""
+    names = (name for name, text in texts.items() if text.strip())
+    wanted = (n for n in names if not n.rpartition("/")[2].startswith("_") and not n.endswith("NOTES.txt"))
+    return sorted(wanted, key=str.encode)
+
+
+def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[], Shadow]) -> Iterator[Found]:
+    file = find_file(rendering.chart.files, name)
+    text = Text(file.text.path if file else name, content)
+
+    @cache
+    def origins() -> Provenance:
+        return provenance(text, shadow().texts.get(name + _COPY, ""), shadow().files)
+
+    def where(_: Document, offset: int) -> Place:
+        return origins().at(offset)
+
+    for span in _split(content):
+        yield from objects_in(_parsed(text, span, name, where), text.path, where)
+
+
+def _shadow(rendering: Rendering, names: Iterable[str]) -> Shadow:
+    """What marked copies of these templates give; nothing where they fail.
+
+    Copies, since templates look at each other: for a checksum, say, which must be of the text without marks.
+    """
+    files = rendering.chart.files
+    templates = {name: file for name in names if (file := find_file(files, name))}
+    made = copies({name: file.text for name, file in templates.items()}, template_texts(files))
+    files = with_file(files, (), f"templates/_seatrial{_COPY}", made.named.encode())
+    for name, content in made.templates.items():
+        files = with_file(files, templates[name].inner, templates[name].path + _COPY, content.encode())
+    chart = replace(rendering.chart, archive=archived(files, rendering.chart.name))
+    try:
+        return Shadow(_rendered(replace(rendering, chart=chart)).texts, made.files)
+    except CannotContinue:
+        return Shadow({}, ())
+
+
+def _split(content: str) -> Iterator[Span]:
+    start = 0
+    for separator in (*_SEPARATOR.finditer(content), None):
+        end = separator.start() if separator else len(content)
+        blank = len(content[start:end]) - len(content[start:end].lstrip())
+        if start + blank < end:
+            yield Span(start + blank, end)
+        start = separator.end() if separator else end
+
+
+def _parsed(text: Text, span: Span, name: str, where: Where) -> Document:
+    try:
+        return parse(text, span)
+    except BrokenYaml as broken:
+        line = text.line(broken.offset)
+        blank = len(text.line_at(line)) - len(text.line_at(line).lstrip())
+        place = where(Document(text, span, None), text.start_of(line) + blank)
+        said = f"YAML parse error on {name}: {broken.problem}"
+        raise CannotContinue(f"{place}: {said} (line {line} as rendered: {text.line_at(line).strip()})") from None
+
+
+def _chart_path(crd: dict[str, str]) -> tuple[str, ...]:
+    """A chart comes before its subcharts, as in Helm, and those by name: Helm loads them in no order at all."""
+    return tuple(crd["filename"].rpartition("/crds/")[0].split("/charts/")[1:])
+
+
+def _crd_objects(chart: ChartSource, crd: dict[str, str]) -> Iterator[Found]:
+    file = find_file(chart.files, crd["filename"])
+    text = Text(file.text.path if file else crd["filename"], crd["data"])
+    for document in documents(text):
+        yield from objects_in(document, text.path, lambda d, offset: Place(d.text.path, d.text.line(offset)))

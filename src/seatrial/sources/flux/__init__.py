@@ -1,0 +1,1 @@
+"""Flux Kustomizations and HelmReleases become objects."""

@@ -1,0 +1,350 @@
+"""Kustomizations and HelmReleases of Flux become objects: their sources found on disk, built and rendered.
+
+Builds as kustomize-controller does: a folder without a kustomization.yaml is one of all manifests in and below it.
+Nothing is fetched and nothing decrypted.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata, name_of, version_of
+from seatrial.sources.argocd.applications import NotAtHand, Repos, chart_in
+from seatrial.sources.charts.chart import ChartSource, open_chart
+from seatrial.sources.charts.rendering import render
+from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
+from seatrial.sources.files import STDIN, project_of, read_text, shown
+from seatrial.sources.flux.envsubst import BadSubstitution, expand
+from seatrial.sources.manifests import kustomize
+from seatrial.sources.manifests.reading import EXTENSIONS, read_manifests
+from seatrial.text.source import Text
+
+SOURCE_GROUP = "source.toolkit.fluxcd.io"
+UNKNOWN = "seatrial-unknown-"
+"""Stands in a manifest for a variable that nobody here can know."""
+EDITS = ("patches", "images", "components", "namePrefix", "nameSuffix")
+"""Fields that kustomize-controller writes into the kustomization before it builds it."""
+SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
+_BETWEEN_OBJECTS = re.compile(r"^(?=---)", re.M)
+UNREADABLE = "seatrial-unreadable-"
+"""Stands for a variable that Flux cannot read."""
+_WORDS = re.compile(rf"{UNREADABLE}(\w+)-")
+
+
+class Built(Struct, frozen=True):
+    resources: tuple[Resource, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Shelf(Struct, frozen=True):
+    """What was built already, however many steps of a trial sync it."""
+
+    built: dict[bytes, Built] = {}
+    copies: kustomize.Copies = msgspec.field(default_factory=kustomize.Copies)
+
+
+class Known(Struct, frozen=True):
+    """Where sources are found: given folders, given charts, the checkout that holds the input, objects seen so far."""
+
+    repos: Repos
+    charts: dict[str, str]
+    beside: str
+    objects: dict[Ref, Body]
+    options: dict[str, Any] = {}
+    shelf: Shelf = msgspec.field(default_factory=Shelf)
+
+    def find(self, reference: Body, namespace: str) -> Body | None:
+        """The source object, or ConfigMap or Secret, that a reference names."""
+        kind, group = str(reference.get("kind") or ""), SOURCE_GROUP
+        if kind in ("ConfigMap", "Secret"):
+            group = ""
+        home = str(reference.get("namespace") or namespace)
+        return self.objects.get(Ref(kind, home, str(reference.get("name") or ""), group))
+
+
+def read_folder(path: str, namespace: str = "default", *, release: str = "") -> Release:
+    """What Flux finds in a folder that it is pointed at, or what is in a file."""
+    if path == STDIN or not Path(path).is_dir():
+        return read_manifests(path, namespace=namespace, release=release)
+    found = tuple(tree(Path(path), release, namespace))
+    if not found:
+        raise NothingToCheck(f"{shown(path)}: there is no Kubernetes object in it")
+    return Release(release, namespace, path, found)
+
+
+def is_path_of(kustomization: Body, folder: str) -> bool:
+    """Whether a folder is what a Kustomization applies, as far as the names of folders tell."""
+    path = str(dig(kustomization, "spec", "path") or "").removeprefix("./").strip("/")
+    return bool(path) and f"/{Path(folder).resolve().as_posix()}".endswith(f"/{path}")
+
+
+def build(kustomization: Body, known: Known) -> Built:
+    """The objects of a Kustomization. Raises `NotAtHand` where its source is not on disk."""
+    spec = kustomization.get("spec") or {}
+    root, folder = _folder(kustomization, known)
+    values, sure = _variables(kustomization, known)
+    home = str(metadata(kustomization).get("namespace") or "default")
+    key = msgspec.json.encode([name_of(kustomization), home, spec, values, str(root.resolve())], order="sorted")
+    built = known.shelf.built
+    if key not in built:
+        texts = _Substituted(values, sure=sure)
+        namespace = str(spec.get("targetNamespace") or home)
+        built[key] = _built(name_of(kustomization), namespace, spec, texts, (root, folder), known.shelf, sure=sure)
+    return built[key]
+
+
+def _built(
+    name: str, namespace: str, spec: Body, texts: _Substituted, where: tuple[Path, Path], shelf: Shelf, *, sure: bool
+) -> Built:
+    root, folder = where
+    if any(spec.get(field) for field in EDITS):
+        edits = partial(_edited, spec=spec)
+        release = kustomize.build(folder, name, namespace, texts, edits=edits, root=root, copies=shelf.copies)
+        plain: Iterable[Resource] = release.resources
+    else:
+        plain = tree(folder, name, namespace, texts)
+    found = [_placed(resource, spec) for resource in plain]
+    _refuse_unreadable(found)
+    left_out = [r for r in found if UNKNOWN in msgspec.json.encode(r.body).decode()]
+    kept = tuple(r for r in found if r not in left_out)
+    if sure or not left_out:
+        return Built(kept)
+    named = ", ".join(str(resource.ref) for resource in left_out)
+    return Built(kept, (f"flux: {name}: left out for variables of postBuild that are not known here: {named}",))
+
+
+def chart_of(release: Body, known: Known) -> ChartSource:
+    """The chart of a HelmRelease. Raises `NotAtHand` where it is not on disk."""
+    namespace = str(metadata(release).get("namespace") or "default")
+    spec = dig(release, "spec", "chart", "spec") or {}
+    reference = dig(release, "spec", "chartRef") or spec.get("sourceRef") or {}
+    source = known.find(reference, namespace) or {}
+    if reference.get("kind") == "HelmChart":
+        spec = source.get("spec") or {}
+        source = known.find(spec.get("sourceRef") or {}, namespace) or {}
+    url = str(dig(source, "spec", "url") or "")
+    name = str(spec.get("chart") or url.rpartition("/")[2])
+    given = known.charts.get(name) or known.charts.get(name.rpartition("/")[2])
+    if given:
+        return open_chart(given)
+    if str(source.get("kind")) in ("GitRepository", "Bucket") or not source:
+        return open_chart(str(_within(known, url, name)[1]))
+    root = known.repos.find(url)
+    if root is None:
+        raise NotAtHand(f"the chart {name} of {url} is not at hand (--chart {name}=PATH)")
+    return open_chart(str(chart_in(root, name, str(spec.get("version") or ""))))
+
+
+def values_of(release: Body, chart: ChartSource, known: Known) -> tuple[Body, list[str]]:
+    """What a HelmRelease gives to its chart: files of the chart, references in their order, its own values."""
+    values: Body = {}
+    notes: list[str] = []
+    namespace = str(metadata(release).get("namespace") or "default")
+    for file in listed(release, "spec", "chart", "spec", "valuesFiles"):
+        path = Path(chart.path, str(file))
+        if path.is_file():
+            values = merged(values, merged_values(ValueFlags(files=(str(path),))))
+    for entry in listed(release, "spec", "valuesFrom"):
+        body = known.find(entry, namespace)
+        key = str(entry.get("valuesKey") or "values.yaml")
+        text = _value_in(body, key)
+        if text is None and body is not None and not entry.get("optional"):
+            named = f"{entry.get('kind')} chart values reference '{namespace}/{entry.get('name')}'"
+            raise CannotContinue(f"could not resolve {named} with key '{key}': key not found")
+        if text is None:
+            if not entry.get("optional"):
+                named = f"{entry.get('kind')}/{namespace}/{entry.get('name')}"
+                notes.append(f"flux: {name_of(release)}: the values of {named} are not known here")
+        elif entry.get("targetPath"):
+            values = merged(values, merged_values(ValueFlags(set=(f"{entry['targetPath']}={text}",))))
+        else:
+            values = merged(values, values_in(Text(f"{entry.get('kind')} {entry.get('name')}", text)))
+    return merged(values, dig(release, "spec", "values") or {}), notes
+
+
+def render_release(release: Body, chart: ChartSource, values: Body, known: Known) -> Release:
+    namespace = str(metadata(release).get("namespace") or "default")
+    target = str(dig(release, "spec", "targetNamespace") or "")
+    own = f"{target}-{name_of(release)}" if target else name_of(release)
+    name = str(dig(release, "spec", "releaseName") or own)
+    return render(chart, values, release=name, namespace=target or namespace, **known.options)
+
+
+class _Substituted(Struct, frozen=True):
+    """Texts with their variables replaced, where there are any."""
+
+    values: dict[str, str]
+    sure: bool
+    """Whether these are all: what is nowhere said is empty then."""
+
+    def __call__(self, text: str) -> str:
+        if self.sure and not self.values:
+            return text
+        return "".join(map(self._object, _BETWEEN_OBJECTS.split(text)))
+
+    def _object(self, text: str) -> str:
+        return text if f"{SUBSTITUTE}: disabled" in text else expand(text, self._value, _unreadable)
+
+    def _value(self, name: str, has_default: bool) -> str:
+        return self.values.get(name, "" if self.sure or has_default else f"{UNKNOWN}{name}")
+
+
+def _unreadable(bad: BadSubstitution) -> str:
+    return f"{UNREADABLE}{str(bad).replace(' ', '_')}-"
+
+
+def _refuse_unreadable(resources: Iterable[Resource]) -> None:
+    """Only what is left after the build counts: comments are gone by then."""
+    for resource in resources:
+        found = _WORDS.search(msgspec.json.encode(resource.body).decode())
+        if found:
+            version = version_of(str(resource.body.get("apiVersion") or ""))
+            kind = f"{resource.ref.kind}.{version}.{resource.ref.group or '[noGrp]'}"
+            words = f"envsubst error: variable substitution failed: {found.group(1).replace('_', ' ')}"
+            raise CannotContinue(f"post build failed for '{kind}/{resource.ref.name}': {words}")
+
+
+def _variables(kustomization: Body, known: Known) -> tuple[dict[str, str], bool]:
+    """The variables of postBuild that are known, and whether they are all."""
+    post = dig(kustomization, "spec", "postBuild") or {}
+    namespace = str(metadata(kustomization).get("namespace") or "default")
+    found: dict[str, str] = {}
+    sure = True
+    for entry in post.get("substituteFrom") or ():
+        body = known.find(entry, namespace)
+        sure = sure and (body is not None or bool(entry.get("optional")))
+        found.update(_data(body))
+    found.update({key: str(value) for key, value in (post.get("substitute") or {}).items()})
+    return {key: value.replace("\n", "") for key, value in found.items()}, sure
+
+
+def _folder(kustomization: Body, known: Known) -> tuple[Path, Path]:
+    """The root of the source of a Kustomization, and its path in there."""
+    namespace = str(metadata(kustomization).get("namespace") or "default")
+    reference = dig(kustomization, "spec", "sourceRef") or {}
+    path = str(dig(kustomization, "spec", "path") or ".")
+    if reference.get("kind") == "ExternalArtifact":
+        reference, path = _generated(reference, namespace, path.removeprefix("./"), known)
+    source = known.find(reference, namespace)
+    return _within(known, str(dig(source, "spec", "url") or ""), path)
+
+
+def _generated(reference: Body, namespace: str, path: str, known: Known) -> tuple[Body, str]:
+    """Where what an ArtifactGenerator has copied comes from: its source, and the path there."""
+    home, name = str(reference.get("namespace") or namespace), str(reference.get("name"))
+    makers = (body for ref, body in known.objects.items() if (ref.kind, ref.namespace) == ("ArtifactGenerator", home))
+    for maker in makers:
+        sources = {f"@{one.get('alias')}/": one for one in listed(maker, "spec", "sources")}
+        made = (one for one in listed(maker, "spec", "artifacts") if one.get("name") == name)
+        for copy in (copy for one in made for copy in listed(one, "copy")):
+            to = str(copy.get("to")).removeprefix("@artifact/").strip("/")
+            alias = next((alias for alias in sources if str(copy.get("from")).startswith(alias)), None)
+            if alias and (path == to or not to or path.startswith(f"{to}/")):
+                origin = str(copy.get("from")).removeprefix(alias).partition("*")[0].strip("/")
+                inside = path.removeprefix(to).strip("/")
+                return {"namespace": home, **sources[alias]}, f"{origin}/{inside}".strip("/")
+    raise NotAtHand(f"{path} of ExternalArtifact/{home}/{name} is made by nothing that was found")
+
+
+def _edited(body: Body, spec: Body) -> Body:
+    """A kustomization as kustomize-controller rewrites it (`WriteFile` of fluxcd/pkg/kustomize)."""
+    edited = {**body, **{field: spec[field] for field in ("namePrefix", "nameSuffix") if spec.get(field)}}
+    if spec.get("targetNamespace"):
+        edited["namespace"] = spec["targetNamespace"]
+    for field in ("patches", "components"):
+        if spec.get(field):
+            edited[field] = [*(body.get(field) or ()), *spec[field]]
+    images = {str(one.get("name")): one for one in (*(body.get("images") or ()), *(spec.get("images") or ()))}
+    return {**edited, "images": list(images.values())} if images else edited
+
+
+def _within(known: Known, url: str, path: str) -> tuple[Path, Path]:
+    """A path of a repository, and its root: the folder given for it, else the checkout that holds the input."""
+    relative = path.removeprefix("./").strip("/")
+    root = known.repos.find(url) if url else None
+    if root is not None:
+        found = root / relative
+        if not found.exists() or not found.resolve().is_relative_to(root.resolve()):
+            raise CannotContinue(f"kustomization path not found: stat {shown(str(found))}: no such file or directory")
+        return root, found
+    start = Path(known.beside if Path(known.beside).is_dir() else Path(known.beside).parent).resolve()
+    for folder in _around(start):
+        found = folder / relative
+        if found.is_dir() and found.resolve().is_relative_to(folder):
+            return folder, Path(shown(_near(found)))
+    raise NotAtHand(f"{path} of {url or 'its source'} is not at hand (--repo {url or 'URL'}=PATH)")
+
+
+def _around(start: Path) -> Iterator[Path]:
+    """The folders that may be the root: those above, up to the checkout or, where there is none, to where we are."""
+    project = project_of(start)
+    top = project if project != start or (start / ".git").exists() else Path.cwd()
+    above = [folder for folder in (start, *start.parents) if folder.is_relative_to(top)] or [start]
+    return reversed(above)
+
+
+def _near(path: Path) -> str:
+    """A path as one would type it here."""
+    here = Path.cwd()
+    return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
+
+
+def tree(folder: Path, name: str, namespace: str, texts: Callable[[str], str] = str) -> Iterator[Resource]:
+    """What a folder gives: what its kustomization builds, or all manifests, and folders below likewise."""
+    if kustomize.is_kustomization(folder):
+        yield from kustomize.build(folder, name, namespace, texts).resources
+        return
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from tree(entry, name, namespace, texts)
+        elif entry.suffix in EXTENSIONS and entry.is_file():
+            text = read_text(str(entry), "read the manifests")
+            instead = {shown(str(entry)): texts(text.content)}
+            try:
+                yield from read_manifests(str(entry), namespace=namespace, release=name, instead=instead).resources
+            except NothingToCheck:
+                continue
+
+
+def _placed(resource: Resource, spec: Body) -> Resource:
+    """An object in the target namespace, with the labels and annotations that all are given.
+
+    A Namespace becomes the target itself, whatever its name was: so kustomize has it.
+    """
+    meta = dict(metadata(resource.body))
+    ref = resource.ref
+    target = str(spec.get("targetNamespace") or ref.namespace)
+    if ref.namespace:
+        meta["namespace"], ref = target, msgspec.structs.replace(ref, namespace=target)
+    elif target and (ref.kind, ref.group) == ("Namespace", ""):
+        meta["name"], ref = target, msgspec.structs.replace(ref, name=target)
+    common = spec.get("commonMetadata") or {}
+    if common.get("labels"):
+        meta["labels"] = {**labels_of(resource.body), **common["labels"]}
+    if common.get("annotations"):
+        meta["annotations"] = {**(meta.get("annotations") or {}), **common["annotations"]}
+    return msgspec.structs.replace(resource, ref=ref, body={**resource.body, "metadata": meta})
+
+
+def _value_in(body: Body | None, key: str) -> str | None:
+    return _data(body).get(key)
+
+
+def _data(body: Body | None) -> dict[str, str]:
+    if body is None:
+        return {}
+    plain: Iterable[tuple[str, str]] = ((str(k), str(v)) for k, v in (body.get("data") or {}).items())
+    if body.get("kind") != "Secret":
+        return dict(plain)
+    decoded = {key: base64.b64decode(value).decode(errors="replace") for key, value in plain}
+    return {**decoded, **{str(k): str(v) for k, v in (body.get("stringData") or {}).items()}}

@@ -1,0 +1,1 @@
+"""Plain manifests and kustomizations become releases."""

@@ -1,0 +1,128 @@
+"""Kustomizations, built by the user's own kustomize or kubectl. Knows nothing of what they hold."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import mkdtemp
+
+import msgspec
+
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release
+from seatrial.model.resource import Body, Place
+from seatrial.sources.files import read_text, shown
+from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
+from seatrial.text.source import Text
+from seatrial.text.yamlfile import BrokenYaml, documents
+
+FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+EXTENSIONS = (".json", ".yaml", ".yml")
+TIMEOUT_SECONDS = 60
+BUILDERS = (("kustomize", "build"), ("kubectl", "kustomize"))
+
+
+class Copies:
+    """Folders copied to where they may be written to, for as long as somebody holds this."""
+
+    def __init__(self) -> None:
+        self._found: dict[Path, Path] = {}
+
+    def of(self, folder: Path) -> Path:
+        if folder not in self._found:
+            home = mkdtemp(prefix="seatrial-")
+            weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
+            copy = Path(home, "root")
+            shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".git"), symlinks=True)
+            self._found[folder] = copy
+        return self._found[folder]
+
+
+def is_kustomization(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in FILES)
+
+
+def build(
+    folder: Path,
+    name: str,
+    namespace: str,
+    change: Callable[[str], str] = str,
+    *,
+    edits: Callable[[Body], Body] | None = None,
+    root: Path | None = None,
+    copies: Copies | None = None,
+) -> Release:
+    """What a kustomization gives, `change`d as text. Remote bases are not fetched: whoever builds it is offline.
+
+    With `edits` it is built from a copy of its `root` in which they were made; `copies` keeps it for the next one.
+    """
+    file = shown(str(_file(folder)))
+    output = _output(folder) if edits is None else _edited(folder, root or folder, edits, copies or Copies())
+    text = Text(file, change(output))
+    try:
+        found = [
+            one
+            for document in documents(text)
+            for one in objects_in(document, file, lambda document, offset: Place(file, 1, "file"))
+        ]
+    except BrokenYaml as broken:
+        raise CannotContinue(f"{file}: read what kustomize built: {broken.problem}") from None
+    return Release(name, namespace, shown(str(folder)), tuple(resources(found, namespace, defined_scopes(found))))
+
+
+def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: Copies) -> str:
+    """What comes of a copy in which the kustomization was rewritten; the copy is then as it was."""
+    there = copies.of(root.resolve()) / folder.resolve().relative_to(root.resolve())
+    file = _file(there)
+    body: Body = {"resources": _beneath(there)}
+    before = file.read_bytes() if file.is_file() else None
+    if before is not None:
+        text = read_text(str(file), "read the kustomization")
+        body = next((document.body for document in documents(text) if document.body), {})
+    file.write_bytes(msgspec.json.encode(edits(body)))
+    try:
+        return _output(there, shown(str(folder)))
+    finally:
+        if before is None:
+            file.unlink()
+        else:
+            file.write_bytes(before)
+
+
+def _file(folder: Path) -> Path:
+    """The file that makes a folder a kustomization, or would."""
+    return next((folder / name for name in FILES if (folder / name).is_file()), folder / FILES[0])
+
+
+def _beneath(folder: Path, top: Path | None = None) -> list[str]:
+    """What a kustomization of all that is in and below a folder lists; one below is listed as a whole."""
+    found: list[str] = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir() and not is_kustomization(entry):
+            found += _beneath(entry, top or folder)
+        elif entry.is_dir() or entry.suffix in EXTENSIONS:
+            found.append(str(entry.relative_to(top or folder)))
+    return found
+
+
+def _output(folder: Path, shown_as: str = "") -> str:
+    named = shown_as or shown(str(folder))
+    for program, verb in BUILDERS:
+        path = shutil.which(program)
+        if path is None:
+            continue
+        offline = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"}
+        command = [path, verb, str(folder)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_SECONDS, env=offline, check=False)
+        except subprocess.TimeoutExpired:
+            raise CannotContinue(f"{named}: {program} {verb} took longer than {TIMEOUT_SECONDS} s") from None
+        if done.returncode:
+            words = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+            raise CannotContinue(f"{named}: {program} {verb}: {words}")
+        return done.stdout.decode(errors="replace")
+    nobody = "this is a kustomization, and there is neither kustomize nor kubectl on the PATH"
+    raise CannotContinue(f"{named}: {nobody}; pipe it in: kustomize build {named} | seatrial check -")

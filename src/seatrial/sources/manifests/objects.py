@@ -1,0 +1,79 @@
+"""Documents become the objects of a release. Knows nothing of where the documents came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.kinds.operators.generated import definitions_of
+from seatrial.kinds.operators.table import is_cluster_scoped
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Resource
+from seatrial.model.resource import Body, Place, dig, group_of, ref_of
+from seatrial.text.yamlfile import Document
+
+Where = Callable[[Document, int], Place]
+"""The place of a character of a document's file, in a file of the user's."""
+
+
+class Found(Struct, frozen=True):
+    """One object, before it is known whether its kind is namespaced."""
+
+    body: Body
+    document: Document
+    path: tuple[str | int, ...]
+    file: str
+    where: Where
+
+
+def objects_in(document: Document, file: str, where: Where) -> Iterator[Found]:
+    """The object of a document, or those of a list: for Kubernetes, whatever has `items` is a list.
+
+    As `unstructuredJSONScheme.decode` of apimachinery: items without kind and apiVersion have those of their list.
+    """
+    if document.body is not None:
+        yield from _flattened(Found(document.body, document, (), file, where))
+
+
+def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, str], bool]) -> Iterator[Resource]:
+    """Objects with their names. One without a namespace has that of its release, unless its kind knows none."""
+    for one in found:
+        group, kind = group_of(str(one.body["apiVersion"])), str(one.body["kind"])
+        clustered = scopes.get((group, kind), is_cluster_scoped(group, kind))
+        ref = ref_of(one.body, namespaced=not clustered, namespace=namespace)
+        yield Resource(ref, one.body, one.file, _locator(one))
+
+
+def defined_scopes(found: Iterable[Found]) -> dict[tuple[str, str], bool]:
+    """Which kinds these objects define, or what an operator makes of them, and whether those are cluster-scoped."""
+    bodies = (body for one in found for body in (one.body, *definitions_of(one.body)))
+    specs = [body.get("spec") for body in bodies if body["kind"] == "CustomResourceDefinition"]
+    return {(str(dig(s, "group")), str(dig(s, "names", "kind"))): dig(s, "scope") == "Cluster" for s in specs}
+
+
+def _flattened(found: Found) -> Iterator[Found]:
+    body: object = found.body
+    if not isinstance(body, dict):
+        value = "a list" if isinstance(body, list) else "a single value"
+        raise CannotContinue(f"{_locator(found)(())}: not a Kubernetes object: {value}, not a mapping")
+    if "items" in body:
+        for index, item in enumerate(body["items"] or ()):
+            yield from _flattened(replace(found, body=_inheriting(item, body), path=(*found.path, "items", index)))
+        return
+    for field, called in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not isinstance(body.get(field), str) or not body[field]:
+            raise CannotContinue(f"{_locator(found)(())}: not a Kubernetes object: Object '{called}' is missing")
+    yield found
+
+
+def _inheriting(item: Any, around: Body) -> Any:
+    if not isinstance(item, dict) or item.get("kind") or item.get("apiVersion"):
+        return item
+    return {"apiVersion": around.get("apiVersion"), "kind": str(around.get("kind")).removesuffix("List"), **item}
+
+
+def _locator(one: Found) -> Callable[[tuple[str | int, ...]], Place]:
+    return lambda path: one.where(one.document, one.document.offset(*one.path, *path))

@@ -1,0 +1,103 @@
+"""Plain manifests: files, folders and standard input become a release. Knows nothing of charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.release import Release
+from seatrial.model.resource import Place, group_of
+from seatrial.sources.files import STDIN, project_of, read_text, reason, refuse_escape, shown
+from seatrial.sources.manifests import kustomize
+from seatrial.sources.manifests.objects import Found, defined_scopes, objects_in, resources
+from seatrial.sources.manifests.parts import part_of
+from seatrial.text.source import Text
+from seatrial.text.yamlfile import Document, documents
+
+EXTENSIONS = (".json", ".yaml", ".yml")
+FILES_MAX = 10_000
+
+_DOING = "read the manifests"
+
+
+def read_manifests(
+    path: str,
+    namespace: str = "default",
+    *,
+    release: str = "",
+    instead: Mapping[str, str] | None = None,
+    recursive: bool = True,
+) -> Release:
+    """What a file, a folder or standard input (`-`) says should be in the cluster.
+
+    A folder is read as `kubectl apply -R -f` does: the .json, .yaml and .yml files in it and in the folders below, each
+    folder by name; one with a kustomization.yaml is built, as `-k` does. Without `-R` the folders below are left out.
+    `instead` holds what to read in the place of files, by the paths that the user would type.
+    """
+    if path != STDIN and kustomize.is_kustomization(Path(path)):
+        return kustomize.build(Path(path), release, namespace)
+    texts = (_text(name, instead or {}) for name in _files(path, recursive=recursive))
+    found = [one for text in texts for one in _objects(text)]
+    if not found:
+        raise NothingToCheck(f"{shown(path)}: there is no Kubernetes object in it")
+    scopes = defined_scopes(found)
+    return Release(release, namespace, path, tuple(resources(found, namespace, scopes)))
+
+
+def kinds_in(path: str) -> set[tuple[str, str]]:
+    """Groups and kinds of what is written in a file or folder; what cannot be read is left to who needs it."""
+    if kustomize.is_kustomization(Path(path)):
+        return {(resource.ref.group, resource.ref.kind) for resource in read_manifests(path).resources}
+    found: set[tuple[str, str]] = set()
+    for name in _files(path, recursive=True):
+        with suppress(CannotContinue):
+            bodies = [one.body for one in _objects(read_text(name, _DOING))]
+            found |= {(group_of(str(body["apiVersion"])), str(body["kind"])) for body in bodies}
+    return found
+
+
+def _files(path: str, *, recursive: bool) -> Iterator[str]:
+    root = Path(path)
+    if not root.is_dir():
+        yield path
+        return
+    project = project_of(root)
+    for count, file in enumerate(_walk(root, recursive=recursive)):
+        if count == FILES_MAX:
+            raise CannotContinue(f"{shown(path)}: {_DOING}: more than {FILES_MAX} files")
+        if file.is_symlink():
+            refuse_escape(file, project, shown(str(file)))
+        yield str(file)
+
+
+def _walk(folder: Path, *, recursive: bool) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except OSError as error:
+        raise CannotContinue(f"{shown(str(folder))}: {_DOING}: {reason(error)}") from None
+    for entry in entries:
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _walk(entry, recursive=True) if recursive else ()
+        elif entry.suffix in EXTENSIONS and entry.is_file():
+            yield entry
+
+
+def _text(path: str, instead: Mapping[str, str]) -> Text:
+    named = shown(path)
+    return Text(named, instead[named]) if named in instead else read_text(path, _DOING)
+
+
+def _objects(text: Text) -> Iterator[Found]:
+    try:
+        for document in documents(text):
+            yield from objects_in(document, text.path, _where)
+    except CannotContinue:
+        if sentence := part_of(text.path):
+            raise CannotContinue(sentence) from None
+        raise
+
+
+def _where(document: Document, offset: int) -> Place:
+    return Place(document.text.path, document.text.line(offset))

@@ -1,0 +1,1 @@
+"""Text files and places in them, and YAML as Kubernetes reads it."""

@@ -1,0 +1,258 @@
+"""Nodes of one YAML document, composed by libyaml under limits, and what they mean. Knows nothing of files or lines.
+
+Of mappings: the last of two equal keys wins (Helm and kubectl decode without strictness), and `<<` merges at the place
+where it stands, over the keys before it and under those after.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, cast
+
+import yaml
+from yaml.composer import Composer
+from yaml.cyaml import CParser  # type: ignore[attr-defined]
+
+from seatrial.text import yamlscalar
+
+NESTING_MAX = 300
+"""Deeper than any schema of a CRD, and shallow enough for every walk over a body."""
+
+ALIASES_FREE = 100
+VALUES_FREE = 1000
+ALIAS_SHARE_MAX = 0.99
+VALUES_MAX = 4_000_000
+"""Limits on what aliases may blow up, after `allowedAliasRatio` in decode.go of go.yaml.in/yaml/v2."""
+
+_ANCHOR = re.compile(r"(?:^|[\s\[{,])&[^\s&,\[\]{}]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+_OPEN = (0, 0)
+"""Of a node that is still being weighed."""
+
+Path = tuple[str | int, ...]
+
+
+class Refused(Exception):
+    """A document that cannot be read: why, and at which of its characters."""
+
+    def __init__(self, problem: str, index: int) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.index = index
+
+
+@lru_cache(maxsize=512)
+def body_of(content: str) -> Any:
+    """What the first document in `content` says, remembered: steps of a trial say the same again."""
+    return value_of(content)
+
+
+def value_of(content: str) -> Any:
+    """What the first document in `content` says; None where there is none."""
+    node = _composed(content)
+    if node is None:
+        return None
+    if _ANCHOR.search(content):
+        _weigh(node)
+    return _value(node)
+
+
+@lru_cache(maxsize=32)
+def nodes(content: str) -> yaml.Node | None:
+    """The nodes of a document that was read before; JSON may hold tabs and surrogates that libyaml refuses."""
+    try:
+        return _composed(content)
+    except Refused:
+        return _composed(_SURROGATE.sub("\\\\u0020", content.replace("\t", " ")))
+
+
+def walked(root: yaml.Node | None, path: Path) -> tuple[int, yaml.Node | None, Path]:
+    """How far `path` leads: where the last key or item found begins, its value, and the part of the path left over."""
+    if root is None:
+        return 0, None, path
+    start, node = start_of(root), root
+    for depth, step in enumerate(path):
+        found = _step(node, step)
+        if found is None:
+            return start, node, path[depth:]
+        start, node = start_of(found[0]), found[1]
+    return start, node, ()
+
+
+def start_of(node: yaml.Node) -> int:
+    return int(node.start_mark.index)
+
+
+def end_of(node: yaml.Node, content: str) -> int:
+    """Where a value ends. For libyaml a block ends where the next thing begins, after comments and blank lines."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and (children := _children(node)):
+        last = children[-1]
+        if start_of(last) < start_of(node):  # An alias stands for a node that was written further up.
+            return _line_end(content, max(map(start_of, children)))
+        node = last
+    return start_of(node) + len(content[start_of(node) : int(node.end_mark.index)].rstrip())
+
+
+def _line_end(content: str, offset: int) -> int:
+    end = content.find("\n", offset)
+    return len(content[:end].rstrip()) if end >= 0 else len(content.rstrip())
+
+
+def _composed(content: str) -> yaml.Node | None:
+    # libyaml does not count a byte order mark. A line break in its place keeps every index true.
+    content = "\n" + content[1:] if content.startswith("\ufeff") else content
+    try:
+        return _first(_Loader(content))
+    except yaml.composer.ComposerError as error:
+        if "duplicate anchor" not in str(error.context):
+            raise _refused(error, content) from None
+    except (yaml.MarkedYAMLError, yaml.reader.ReaderError) as error:
+        raise _refused(error, content) from None
+    try:
+        return _first(_AnchorsAgain(content))
+    except (yaml.MarkedYAMLError, yaml.reader.ReaderError) as error:
+        raise _refused(error, content) from None
+
+
+def _first(loader: Any) -> yaml.Node | None:
+    return cast(yaml.Node, loader.get_node()) if loader.check_node() else None
+
+
+class _Loader(CParser):
+    """libyaml's composer, with tags left for `yamlscalar` and a limit on nesting, without which it would overflow."""
+
+    def __init__(self, content: str) -> None:
+        CParser.__init__(self, content)
+        self._depth = 0
+
+    def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
+        if kind is yaml.ScalarNode:
+            return yamlscalar.PLAIN if implicit[0] else yamlscalar.QUOTED
+        return ""
+
+    def descend_resolver(self, node: yaml.Node | None, index: object) -> None:
+        self._depth += 1
+        if self._depth > NESTING_MAX and node is not None:
+            raise Refused(f"nested more than {NESTING_MAX} deep", start_of(node))
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
+
+
+class _AnchorsAgain(Composer, _Loader):
+    """The same, for an anchor that is written twice: the later one counts from there on, which libyaml's refuses."""
+
+    def __init__(self, content: str) -> None:
+        _Loader.__init__(self, content)
+        Composer.__init__(self)
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()
+        if not isinstance(event, yaml.AliasEvent):
+            self.anchors.pop(getattr(event, "anchor", None), None)
+        return super().compose_node(parent, index)
+
+
+def _refused(error: yaml.YAMLError, content: str) -> Refused:
+    if isinstance(error, yaml.reader.ReaderError):
+        return Refused(str(error.reason), max(0, content.find(chr(error.character))))
+    assert isinstance(error, yaml.MarkedYAMLError)
+    # A scanner notices late, at the end of the line or file, and remembers where the trouble began.
+    began = error.context_mark if isinstance(error, yaml.scanner.ScannerError) else None
+    mark = began or error.problem_mark or error.context_mark
+    return Refused(str(error.problem or error.context), int(mark.index) if mark else 0)
+
+
+def _weigh(root: yaml.Node) -> None:
+    """Refuse aliases that multiply: count what they stand for without ever writing it out."""
+    known: dict[int, tuple[int, int]] = {}
+    aliased = 0
+
+    def weigh(node: yaml.Node) -> tuple[int, int]:
+        """How many values a node stands for, and how deep they nest."""
+        nonlocal aliased
+        if isinstance(node, yaml.ScalarNode):
+            return 1, 1
+        if found := known.get(id(node)):
+            if found == _OPEN:
+                raise Refused("an anchor's value contains itself", start_of(node))
+            aliased += found[0]
+            return found
+        known[id(node)] = _OPEN
+        below = [weigh(child) for child in _children(node)]
+        weight, height = 1 + sum(w for w, _ in below), 1 + max((h for _, h in below), default=0)
+        if height > NESTING_MAX:
+            raise Refused(f"nested more than {NESTING_MAX} deep", start_of(node))
+        known[id(node)] = weight, height
+        return weight, height
+
+    total, _ = weigh(root)
+    blown = aliased > ALIASES_FREE and total > VALUES_FREE and aliased / total > ALIAS_SHARE_MAX
+    if blown or (aliased and total > VALUES_MAX):
+        raise Refused("document contains excessive aliasing", start_of(root))
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [child for pair in node.value for child in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _value(node: yaml.Node) -> Any:
+    # The type of a node is compared by identity: this is where reading a thousand objects spends its time.
+    kind = node.__class__
+    if kind is yaml.ScalarNode:
+        try:
+            return yamlscalar.scalar(node.tag, node.value)
+        except yamlscalar.BadScalar as error:
+            raise Refused(str(error), start_of(node)) from None
+    if kind is yaml.SequenceNode:
+        return [_value(item) for item in node.value]
+    body: dict[str, Any] = {}
+    for key, value in node.value:
+        if _merges(key):
+            for merged in _merged(value):
+                body.update(_value(merged))
+        else:
+            body[_key(key)] = _value(value)
+    return body
+
+
+def _key(node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise Refused("invalid map key", start_of(node))
+    try:
+        return yamlscalar.key(node.tag, node.value)
+    except yamlscalar.BadScalar as error:
+        raise Refused(str(error), start_of(node)) from None
+
+
+def _merges(key: yaml.Node) -> bool:
+    return key.value == "<<" and (key.tag == yamlscalar.PLAIN or key.tag == "tag:yaml.org,2002:merge")
+
+
+def _merged(node: yaml.Node) -> list[yaml.Node]:
+    """The mappings behind `<<`, the weightiest last."""
+    found = list(reversed(node.value)) if isinstance(node, yaml.SequenceNode) else [node]
+    if not all(isinstance(one, yaml.MappingNode) for one in found):
+        raise Refused("map merge requires map or sequence of maps as the value", start_of(node))
+    return found
+
+
+def _step(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    if isinstance(node, yaml.SequenceNode):
+        if isinstance(step, int) and 0 <= step < len(node.value):
+            return node.value[step], node.value[step]
+        return None
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    for key, value in reversed(node.value):
+        if _merges(key):
+            found = next((hit for one in reversed(_merged(value)) if (hit := _step(one, step))), None)
+            if found:
+                return found
+        elif _key(key) == step:
+            return key, value
+    return None
