@@ -91,7 +91,7 @@ def test_every_act_is_played_under_the_name_of_the_binary(helm: Binary, tmp_path
     steps = ["install: chart", "upgrade: chart\n    set: [color=blue]", "rollback: 1", "test: {}", "uninstall: {}"]
     trial = "steps:\n" + "".join(f"  - {step}\n" for step in steps)
     rehearsal = played(helm, tmp_path, trial=trial, config=CONFIG)
-    assert rehearsal.engine == f"helm@{helm.version}"
+    assert str(rehearsal.engine) == f"helm@{helm.version}"
     assert ends(rehearsal) == ["install ok", "upgrade ok", "rollback ok", "test ok", "uninstall ok"]
     colors = [event.after["data"] for event in rehearsal.timeline if event.object.name == "app" and event.after]
     assert [data["color"] for data in colors] == ["red", "blue", "red"]

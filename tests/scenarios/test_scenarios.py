@@ -140,7 +140,7 @@ def _rehearsal(block: Block, result: Result) -> Rehearsal:
         played.rehearsal
         for played in result.played
         if played.rehearsal.schedule == asked.get("schedule", played.rehearsal.schedule)
-        and played.rehearsal.engine.startswith(asked.get("engine", ""))
+        and str(played.rehearsal.engine).startswith(asked.get("engine", ""))
     )
 
 

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from seatrial.model.engine import EngineId
 from seatrial.model.finding import Finding, Fix
 from seatrial.model.resource import Place, Ref
 from seatrial.model.result import Played, Prerequisite, Result
@@ -36,8 +37,8 @@ STEPS = (
     StepResult("uninstall", "web", "default", "", "ok", deleted=(WEB,), orphans=(CONFIG,)),
 )
 
-LAZY = Rehearsal("helm@4.2.3", "lazy", STEPS, TIMELINE)
-EAGER = Rehearsal("helm@4.2.3", "eager", STEPS, TIMELINE)
+LAZY = Rehearsal(EngineId("helm", "4.2.3"), "lazy", STEPS, TIMELINE)
+EAGER = Rehearsal(EngineId("helm", "4.2.3"), "eager", STEPS, TIMELINE)
 
 PLACE = Place("v2/templates/configmap.yaml", 7)
 
@@ -46,7 +47,7 @@ FINDING = Finding(
     code="ST201",
     certainty="will",
     damage="outage",
-    engines=("helm@4.2.3",),
+    engines=(EngineId("helm", "4.2.3"),),
     action="upgrade",
     objects=(CONFIG,),
     message="ConfigMap/default/web-config became a hook, and the upgrade that makes it one leaves it deleted",

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from seatrial.model.engine import EngineId, engine_id
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Place, ref_of
@@ -22,7 +23,7 @@ HOOK = {
 }
 
 UPGRADED = Rehearsal(
-    engine="helm@4.2.3",
+    engine=EngineId("helm", "4.2.3"),
     schedule="lazy",
     steps=(
         StepResult("install", "canal", "default", "./v1", "ok"),
@@ -60,7 +61,7 @@ def test_only_helm_4_2_1_itself_is_said_to_wait_for_hooks_that_are_not_there() -
 
 
 def _told(engine: str, case: Case) -> list[tuple[str, str, str]]:
-    found: list[Finding] = [*RULE.check(replace(UPGRADED, engine=engine), case)]
+    found: list[Finding] = [*RULE.check(replace(UPGRADED, engine=engine_id(engine)), case)]
     return [(finding.certainty, finding.damage, finding.message) for finding in found]
 
 

@@ -33,7 +33,7 @@ def test_every_operator_says_where_its_facts_were_read_and_none_contradicts_itse
 
 def test_everything_that_is_told_of_a_kind_is_told_of_one_that_there_is() -> None:
     """A name that is misspelt in the table would be passed over."""
-    text = files("seatrial.kinds").joinpath("operators.toml").read_text()
+    text = files("seatrial.kinds.operators").joinpath("operators.toml").read_text()
     wrong = [
         f"{name}.{part}.{kind}"
         for name, entry in tomllib.loads(text).items()

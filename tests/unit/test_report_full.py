@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 from rehearsed import CLEAN, CONFIG, EAGER, FINDING, FIXED, LAZY, MISSING, PLACE, RESULT, STEPS, TIMELINE
 
+from seatrial.model.engine import EngineId
 from seatrial.model.finding import Finding
 from seatrial.model.resource import Place, Ref
 from seatrial.model.result import (
@@ -155,7 +156,7 @@ def test_a_race_is_explained() -> None:
 
 
 def test_engines_are_named_where_there_are_several_and_the_case_where_it_is_not_the_plain_one() -> None:
-    kubectl = Played("ci/ha-values.yaml", replace(LAZY, engine="kubectl@1.34"))
+    kubectl = Played("ci/ha-values.yaml", replace(LAZY, engine=EngineId("kubectl", "1.34")))
     shared = replace(FINDING, engines=("helm@4.2.3", "kubectl@1.34"), case="ci/ha-values.yaml")
     text = told(shared, replace(RESULT, played=(*RESULT.played, kubectl)))
     assert "   = engines: helm@4.2.3 and kubectl@1.34\n   = with: ci/ha-values.yaml\n" in text

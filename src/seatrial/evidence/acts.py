@@ -13,13 +13,13 @@ BY_HAND = {"helm": ("apply", "delete"), "pulumi": ("apply", "delete"), "flux": (
 
 def engine_in_words(rehearsal: Rehearsal) -> str:
     """The engine as people call it: `Argo CD`."""
-    name = rehearsal.engine.partition("@")[0]
+    name = rehearsal.engine.name
     return ENGINES.get(name, name)
 
 
 def speaker(rehearsal: Rehearsal, step: int) -> str:
     """Who acts in a step, as people call it: the engine, or kubectl for what somebody does meanwhile."""
-    by_hand = rehearsal.steps[step].action in BY_HAND.get(rehearsal.engine.partition("@")[0], ())
+    by_hand = rehearsal.steps[step].action in BY_HAND.get(rehearsal.engine.name, ())
     return "kubectl" if by_hand else engine_in_words(rehearsal)
 
 
@@ -31,9 +31,9 @@ def says(rehearsal: Rehearsal, step: int) -> str:
 def act_in_words(rehearsal: Rehearsal, step: int) -> str:
     """What the engine is at: `helm upgrade`, `the sync`."""
     action = rehearsal.steps[step].action
-    if rehearsal.engine.startswith("argocd@") and action in ARGOCD_ACTS:
+    if rehearsal.engine.name == "argocd" and action in ARGOCD_ACTS:
         return ARGOCD_ACTS[action]
-    if rehearsal.engine.startswith("flux@") and action in FLUX_ACTS:
+    if rehearsal.engine.name == "flux" and action in FLUX_ACTS:
         return FLUX_ACTS[action]
     prunes = " --prune" if "--prune" in rehearsal.steps[step].flags else ""
     return f"{speaker(rehearsal, step).lower()} {action}{prunes}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.model.engine import EngineId
 from seatrial.model.resource import Place, Ref
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Finding(Struct, frozen=True):
     code: str
     certainty: Certainty
     damage: Damage
-    engines: tuple[str, ...]
+    engines: tuple[EngineId, ...]
     action: str
     objects: tuple[Ref, ...]
     message: str
@@ -92,7 +93,7 @@ def found(
     )
 
 
-def agreed(findings: Iterable[Finding], schedules_played: dict[str, int]) -> list[Finding]:
+def agreed(findings: Iterable[Finding], schedules_played: dict[EngineId, int]) -> list[Finding]:
     """One finding for one hazard: seen in every schedule it will happen, seen in only some it may."""
     groups: dict[tuple[str, tuple[Ref, ...], str], list[Finding]] = {}
     for finding in findings:
@@ -100,7 +101,7 @@ def agreed(findings: Iterable[Finding], schedules_played: dict[str, int]) -> lis
     return sorted((_merged(group, schedules_played) for group in groups.values()), key=_worst_first)
 
 
-def _merged(group: list[Finding], schedules_played: dict[str, int]) -> Finding:
+def _merged(group: list[Finding], schedules_played: dict[EngineId, int]) -> Finding:
     first = group[0]
     engines = tuple(dict.fromkeys(name for finding in group for name in finding.engines))
     sure = any(

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from seatrial.model.engine import EngineId
 from seatrial.model.resource import Body, Ref
 
 K = TypeVar("K")
@@ -142,8 +143,7 @@ class StepResult(Struct, frozen=True):
 class Rehearsal(Struct, frozen=True, dict=True):
     """One trial played by one engine under one schedule."""
 
-    engine: str
-    """With its version: `helm@4.2.3`."""
+    engine: EngineId
     schedule: Schedule
     steps: tuple[StepResult, ...]
     timeline: tuple[Event, ...]

@@ -57,7 +57,7 @@ def aftermath(rehearsal: Rehearsal, case: Case, step: int, ref: Ref | None = Non
 def revisions(rehearsal: Rehearsal, step: int) -> str:
     """How the records stand after a step that did not end well: `Revision 2 is failed, revision 1 stays deployed.`"""
     ended = rehearsal.steps[step]
-    if ended.outcome == "ok" or ended.again is not None or not rehearsal.engine.startswith("helm@"):
+    if ended.outcome == "ok" or ended.again is not None or rehearsal.engine.name != "helm":
         return ""
     if new := _records(rehearsal, step):
         return new

@@ -18,7 +18,7 @@ from seatrial.sources.stored import recorded
 
 def other_version(plan: Plan, rehearsal: Rehearsal) -> Plan | None:
     """Helm 4 itself where a binary of Helm 3 has played, else the rules of Helm 3; None where nothing is to compare."""
-    if rehearsal.engine.partition("@")[0] != helm.NAME or plan.by_rules_of_helm_3:
+    if rehearsal.engine.name != helm.NAME or plan.by_rules_of_helm_3:
         return None
     if plan.helm and plan.helm.major < helm.MAJOR:
         return replace(plan, helm=None)

@@ -25,6 +25,7 @@ from seatrial.helm import records as helmrecords
 from seatrial.helm import sdk as helmsdk
 from seatrial.helm.binary import Binary
 from seatrial.kinds.tables.catalogue import GROUPS
+from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import Program, acted_on
 from seatrial.model.resource import Body, Ref, labels_of, metadata, uid_of
@@ -131,14 +132,14 @@ def _unneeded(plan: Plan, engine: str) -> frozenset[str]:
     return frozenset(GROUPS) - LOOKED_INTO - {resource.ref.group for resource in written}
 
 
-def _versioned(plan: Plan, engine: str) -> str:
+def _versioned(plan: Plan, engine: str) -> EngineId:
     if plan.argocd is not None:
-        return f"{engine}@{versions.shown(plan.argocd.version)}"
+        return EngineId(engine, versions.shown(plan.argocd.version))
     if engine != helm.NAME:
-        return f"{engine}@{MODELLED[engine]}"
+        return EngineId(engine, MODELLED[engine])
     if plan.by_rules_of_helm_3:
-        return f"{engine}@{helm3.VERSION}"
-    return f"{engine}@{plan.helm.version if plan.helm else helm.VERSION}"
+        return EngineId(engine, helm3.VERSION)
+    return EngineId(engine, plan.helm.version if plan.helm else helm.VERSION)
 
 
 class _Stage(Struct, frozen=True):

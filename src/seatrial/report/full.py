@@ -72,7 +72,7 @@ def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
     if finding.certainty == "may" and finding.schedules in RACES:
         yield from _note("may: ", RACES[finding.schedules], page, note)
     if len({played.rehearsal.engine for played in result.played}) > 1:
-        yield from _note("engines: ", listed(finding.engines), page, note)
+        yield from _note("engines: ", listed([*map(str, finding.engines)]), page, note)
     if finding.case:
         yield from _note("with: ", finding.case, page, note)
     if finding.confirm:

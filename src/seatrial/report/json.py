@@ -91,7 +91,7 @@ def _written(report: Report | Run) -> str:
 
 
 def _played(rehearsal: Rehearsal, *, case: str = "") -> Played:
-    return Played(rehearsal.engine, rehearsal.schedule, [_step(step) for step in rehearsal.steps], case=case)
+    return Played(str(rehearsal.engine), rehearsal.schedule, [_step(step) for step in rehearsal.steps], case=case)
 
 
 def _step(step: PlayedStep) -> Step:
@@ -147,7 +147,7 @@ def _hazard(finding: Finding) -> Hazard:
         code=finding.code,
         certainty=finding.certainty,
         damage=finding.damage,
-        engines=list(finding.engines),
+        engines=[*map(str, finding.engines)],
         action=finding.action,
         objects=_names(finding.objects),
         message=finding.message,

@@ -83,7 +83,7 @@ def _tables(played: Sequence[Played]) -> list[Table]:
 def _trial_of(played: Played) -> tuple[str, str, tuple[tuple[str, str, str], ...]]:
     """What rehearsals of one trial have in common; several inputs are several trials."""
     steps = tuple((step.action, step.source, step.release) for step in played.rehearsal.steps)
-    return played.case, played.rehearsal.engine, steps
+    return played.case, str(played.rehearsal.engine), steps
 
 
 def _rows(rehearsals: Sequence[Rehearsal]) -> Iterator[Row]:

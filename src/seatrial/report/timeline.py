@@ -46,7 +46,7 @@ def is_telling(event: Event) -> bool:
 
 
 def _report(rehearsal: Rehearsal, page: Page) -> Iterator[Line]:
-    yield line(Piece(rehearsal.engine, "strong"), Piece(f", {rehearsal.schedule} schedule", "faint"))
+    yield line(Piece(str(rehearsal.engine), "strong"), Piece(f", {rehearsal.schedule} schedule", "faint"))
     yield ()
     shown = [event for event in rehearsal.timeline if page.verbose or (event.step >= 0 and is_telling(event))]
     table = _table(rehearsal.timeline, shown, page, indent=INDENT)

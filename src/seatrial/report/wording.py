@@ -57,7 +57,7 @@ def _where(places: Sequence[str]) -> str:
 
 def closing(result: Result) -> str:
     """What was seen, in one line, whatever the report."""
-    engines = dict.fromkeys(played.rehearsal.engine for played in result.played)
+    engines = dict.fromkeys(str(played.rehearsal.engine) for played in result.played)
     cases = {played.case for played in result.played}
     parts = [
         f"{counted(result.objects, 'object')} from {counted(result.files, 'file')}",

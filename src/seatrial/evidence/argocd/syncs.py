@@ -11,7 +11,7 @@ ARGOCD = "argocd"
 
 
 def is_argocd(rehearsal: Rehearsal) -> bool:
-    return rehearsal.engine.partition("@")[0] == ARGOCD
+    return rehearsal.engine.name == ARGOCD
 
 
 def operations(rehearsal: Rehearsal) -> Iterator[tuple[int, Operation]]:

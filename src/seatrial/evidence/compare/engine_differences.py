@@ -26,7 +26,7 @@ class Seen(Struct, frozen=True):
 
     @property
     def engine(self) -> str:
-        return self.rehearsal.engine.partition("@")[0]
+        return self.rehearsal.engine.name
 
 
 class Fate(Struct, frozen=True):
@@ -55,9 +55,9 @@ def contrasts(seen: Sequence[Seen]) -> Iterator[Difference]:
 
 def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
     """Why nothing is said of how engines differ, where that was asked for."""
-    engines = dict.fromkeys(one.rehearsal.engine for one in seen)
+    engines = dict.fromkeys(str(one.rehearsal.engine) for one in seen)
     plain = [one for one in seen if not one.case.name and one.rehearsal.schedule == SCHEDULE]
-    broken = [one.rehearsal.engine for one in plain if any(ended.outcome != "ok" for ended in one.rehearsal.steps)]
+    broken = [str(one.rehearsal.engine) for one in plain if any(s.outcome != "ok" for s in one.rehearsal.steps)]
     if len(engines) > 1 and broken:
         yield f"where {' and '.join(engines)} differ is not told: {', '.join(broken)} did not get through all steps"
 

@@ -29,7 +29,7 @@ def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
     by_engine: dict[str, list[Seen]] = {}
     for one in seen:
         if not one.case.name:
-            by_engine.setdefault(one.rehearsal.engine, []).append(one)
+            by_engine.setdefault(str(one.rehearsal.engine), []).append(one)
     if any(len({r.rehearsal.schedule for r in of}) < len(of) for of in by_engine.values()):
         return
     for engine, of in by_engine.items():
@@ -63,7 +63,7 @@ def _first_stop(slow: Rehearsal) -> Stop | None:
 
 def actors_of(rehearsal: Rehearsal) -> tuple[str, ...]:
     """Whose requests are those of the engine."""
-    name = rehearsal.engine.partition("@")[0]
+    name = rehearsal.engine.name
     return INSIDE.get(name, (name,))
 
 

@@ -20,7 +20,7 @@ _NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<g
 
 
 def is_flux(rehearsal: Rehearsal) -> bool:
-    return rehearsal.engine.partition("@")[0] == FLUX
+    return rehearsal.engine.name == FLUX
 
 
 def kustomizations(ended: StepResult) -> Iterator[Reconciled]:

@@ -21,7 +21,7 @@ CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguratio
 
 
 def is_pulumi(rehearsal: Rehearsal) -> bool:
-    return rehearsal.engine.partition("@")[0] == PULUMI
+    return rehearsal.engine.name == PULUMI
 
 
 class Unordered(Struct, frozen=True):

@@ -160,7 +160,7 @@ def outcome_of(rehearsal: Rehearsal, step: int) -> str:
     ends = {"failed": "fails", "hung": "hangs", "ok": "succeeds"}[ended.outcome]
     if is_flux(rehearsal):
         return f"{act_in_words(rehearsal, step)} {ends}"
-    return f"{' '.join((rehearsal.engine.partition('@')[0], ended.action, *ended.flags))} {ends}"
+    return f"{' '.join((rehearsal.engine.name, ended.action, *ended.flags))} {ends}"
 
 
 def is_record(ref: Ref) -> bool:

@@ -200,7 +200,7 @@ def _moments(webhook: _Webhook, rehearsal: Rehearsal, resources: dict[Ref, Resou
             yield _asked(webhook, rehearsal, event, act, _version(resources[event.object]))
         elif refs and act == "made":
             kind = _served(state_after(rehearsal, 0), refs[0], _version(resources[refs[0]]))
-            yield Asked(rehearsal.engine, act, "never sent", definition=kind)
+            yield Asked(str(rehearsal.engine), act, "never sent", definition=kind)
 
 
 def _first(webhook: _Webhook, rehearsal: Rehearsal, refs: Sequence[Ref], act: Act) -> Event | None:
@@ -231,7 +231,7 @@ def _asked(webhook: _Webhook, rehearsal: Rehearsal, event: Event, act: Act, vers
     certified = owner is not None and holds_certificate(_bundle(webhook, owner))
     answers = service is None or (_has_endpoint(world, service) and certified)
     return Asked(
-        engine=rehearsal.engine,
+        engine=str(rehearsal.engine),
         act=act,
         then=_then(webhook, event, asked=owner is not None, answers=answers),
         step=event.step,

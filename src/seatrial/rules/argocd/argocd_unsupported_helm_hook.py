@@ -66,7 +66,7 @@ def _is_left_out(rehearsal: Rehearsal, hook: Resource) -> bool:
 
 def _finding(rehearsal: Rehearsal, step: int, hook: Resource) -> Finding:
     events = [event for event in hooks.events_of(hook.body) if event not in TESTS]
-    version = rehearsal.engine.partition("@")[2]
+    version = rehearsal.engine.version
     since = [f"{event} since {SINCE[event]}" for event in events if event in SINCE]
     return found(
         RULE,

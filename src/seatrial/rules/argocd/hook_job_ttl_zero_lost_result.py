@@ -54,7 +54,7 @@ FIELD = ("spec", "ttlSecondsAfterFinished")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in blocked(rehearsal, case, "gone"):
         yield _finding(rehearsal, case, one)
-    if rehearsal.engine.startswith("helm@4"):
+    if (rehearsal.engine.name, rehearsal.engine.major) == ("helm", "4"):
         yield from _watched_by_helm(rehearsal, case)
 
 

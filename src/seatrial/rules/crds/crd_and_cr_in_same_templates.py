@@ -57,7 +57,7 @@ from seatrial.phrases.outcome import aftermath, helm_says, named, named_is
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    if rehearsal.engine.startswith("kubectl@"):
+    if rehearsal.engine.name == "kubectl":
         yield from _left_out(rehearsal, case)
         return
     for step, release, kinds in unserved(rehearsal, case):

@@ -91,7 +91,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _applied(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
     """The last thing that kubectl or Pulumi deploys, where it is the engine."""
-    act = {"kubectl": "apply", "pulumi": "up"}.get(rehearsal.engine.partition("@")[0])
+    act = {"kubectl": "apply", "pulumi": "up"}.get(rehearsal.engine.name)
     steps = zip(rehearsal.steps, case.releases, strict=True)
     found = [(step, release) for step, (ended, release) in enumerate(steps) if release and ended.action == act]
     return found[-1] if found else None

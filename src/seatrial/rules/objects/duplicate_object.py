@@ -59,7 +59,7 @@ ONE_IS_LEFT = (
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     yield from _of_syncs(rehearsal, case)
-    if rehearsal.engine.startswith("helm@"):
+    if rehearsal.engine.name == "helm":
         yield from _of_helm(rehearsal, case)
 
 

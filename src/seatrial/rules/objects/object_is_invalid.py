@@ -58,7 +58,7 @@ STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    engine = rehearsal.engine.partition("@")[0]
+    engine = rehearsal.engine.name
     actors = (engine, "helm") if engine == "flux" else (engine,)
     for event in rehearsal.timeline:
         said = INVALID.search(event.message) if event.effect == "refused" and event.actor in actors else None
@@ -101,7 +101,7 @@ def _is_own_annotation(event: Event, written: Resource) -> bool:
 
 
 def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
-    if not rehearsal.engine.startswith("helm"):
+    if rehearsal.engine.name != "helm":
         return ""
     uninstalls = rehearsal.steps[event.step].action == "uninstall"
     return revisions(rehearsal, event.step) if uninstalls else aftermath(rehearsal, case, event.step)

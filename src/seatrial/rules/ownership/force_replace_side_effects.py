@@ -82,7 +82,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if is_argocd(rehearsal):
         yield from _made_anew(rehearsal, case)
         return
-    if rehearsal.engine.startswith("kubectl@"):
+    if rehearsal.engine.name == "kubectl":
         yield from _forced(rehearsal, case)
         return
     seen: set[Ref] = set()

@@ -94,9 +94,9 @@ class Bug(Struct, frozen=True):
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if is_flux(rehearsal):
         yield from _interrupted(rehearsal, case)
-    if not rehearsal.engine.startswith("helm@"):
+    if rehearsal.engine.name != "helm":
         return
-    version = _version(rehearsal.engine)
+    version = rehearsal.engine.numbers
     seen: set[tuple[int, Ref]] = set()
     for step, ended in enumerate(rehearsal.steps):
         for bug in BUGS if ended.outcome != "failed" else ():
@@ -143,10 +143,6 @@ def _of_flux(rehearsal: Rehearsal, case: Case, step: int, one: Reconciled, recor
         evidence=[record.written],
         confirm=f"helm history {name} -n {namespace}",
     )
-
-
-def _version(engine: str) -> Version:
-    return tuple(int(part) for part in re.findall(r"[0-9]+", engine.partition("@")[2])[:3])
 
 
 def _finding(rehearsal: Rehearsal, step: int, bug: Bug, met: Met, plays: bool) -> Finding:

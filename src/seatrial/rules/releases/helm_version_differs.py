@@ -135,7 +135,7 @@ def _finding(rehearsal: Rehearsal, other: Rehearsal, case: Case, step: int, obje
 
 
 def _major(rehearsal: Rehearsal) -> str:
-    return rehearsal.engine.partition("@")[2].partition(".")[0]
+    return rehearsal.engine.major
 
 
 def _to_blame(rehearsal: Rehearsal, step: int) -> Iterator[Ref]:

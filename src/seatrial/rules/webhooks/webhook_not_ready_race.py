@@ -142,7 +142,7 @@ def _order(rehearsal: Rehearsal, call: Call) -> str:
         )
     if made is not None and made.step == event.step:
         # Whatever engine has a Helm in it has a Helm 4.
-        engine = "helm@4" if event.actor == "helm" and not rehearsal.engine.startswith("helm") else rehearsal.engine
+        engine = "helm@4" if event.actor == "helm" and rehearsal.engine.name != "helm" else str(rehearsal.engine)
         order = next((words for begins, words in ORDERS.items() if engine.startswith(begins)), "")
         order = order.replace("--wait waits", "Flux waits") if is_flux(rehearsal) else order
         return (
