@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.plan.stage.flux import Gathered, gather
-from seatrial.sources.argocd.applications import Repos
 from seatrial.sources.flux.building import read_folder
+from seatrial.sources.repos import Repos
 
 SOURCE = """
 apiVersion: source.toolkit.fluxcd.io/v1

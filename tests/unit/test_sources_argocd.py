@@ -13,14 +13,9 @@ from seatrial.model.resource import Body
 from seatrial.plan.stage.argocd_settings import settings_of
 from seatrial.readiness.argocd import script_for
 from seatrial.readiness.argocd.verdict import Script
-from seatrial.sources.argocd.applications import (
-    NotAtHand,
-    Repos,
-    plain_url,
-    render_application,
-    repos_of,
-)
+from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
+from seatrial.sources.repos import NotAtHand, Repos, plain_url, repos_of
 
 URL = "https://git.example/team/web.git"
 CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"

@@ -10,9 +10,9 @@ from kustomizing import needs_kustomize
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
-from seatrial.sources.argocd.applications import NotAtHand, Repos
 from seatrial.sources.charts.chart import open_chart
 from seatrial.sources.flux.building import Known, build, chart_of, values_of
+from seatrial.sources.repos import NotAtHand, Repos
 
 URL = "https://git.example/platform"
 GIT: Body = {

@@ -31,7 +31,6 @@ from seatrial.plan.stage.argocd import namespaces_made
 from seatrial.plan.stage.argocd_settings import is_setting, settings_of
 from seatrial.plan.stage.steps import RENDERED, USUAL_ENGINE, Opened, Setting, staged, usual_engine
 from seatrial.sources import git
-from seatrial.sources.argocd.applications import repos_of
 from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
     consumers_of,
@@ -42,7 +41,7 @@ from seatrial.sources.charts.consumers import (
 from seatrial.sources.charts.rendering import NotRendered
 from seatrial.sources.charts.values import ValueFlags
 from seatrial.sources.manifests.reading import read_manifests
-from seatrial.sources.pulumi.charts import charts_given
+from seatrial.sources.repos import charts_given, repos_of
 from seatrial.sources.stored import asked, read_history
 
 KUBE_VERSION = "1.34"

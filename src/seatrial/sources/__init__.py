@@ -14,8 +14,7 @@ from seatrial.sources import git
 from seatrial.sources.charts.files import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
 from seatrial.sources.manifests.parts import part_of
-from seatrial.sources.pulumi.project import NAMES, is_program
-from seatrial.sources.pulumi.recorded import is_recording
+from seatrial.sources.programs import NAMES, is_program, is_recording
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
 

@@ -20,8 +20,9 @@ from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, ref_of
 from seatrial.plan.stage.applications import TAKEN_AS, app_of, declared, in_project
 from seatrial.plan.stage.argocd_settings import is_project, is_setting
-from seatrial.sources.argocd.applications import NotAtHand, Repos, render_application
+from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
+from seatrial.sources.repos import NotAtHand, Repos
 
 DEPTH_MAX = 20
 APPLICATIONS_MAX = 2_000

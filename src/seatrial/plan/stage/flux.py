@@ -20,9 +20,9 @@ from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Place, Ref, dig, group_of, listed, metadata, name_of
 from seatrial.readiness import flux as fluxhealth
-from seatrial.sources.argocd.applications import NotAtHand, Repos
 from seatrial.sources.charts.chart import ChartSource
 from seatrial.sources.flux import building as source
+from seatrial.sources.repos import NotAtHand, Repos
 
 HOME = "flux-system"
 OBJECTS_MAX = 2_000

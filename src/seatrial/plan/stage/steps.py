@@ -27,7 +27,6 @@ from seatrial.plan.stage import flux as fluxes
 from seatrial.plan.stage.argocd import gather
 from seatrial.plan.stage.helm_storage import Past
 from seatrial.sources import git, kind_at, kind_of
-from seatrial.sources.argocd.applications import Repos
 from seatrial.sources.argocd.helm import as_argocd_renders
 from seatrial.sources.charts.chart import ChartSource, open_chart, own_values, with_own_values
 from seatrial.sources.charts.gates import asks_anything
@@ -40,6 +39,7 @@ from seatrial.sources.manifests.parts import part_of
 from seatrial.sources.manifests.reading import kinds_in, read_manifests
 from seatrial.sources.pulumi import read_program
 from seatrial.sources.pulumi.taken import as_program
+from seatrial.sources.repos import Repos
 
 RENDERED = ("install", "upgrade")
 PROGRAMMED = ("up", "refresh", "destroy")

@@ -6,7 +6,7 @@ install, in revision 1. Nothing is fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,6 +23,7 @@ from seatrial.sources.files import read_text, shown
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.kustomize_edits import edits_of
 from seatrial.sources.manifests.reading import EXTENSIONS, read_manifests
+from seatrial.sources.repos import NotAtHand, Repos, chart_in
 from seatrial.text.yamlfile import documents
 
 OWN_FIELDS = ("repoURL", "path", "chart", "targetRevision")
@@ -31,46 +32,11 @@ FAILED = "ComparisonError: Failed to load target state: failed to generate manif
 UNKNOWN = "rpc error: code = Unknown desc ="
 
 
-class Repos(Struct, frozen=True):
-    """Local folders that stand for repositories: `--repo URL=PATH`."""
-
-    paths: dict[str, str] = {}
-
-    def find(self, url: str) -> Path | None:
-        found = self.paths.get(plain_url(url))
-        return Path(found) if found is not None else None
-
-
-class NotAtHand(Exception):
-    """A source that nobody gave: what it would deploy is not known."""
-
-
 class Rendered(Struct, frozen=True):
     """What became of an Application's sources: a release, or Argo CD's words why there is none."""
 
     release: Release | None
     error: str = ""
-
-
-def repos_of(flags: Iterable[str]) -> Repos:
-    """What `--repo` was given."""
-    found = {}
-    for flag in flags:
-        url, equals, path = flag.rpartition("=")
-        if not equals or not url or not path:
-            raise CannotContinue(f"--repo {flag}: takes URL=PATH, the folder that stands for a repository")
-        if not Path(path).exists():
-            raise CannotContinue(f"--repo {flag}: there is no {path}")
-        found[plain_url(url)] = path
-    return Repos(found)
-
-
-def plain_url(url: str) -> str:
-    """A repository's URL as Argo CD compares it: `git.NormalizeGitURL`."""
-    text = url.strip().lower().removesuffix("/").removesuffix(".git")
-    for scheme in ("https://", "http://", "ssh://", "oci://"):
-        text = text.removeprefix(scheme)
-    return text.partition("@")[2].replace(":", "/", 1) if "@" in text.partition("/")[0] else text
 
 
 def render_application(application: Body, repos: Repos, *, globs: bool = True, **options: Any) -> Rendered:
@@ -158,16 +124,6 @@ def _path_in(root: Path, source: Body) -> Path:
 
 def _chart_in(root: Path, source: Body) -> Path:
     return chart_in(root, str(source["chart"]), str(source.get("targetRevision") or ""))
-
-
-def chart_in(root: Path, chart: str, version: str) -> Path:
-    """A chart of a Helm repository: a folder or an archive of its name."""
-    for path in (root / chart, root / f"{chart}-{version}.tgz", root / f"{chart}-{version.removeprefix('v')}.tgz"):
-        if path.exists():
-            return path
-    if root.is_file() or (root / "Chart.yaml").is_file():
-        return root
-    raise CannotContinue(f"error fetching chart: failed to fetch chart: chart {chart} version {version} not found")
 
 
 def _of_directory(path: Path, asked: Asked) -> Release:

@@ -14,10 +14,10 @@ from seatrial.helm import sdk as helmsdk
 from seatrial.helm.sdk import Chart, HelmError
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed, metadata, name_of
-from seatrial.sources.argocd.applications import Repos
 from seatrial.sources.argocd.generators import Ground, flat, generated, own_template
 from seatrial.sources.charts.files import ChartFiles, archived
 from seatrial.sources.charts.values import merge_patch, merged
+from seatrial.sources.repos import Repos
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
 

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed
-from seatrial.sources.argocd.applications import NotAtHand, Repos
 from seatrial.sources.charts.values import merged
 from seatrial.sources.files import read_text
+from seatrial.sources.repos import NotAtHand, Repos
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
 

@@ -19,7 +19,6 @@ from msgspec import Struct
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata, name_of, version_of
-from seatrial.sources.argocd.applications import NotAtHand, Repos, chart_in
 from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
@@ -27,6 +26,7 @@ from seatrial.sources.files import STDIN, project_of, read_text, shown
 from seatrial.sources.flux.envsubst import BadSubstitution, expand
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.reading import EXTENSIONS, read_manifests
+from seatrial.sources.repos import NotAtHand, Repos, chart_in
 from seatrial.text.source import Text
 
 SOURCE_GROUP = "source.toolkit.fluxcd.io"

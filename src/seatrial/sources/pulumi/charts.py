@@ -109,17 +109,6 @@ class Charts(Struct, frozen=True):
         return str(path)
 
 
-def charts_given(flags: Iterable[str]) -> dict[str, str]:
-    """Where charts are, as `--chart NAME=PATH` says."""
-    given = {}
-    for flag in flags:
-        name, _, path = flag.partition("=")
-        if not name or not path:
-            raise CannotContinue(f"--chart {flag}: say which chart is where: --chart NAME=PATH")
-        given[name] = path
-    return given
-
-
 def as_v3_chart(release: Release, *, crds: bool, tests: bool) -> Iterator[Resource]:
     """Every object at once: hooks are objects like all others, but for tests (`provider/pkg/helm/template.go`)."""
     if crds:

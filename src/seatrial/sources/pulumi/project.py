@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue
 from seatrial.sources.files import project_of, read_text, shown
+from seatrial.sources.programs import project_file
 from seatrial.sources.pulumi.packages import workspace_of
 from seatrial.text.yamlfile import Document, documents
 
-NAMES = ("Pulumi.yaml", "Pulumi.yml")
 USUAL_STACK = "dev"
 RECORDED = "recorded"
 """The runtime of what Pulumi wrote down itself: nothing is run."""
@@ -64,14 +64,6 @@ class Project(Struct, frozen=True):
     def typed(self, file: Path) -> str:
         """A file of the program or near it, as the user would type it."""
         return shown(str(Path(self.path, os.path.relpath(file, self.folder))))
-
-
-def is_program(path: str) -> bool:
-    return project_file(Path(path)) is not None
-
-
-def project_file(folder: Path) -> Path | None:
-    return next((folder / name for name in NAMES if (folder / name).is_file()), None)
 
 
 def read_project(path: str) -> Project:

@@ -7,7 +7,6 @@ Pulumi 3.259. Both hold resources as the engine got them, with the dependencies 
 from __future__ import annotations
 
 import base64
-import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,7 @@ from seatrial.model.program import CHART_V4, HELM_RELEASE, KUBERNETES, STACK, ap
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Place, Ref, group_of, metadata, name_of
 from seatrial.sources.files import read_text, shown
+from seatrial.sources.programs import is_preview
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.naming import NAMESPACE
 from seatrial.sources.pulumi.project import RECORDED, SECRET, Project
@@ -50,18 +50,6 @@ class Recording(Struct, frozen=True):
     """How to get at what is encrypted in it."""
 
 
-def is_recording(content: bytes) -> bool:
-    """Whether Pulumi wrote this file, though it may be broken."""
-    content = content.removeprefix(codecs.BOM_UTF8)
-    if not content.lstrip().startswith(b"{"):
-        return False
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        return b'"urn:pulumi:' in content or b'"deployment"' in content
-    return isinstance(body, dict) and ("deployment" in body or _is_preview(body))
-
-
 def read_recording(path: str) -> tuple[Project, Recording]:
     """The stack that a file is about, and what is in it."""
     text = read_text(path, DOING)
@@ -74,7 +62,7 @@ def read_recording(path: str) -> tuple[Project, Recording]:
         raise CannotContinue(f"{text.path}: {DOING}: it is nested too deeply") from None
     if isinstance(body, dict) and "deployment" in body:
         recording = _exported(body, text)
-    elif isinstance(body, dict) and _is_preview(body):
+    elif isinstance(body, dict) and is_preview(body):
         recording = _previewed(body, text)
     else:
         wanted = "`pulumi preview --json` nor `pulumi stack export`"
@@ -102,10 +90,6 @@ def replay(recording: Recording, project: Project, monitor: Monitor) -> None:
         answer = monitor.answer({**_message(state, inputs), **position, "expanded": state["urn"] in parents})
         if "error" in answer:
             raise CannotContinue(f"{recording.text.path}:{lines[state['urn']]}: {answer['error']}")
-
-
-def _is_preview(body: Body) -> bool:
-    return "changeSummary" in body or ("steps" in body and ("config" in body or "duration" in body))
 
 
 def _exported(body: Body, text: Text) -> Recording:
