@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.engine import EngineId
+from seatrial.model.timeline import StepResult
 
 ARGOCD_ACTS = {"sync": "the sync", "delete": "deleting the Application"}
 FLUX_ACTS = {"sync": "the sync", "delete": "flux delete"}
@@ -11,29 +12,21 @@ BY_HAND = {"helm": ("apply", "delete"), "pulumi": ("apply", "delete"), "flux": (
 """Steps that are not the engine's: someone runs kubectl meanwhile."""
 
 
-def engine_in_words(rehearsal: Rehearsal) -> str:
+def label_of(engine: EngineId) -> str:
     """The engine as people call it: `Argo CD`."""
-    name = rehearsal.engine.name
-    return ENGINES.get(name, name)
+    return ENGINES.get(engine.name, engine.name)
 
 
-def speaker(rehearsal: Rehearsal, step: int) -> str:
-    """Who acts in a step, as people call it: the engine, or kubectl for what somebody does meanwhile."""
-    by_hand = rehearsal.steps[step].action in BY_HAND.get(rehearsal.engine.name, ())
-    return "kubectl" if by_hand else engine_in_words(rehearsal)
+def speaker_of(engine: EngineId, ended: StepResult) -> str:
+    """Who acts in a step: the engine, or kubectl for what someone else does meanwhile."""
+    return "kubectl" if ended.action in BY_HAND.get(engine.name, ()) else label_of(engine)
 
 
-def says(rehearsal: Rehearsal, step: int) -> str:
-    """The words with which a step ended: `kubectl says: "..."`."""
-    return f'{speaker(rehearsal, step)} says: "{rehearsal.steps[step].error.strip()}"'
-
-
-def act_in_words(rehearsal: Rehearsal, step: int) -> str:
-    """What the engine is at: `helm upgrade`, `the sync`."""
-    action = rehearsal.steps[step].action
-    if rehearsal.engine.name == "argocd" and action in ARGOCD_ACTS:
-        return ARGOCD_ACTS[action]
-    if rehearsal.engine.name == "flux" and action in FLUX_ACTS:
-        return FLUX_ACTS[action]
-    prunes = " --prune" if "--prune" in rehearsal.steps[step].flags else ""
-    return f"{speaker(rehearsal, step).lower()} {action}{prunes}"
+def act_of(engine: EngineId, ended: StepResult) -> str:
+    """What the step is called: `helm upgrade`, `the sync`."""
+    if engine.name == "argocd" and ended.action in ARGOCD_ACTS:
+        return ARGOCD_ACTS[ended.action]
+    if engine.name == "flux" and ended.action in FLUX_ACTS:
+        return FLUX_ACTS[ended.action]
+    prunes = " --prune" if "--prune" in ended.flags else ""
+    return f"{speaker_of(engine, ended).lower()} {ended.action}{prunes}"

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.history import GOING, live_after
+from seatrial.evidence.history import GOING
+from seatrial.evidence.moment import Moment
 from seatrial.evidence.unserved import DEFINITION
 from seatrial.helm import hooks
 from seatrial.kinds.core.objectmeta import finalizers_of, is_going
 from seatrial.kinds.operators.described import described_deployments
 from seatrial.kinds.operators.table import workload_of
 from seatrial.kinds.scripts.commands import needed
-from seatrial.model.release import Case, Resource, deployed_before
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 
@@ -33,16 +34,16 @@ class Held(Struct, frozen=True):
     known: bool
 
 
-def held_by_gone_operators(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Held]:
+def held_by_gone_operators(moment: Moment) -> Iterator[Held]:
     """What a step was to delete and did not, for want of an operator that it, or a step before, deleted."""
-    for deletion in rehearsal.of_step(step):
+    for deletion in moment.events():
         ref = deletion.object
-        live = live_after(rehearsal, step, ref) if deletion.effect == "deleting" else None
-        if live is None or not is_going(live) or _is_deleted_by_hook(rehearsal, case, step, ref):
+        live = moment.live(ref) if deletion.effect == "deleting" else None
+        if live is None or not is_going(live) or _is_deleted_by_hook(moment, ref):
             continue
         for finalizer in finalizers_of(live)[:1]:
-            setter = _setter(rehearsal, ref, finalizer)
-            operator = _went(rehearsal, step, setter) if setter else _likely(rehearsal, case, deletion, finalizer)
+            setter = _setter(moment.rehearsal, ref, finalizer)
+            operator = _went(moment, setter) if setter else _likely(moment.rehearsal, moment.case, deletion, finalizer)
             if operator is not None:
                 yield Held(deletion, finalizer, operator, known=bool(setter))
 
@@ -80,15 +81,15 @@ def _setter(rehearsal: Rehearsal, ref: Ref, finalizer: str) -> str:
     return ""
 
 
-def _went(rehearsal: Rehearsal, step: int, operator: str) -> Event | None:
+def _went(moment: Moment, operator: str) -> Event | None:
     """The deletion of an operator that is not there any longer when a step has ended."""
-    described = _described(rehearsal)
-    for event in rehearsal.timeline:
-        if event.step > step or event.effect not in GOING or event.object.kind not in WORKLOADS:
+    described = _described(moment.rehearsal)
+    for event in moment.rehearsal.timeline:
+        if event.step > moment.index or event.effect not in GOING or event.object.kind not in WORKLOADS:
             continue
         owner = workload_of(event.before or {})
         is_its = (owner is not None and owner[0].name == operator) or described.get(event.object) == operator
-        if is_its and live_after(rehearsal, step, event.object) is None:
+        if is_its and moment.live(event.object) is None:
             return event
     return None
 
@@ -101,7 +102,7 @@ def _described(rehearsal: Rehearsal) -> dict[Ref, str]:
 
 def _likely(rehearsal: Rehearsal, case: Case, deletion: Event, finalizer: str) -> Event | None:
     """A workload that goes before, of a release that also defines the kind and writes the object with its finalizer."""
-    release = deployed_before(rehearsal, case, deletion.step)
+    release = Moment(rehearsal, case, deletion.step).before
     if release is None or release.find(deletion.object) is None or finalizer.startswith(OF_KUBERNETES):
         return None
     definitions = (r.body for r in (*release.crds, *release.resources) if r.ref.kind == DEFINITION)
@@ -117,11 +118,11 @@ def _defines(definition: Body, ref: Ref) -> bool:
     return (dig(definition, "spec", "group"), dig(definition, "spec", "names", "kind")) == (ref.group, ref.kind)
 
 
-def _is_deleted_by_hook(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> bool:
+def _is_deleted_by_hook(moment: Moment, ref: Ref) -> bool:
     """Whether a pre-delete hook says in its command line that it deletes objects of this kind."""
-    known = {e.object: e.after for e in rehearsal.timeline if e.object.kind == DEFINITION and e.after}
+    known = {e.object: e.after for e in moment.rehearsal.timeline if e.object.kind == DEFINITION and e.after}
     plural = next((dig(body, "spec", "names", "plural") for body in known.values() if _defines(body, ref)), "")
-    for hook in programs_before(case, step):
+    for hook in programs_before(moment.case, moment.index):
         spec = hook.body.get("spec") if hook.ref.kind == "Pod" else dig(hook.body, "spec", "template", "spec")
         asked = (need.access for need in needed(spec or {}, hook.ref.namespace, known.values()))
         if any((access.verb, access.group, access.resource) == ("delete", ref.group, plural) for access in asked):

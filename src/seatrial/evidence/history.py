@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, moments
 from seatrial.helm import hooks
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of
 from seatrial.model.timeline import Event, Rehearsal
 
@@ -20,54 +21,43 @@ MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
 """What every namespace has without anybody's doing."""
 
 
-def live_before(rehearsal: Rehearsal, step: int, ref: Ref) -> Body | None:
-    """The object as it was when a step began; None where it was not there."""
-    return _last_body(event for event in rehearsal.of_object(ref) if event.step < step)
-
-
-def live_after(rehearsal: Rehearsal, step: int, ref: Ref) -> Body | None:
-    """The object as it was when a step had ended and the cluster had settled."""
-    return _last_body(event for event in rehearsal.of_object(ref) if event.step <= step)
-
-
-def restarted(rehearsal: Rehearsal, step: int, workload: Ref) -> bool:
+def restarted(moment: Moment, workload: Ref) -> bool:
     """Whether a step changed the template of a workload's pods."""
-    was, now = live_before(rehearsal, step, workload), live_after(rehearsal, step, workload)
+    was, now = moment.was(workload), moment.live(workload)
     return was is not None and now is not None and dig(was, "spec", "template") != dig(now, "spec", "template")
 
 
-def owner_of(rehearsal: Rehearsal, step: int, ref: Ref, seen: Body | None = None) -> Ref | None:
+def owner_of(moment: Moment, ref: Ref, seen: Body | None = None) -> Ref | None:
     """The workload that a pod is of, through its ReplicaSet; None where nobody owns it. It may be gone since `seen`."""
     owner: Ref | None = None
-    body = seen or live_after(rehearsal, step, ref)
+    body = seen or moment.live(ref)
     while body is not None and (told := next(iter(dig(body, "metadata", "ownerReferences") or ()), None)):
         owner = Ref(str(told["kind"]), ref.namespace, str(told["name"]), group_of(str(told["apiVersion"])))
-        body = live_after(rehearsal, step, owner)
+        body = moment.live(owner)
     return owner
 
 
-def newest(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
+def newest(rehearsal: Rehearsal, case: Case) -> tuple[Moment, Release] | None:
     """The last step that deploys something new, and what it deploys."""
-    for step in reversed(range(len(rehearsal.steps))):
-        release = case.releases[step]
-        if release is not None and rehearsal.steps[step].action in DEPLOYS:
-            return step, release
+    for moment in reversed([*moments(rehearsal, case)]):
+        if moment.release is not None and moment.ended.action in DEPLOYS:
+            return moment, moment.release
     return None
 
 
-def newest_resources(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Resource]]:
+def newest_resources(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Moment, Resource]]:
     """What that step deploys, one by one, each with the step."""
     if deployed := newest(rehearsal, case):
-        step, release = deployed
-        yield from ((step, resource) for resource in release.resources)
+        moment, release = deployed
+        yield from ((moment, resource) for resource in release.resources)
 
 
-def pruned(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
+def pruned(moment: Moment) -> Iterator[tuple[Event, Resource]]:
     """The engine's deletions of what the deployed manifest lists and the new one does not, with what was written."""
-    old, new = deployed_before(rehearsal, case, step), case.releases[step]
-    if old is None or new is None or rehearsal.steps[step].action not in REPLACES:
+    old, new = moment.before, moment.release
+    if old is None or new is None or moment.ended.action not in REPLACES:
         return
-    for event in rehearsal.of_step(step):
+    for event in moment.events():
         if event.actor not in ALL_ENGINES or event.effect not in GOING:
             continue
         if event.actor in MAKES_ANEW and new.find(event.object) is not None:
@@ -108,11 +98,11 @@ def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
     return list({event.object: event for event in reversed(found)}.values())[::-1]
 
 
-def held_up(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
+def held_up(moment: Moment, ref: Ref) -> Event | None:
     """Helm's deletion of an object that was still on its way out when Helm wrote it again, or waited for it."""
     deletion: Event | None = None
-    for event in rehearsal.of_object(ref):
-        if event.step != step:
+    for event in moment.rehearsal.of_object(ref):
+        if event.step != moment.index:
             continue
         if event.effect == "deleted":
             deletion = None
@@ -120,14 +110,4 @@ def held_up(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
             deletion = event
         elif event.actor == "helm" and deletion is not None:
             return deletion
-    return deletion if ref in rehearsal.steps[step].waits_for else None
-
-
-def _last_body(events: Iterator[Event]) -> Body | None:
-    body: Body | None = None
-    for event in events:
-        if event.effect == "deleted":
-            body = None
-        elif event.after is not None and event.effect != "said":
-            body = event.after
-    return body
+    return deletion if ref in moment.ended.waits_for else None

@@ -6,10 +6,10 @@ import re
 
 from msgspec import Struct
 
-from seatrial.evidence.history import live_after
-from seatrial.model.release import Case, Resource
+from seatrial.evidence.moment import Moment
+from seatrial.model.release import Resource
 from seatrial.model.resource import Body, annotations_of
-from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.timeline import Event
 
 # From checkOwnership in pkg/action/validate.go of Helm 4.2; Helm 3 begins it with a capital letter.
 COMPLAINT = re.compile(
@@ -35,30 +35,30 @@ class Conflict(Struct, frozen=True):
         return marks.get(RELEASE_NAME, ""), marks.get(RELEASE_NAMESPACE, "")
 
 
-def conflict(rehearsal: Rehearsal, case: Case, step: int) -> Conflict | None:
+def conflict(moment: Moment) -> Conflict | None:
     """What Helm stumbled over in a step; it names the first object only."""
-    ended, release = rehearsal.steps[step], case.releases[step]
+    ended, release = moment.ended, moment.release
     said = COMPLAINT.search(ended.error) if ended.outcome == "failed" else None
     if said is None or release is None:
         return None
     named = (said["kind"], said["name"], said["namespace"])
     resource = next((r for r in release.resources if (r.ref.kind, r.ref.name, r.ref.namespace) == named), None)
     # Flux may have had another release make it in the same step.
-    until = step if ended.reconciled else step - 1
-    live = live_after(rehearsal, until, resource.ref) if resource else None
+    until = moment.index if ended.reconciled else moment.index - 1
+    live = moment.at(until).live(resource.ref) if resource else None
     if resource is None or live is None:
         return None
-    made = [e for e in rehearsal.of_object(resource.ref) if e.step <= until and e.effect == "created"]
+    made = [e for e in moment.rehearsal.of_object(resource.ref) if e.step <= until and e.effect == "created"]
     return Conflict(resource, live, made[-1] if made else None)
 
 
-def is_left_over(rehearsal: Rehearsal, step: int, met: Conflict) -> bool:
+def is_left_over(moment: Moment, met: Conflict) -> bool:
     """Whether the object is of a release that was uninstalled since."""
     if met.made is None or met.made.actor != "helm" or met.made.step < 0:
         return False
-    maker = rehearsal.steps[met.made.step]
+    maker = moment.rehearsal.steps[met.made.step]
     return any(
         (ended.action, ended.outcome) == ("uninstall", "ok")
         and (ended.release, ended.namespace) == (maker.release, maker.namespace)
-        for ended in rehearsal.steps[met.made.step + 1 : step]
+        for ended in moment.rehearsal.steps[met.made.step + 1 : moment.index]
     )

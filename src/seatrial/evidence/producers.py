@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.history import live_after
+from seatrial.evidence.moment import Moment
 from seatrial.graph import needs_of, products_of
-from seatrial.model.release import Case, Resource
+from seatrial.model.release import Resource
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Rehearsal
 
 LINKS_MAX = 8
 
@@ -24,15 +23,15 @@ class Link(Struct, frozen=True):
     """Whether the producer is in the cluster."""
 
 
-def chain(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> list[Link]:
+def chain(moment: Moment, ref: Ref) -> list[Link]:
     """From what is missing to the first thing that nobody makes, or that would have to come first."""
     found: list[Link] = []
     missing: Ref | None = ref
     while missing is not None and len(found) < LINKS_MAX and missing not in [link.missing for link in found]:
-        producer = next((r for r in case.all_resources() if missing in products_of(r)), None)
-        there = producer is not None and live_after(rehearsal, step, producer.ref) is not None
+        producer = next((r for r in moment.case.all_resources() if missing in products_of(r)), None)
+        there = producer is not None and moment.live(producer.ref) is not None
         found.append(Link(missing, producer.ref if producer else None, there))
-        missing = next(_lacks(rehearsal, step, producer), None) if producer and there else None
+        missing = next(_lacks(moment, producer), None) if producer and there else None
     return found
 
 
@@ -51,7 +50,7 @@ def _told(link: Link) -> str:
     return f"{link.missing}, made out of {link.producer}" if link.producer else str(link.missing)
 
 
-def _lacks(rehearsal: Rehearsal, step: int, producer: Resource) -> Iterator[Ref]:
+def _lacks(moment: Moment, producer: Resource) -> Iterator[Ref]:
     for need in needs_of(producer):
-        if not need.optional and not need.guess and live_after(rehearsal, step, need.object) is None:
+        if not need.optional and not need.guess and moment.live(need.object) is None:
             yield need.object

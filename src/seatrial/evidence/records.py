@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from seatrial.evidence.moment import Moment
 from seatrial.helm.records import NAME
 from seatrial.model.resource import Ref, labels_of
 from seatrial.model.timeline import Event, Rehearsal, StepResult
@@ -43,20 +44,20 @@ def records_of(rehearsal: Rehearsal, release: str, namespace: str, *, before_ste
     return records
 
 
-def recorded_by(rehearsal: Rehearsal, step: int) -> int | None:
+def recorded_by(moment: Moment) -> int | None:
     """The last step before this one that wrote down a revision of the same release."""
-    begun = rehearsal.steps[step]
-    for earlier in range(step - 1, -1, -1):
-        if _recorded(rehearsal, earlier, begun):
+    begun = moment.ended
+    for earlier in range(moment.index - 1, -1, -1):
+        if _recorded(moment.at(earlier), begun):
             return earlier
     return None
 
 
-def _recorded(rehearsal: Rehearsal, step: int, begun: StepResult) -> bool:
+def _recorded(moment: Moment, begun: StepResult) -> bool:
     return any(
         event.effect == "created"
         and event.object.namespace == begun.namespace
         and (named := NAME.fullmatch(event.object.name)) is not None
         and named["release"] == begun.release
-        for event in rehearsal.of_step(step)
+        for event in moment.events()
     )

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.evidence.history import ENGINES, GOING
+from seatrial.evidence.moment import Moment, moments
 from seatrial.evidence.secret_data import decoded, is_salted, secret_data
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.release import Case, Release, Resource
@@ -32,12 +33,12 @@ class Renewed(Struct, frozen=True):
 
 def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
     """(earlier, step) for each upgrade or sync to the chart and the values that are deployed already."""
-    for step, ended in enumerate(rehearsal.steps):
-        earlier = _step_before(rehearsal, step) if ended.action in DEPLOYS_AGAIN else None
+    for moment in moments(rehearsal, case):
+        earlier = _step_before(moment) if moment.ended.action in DEPLOYS_AGAIN else None
         if earlier is None or rehearsal.steps[earlier].action not in DEPLOYS:
             continue
-        if rehearsal.steps[earlier].outcome == "ok" and same_input(case.releases[earlier], case.releases[step]):
-            yield earlier, step
+        if rehearsal.steps[earlier].outcome == "ok" and same_input(case.releases[earlier], moment.release):
+            yield earlier, moment.index
 
 
 def same_input(one: Release | None, other: Release | None) -> bool:
@@ -59,20 +60,21 @@ def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
     """Each Secret once, with the keys whose values are made up by its template."""
     seen: set[Ref] = set()
     for earlier, step in same_again(rehearsal, case):
-        for event in _changes(rehearsal, step):
+        moment = Moment(rehearsal, case, step)
+        for event in _changes(moment):
             secret = _plain_secret(case.releases[step], event)
             if secret is None or secret.ref in seen:
                 continue
-            keys = tuple(_made_up(rehearsal, case, earlier, step, event))
+            keys = tuple(_made_up(moment, earlier, event))
             if keys:
                 seen.add(secret.ref)
                 yield Renewed(step, secret, event, keys)
 
 
-def _changes(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+def _changes(moment: Moment) -> Iterator[Event]:
     """What was done in a step; what Pulumi deletes and makes anew is a change like any other."""
     gone: dict[Ref, Event] = {}
-    for event in rehearsal.of_step(step):
+    for event in moment.events():
         if event.actor == "pulumi" and event.effect in GOING:
             gone[event.object] = event
         if event.actor == "pulumi" and event.effect == "created" and event.object in gone:
@@ -81,10 +83,10 @@ def _changes(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
             yield event
 
 
-def _step_before(rehearsal: Rehearsal, step: int) -> int | None:
+def _step_before(moment: Moment) -> int | None:
     """The last step about the same release."""
-    begun = rehearsal.steps[step]
-    found = (i for i in range(step - 1, -1, -1) if _named(rehearsal.steps[i]) == _named(begun))
+    begun = moment.ended
+    found = (i for i in range(moment.index - 1, -1, -1) if _named(moment.rehearsal.steps[i]) == _named(begun))
     return next(found, None)
 
 
@@ -105,15 +107,15 @@ def _plain_secret(release: Release | None, event: Event) -> Resource | None:
     return None if found is None or is_hook(found.body) else found
 
 
-def _made_up(rehearsal: Rehearsal, case: Case, earlier: int, step: int, event: Event) -> Iterator[str]:
+def _made_up(moment: Moment, earlier: int, event: Event) -> Iterator[str]:
     """Keys that changed, and that two renderings of the very same input write differently.
 
     A value that only depends on `.Release.IsInstall` or on the number of the revision is written alike.
     """
     was, now = secret_data(event.before), secret_data(event.after)
-    first = _rendered(case.releases[earlier], event.object)
-    alike = rehearsal.steps[earlier].action == rehearsal.steps[step].action
-    second = _rendered(case.releases[step], event.object) if alike else was
+    first = _rendered(moment.case.releases[earlier], event.object)
+    alike = moment.rehearsal.steps[earlier].action == moment.ended.action
+    second = _rendered(moment.release, event.object) if alike else was
     for key in sorted(was.keys() & now.keys()):
         if was[key] != now[key] and first.get(key) != second.get(key) and not is_salted(now[key]):
             yield key

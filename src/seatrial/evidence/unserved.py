@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.history import live_after
+from seatrial.evidence.moment import Moment, moments
 from seatrial.kinds.operators.generated import definitions_of
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, version_of
@@ -39,12 +39,12 @@ def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, l
     """The steps of Helm that failed for kinds which nobody served, and those kinds."""
     if is_argocd(rehearsal):
         return
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step]
-        if ended.outcome != "failed" or release is None or IN_THE_OLD_ONE in ended.error:
+    for moment in moments(rehearsal, case):
+        release = moment.release
+        if moment.ended.outcome != "failed" or release is None or IN_THE_OLD_ONE in moment.ended.error:
             continue
-        if missing := list(_unserved(ended, release)):
-            yield step, release, missing
+        if missing := list(_unserved(moment.ended, release)):
+            yield moment.index, release, missing
 
 
 def defined_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
@@ -71,24 +71,27 @@ def generated_by(resources: Iterable[Resource], missing: Unserved) -> Resource |
     return None
 
 
-def definition_in_cluster(rehearsal: Rehearsal, step: int, missing: Unserved) -> Body | None:
+def definition_in_cluster(moment: Moment, missing: Unserved) -> Body | None:
     """The definition of this kind that was in the cluster when a step had ended."""
-    names = {e.object for e in rehearsal.timeline if e.step <= step and e.after and defines(e.after, missing)}
-    return next((live for ref in sorted(names) if (live := live_after(rehearsal, step, ref))), None)
+    names = {
+        e.object for e in moment.rehearsal.timeline if e.step <= moment.index and e.after and defines(e.after, missing)
+    }
+    return next((live for ref in sorted(names) if (live := moment.live(ref))), None)
 
 
-def is_served_at_last(rehearsal: Rehearsal, step: int, missing: Unserved, definition: Ref) -> bool:
+def is_served_at_last(moment: Moment, missing: Unserved, definition: Ref) -> bool:
     """Whether the definition was there when the step had ended: Helm looked too early."""
-    live = live_after(rehearsal, step, definition)
+    live = moment.live(definition)
     return live is not None and version_of(missing.api_version) in served_versions(live)
 
 
-def came_from_crds(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Resource | None:
+def came_from_crds(moment: Moment, ref: Ref) -> Resource | None:
     """What a `crds/` folder wrote of an object that Helm itself made in this step or before it."""
     made = any(
-        e.object == ref and e.effect == "created" and e.actor == "helm" and e.step <= step for e in rehearsal.timeline
+        e.object == ref and e.effect == "created" and e.actor == "helm" and e.step <= moment.index
+        for e in moment.rehearsal.timeline
     )
-    releases = (release for release in reversed(case.releases[: step + 1]) if release is not None)
+    releases = (release for release in reversed(moment.case.releases[: moment.index + 1]) if release is not None)
     return next((crd for release in releases for crd in release.crds if made and crd.ref == ref), None)
 
 

@@ -13,7 +13,7 @@ from seatrial.model.resource import Place, Ref
 
 if TYPE_CHECKING:
     from seatrial.model.release import Case
-    from seatrial.model.timeline import Event, Rehearsal
+    from seatrial.model.timeline import Rehearsal
 
 Certainty = Literal["will", "may"]
 Damage = Literal["data-loss", "outage", "failed-deploy", "nuisance"]
@@ -59,38 +59,6 @@ class Rule(Struct, frozen=True):
     code: str
     name: str
     check: Callable[[Rehearsal, Case], Iterator[Finding]]
-
-
-def found(
-    rule: Rule,
-    rehearsal: Rehearsal,
-    step: int,
-    *,
-    objects: Iterable[Ref],
-    damage: Damage,
-    message: str,
-    details: Iterable[str] = (),
-    places: Iterable[Place] = (),
-    evidence: Iterable[Event] = (),
-    confirm: str = "",
-    certainty: Certainty = "will",
-) -> Finding:
-    """A finding of one rehearsal. Empty details are left out; `will` holds only if every schedule agrees."""
-    return Finding(
-        rule=rule.name,
-        code=rule.code,
-        certainty=certainty,
-        damage=damage,
-        engines=(rehearsal.engine,),
-        action=rehearsal.steps[step].action,
-        objects=tuple(objects),
-        message=message,
-        details=tuple(filter(None, details)),
-        places=tuple(dict.fromkeys(places)),
-        evidence=tuple(event.index for event in evidence),
-        confirm=confirm,
-        schedules=(rehearsal.schedule,),
-    )
 
 
 def agreed(findings: Iterable[Finding], schedules_played: dict[EngineId, int]) -> list[Finding]:

@@ -7,11 +7,9 @@ from functools import cached_property
 from itertools import chain
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from seatrial.model.program import Program
 from seatrial.model.resource import Body, Place, Ref
-from seatrial.model.timeline import Rehearsal
 
 
 class Resource(Struct, frozen=True):
@@ -93,32 +91,3 @@ class Case(Struct, frozen=True):
     def all_resources(self) -> Iterator[Resource]:
         releases = (self.before, *self.releases)
         return (r for release in releases if release for r in (*release.resources, *release.crds))
-
-
-def deployed_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
-    """The release that is in the cluster when a step begins, as far as the engine succeeded with it."""
-    begun = rehearsal.steps[step]
-    if not begun.release:
-        return _applied_before(rehearsal, case, step)
-    for index in range(step - 1, -1, -1):
-        ended = rehearsal.steps[index]
-        if "ok" not in (ended.outcome, ended.again):
-            continue
-        if (ended.release, ended.namespace) != (begun.release, begun.namespace):
-            continue
-        if ended.action in ("uninstall", "delete"):
-            return None
-        if (release := case.releases[index]) is not None:
-            return release
-    before = case.before
-    return before if before and (before.name, before.namespace) == (begun.release, begun.namespace) else None
-
-
-def _applied_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
-    """All that was applied without being a release, as one: each object as it was written last."""
-    steps = zip(rehearsal.steps[:step], case.releases, strict=False)
-    applied = [release for ended, release in steps if release is not None and not ended.release]
-    if len(applied) < 2:
-        return applied[0] if applied else None
-    written = {resource.ref: resource for release in applied for resource in release.resources}
-    return replace(applied[-1], resources=tuple(written.values()))

@@ -6,10 +6,11 @@ import re
 
 from seatrial.evidence.flux.reconciliations import FLUX, failed_act, failed_release
 from seatrial.evidence.hooks.runs import Lack, done_by_helm
+from seatrial.evidence.moment import Moment
 from seatrial.helm.hooks import SAYS_BEFORE
 from seatrial.kinds import Need
 from seatrial.kinds.core import absence
-from seatrial.model.release import Resource
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Rehearsal, StepResult
 from seatrial.phrases.objects import HOW
@@ -20,26 +21,26 @@ TIMEOUT_SECONDS = 300
 """Helm's own --timeout, where the user says none."""
 
 
-def said_of(rehearsal: Rehearsal, step: int, ref: Ref, key: str = "") -> Event | None:
+def said_of(moment: Moment, ref: Ref, key: str = "") -> Event | None:
     """The last that was said in a step of an object that is missing, or of a key of it."""
     named = re.compile(rf"(?<![-.\w]){re.escape(ref.name)}(?![-.\w])")
-    said = [e for e in rehearsal.of_step(step) if e.effect == "said" and named.search(e.message) and key in e.message]
+    said = [e for e in moment.events() if e.effect == "said" and named.search(e.message) and key in e.message]
     said = [event for event in said if event.actor != FLUX]
     return said[-1] if said else None
 
 
-def says(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+def says(moment: Moment, ref: Ref) -> str:
     """`Pod/default/web-1 says: "..."`, of an object that is missing."""
-    said = said_of(rehearsal, step, ref)
+    said = said_of(moment, ref)
     return f'{said.object} says: "{said.message}".' if said else ""
 
 
-def ends_sentence(rehearsal: Rehearsal, lack: Lack) -> str:
+def ends_sentence(rehearsal: Rehearsal, case: Case, lack: Lack) -> str:
     """What the user reads: the words of the cluster while Helm waits, and those of Helm when it gives up."""
     ended, ref = rehearsal.steps[lack.step], lack.hook.ref
     if not lack.hung:
         return helm_says(ended, ref)
-    said = said_of(rehearsal, lack.step, lack.need.object, lack.key)
+    said = said_of(Moment(rehearsal, case, lack.step), lack.need.object, lack.key)
     cluster = f'Meanwhile {said.object} says: "{said.message}". ' if said else _would_say(lack)
     if failed_release(ended, ref):
         return f"{cluster}{helm_says(ended, ref)}"
@@ -126,16 +127,17 @@ def absent(rehearsal: Rehearsal, lack: Lack) -> str:
             return "which is a hook that no uninstall runs"
 
 
-def evidence_of(rehearsal: Rehearsal, lack: Lack) -> list[Event]:
+def evidence_of(rehearsal: Rehearsal, case: Case, lack: Lack) -> list[Event]:
     """How Helm made the hook, and what was said of what it lacks."""
-    made = [e for e in done_by_helm(rehearsal, lack.step, lack.hook.ref) if e.verb != "delete"]
-    said = said_of(rehearsal, lack.step, lack.need.object, lack.key)
+    moment = Moment(rehearsal, case, lack.step)
+    made = [e for e in done_by_helm(moment, lack.hook.ref) if e.verb != "delete"]
+    said = said_of(moment, lack.need.object, lack.key)
     return [*made[-1:], *([said] if said else [])]
 
 
-def ends(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> str:
+def ends(moment: Moment, ref: Ref | None = None) -> str:
     """`helm upgrade hangs`, `helm install --wait fails`, `the install of HelmRelease/shop/shop fails`"""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     if one := failed_release(ended, ref):
         return f"the {failed_act(one)} of {one.object} fails"
     return f"{' '.join(('helm', ended.action, *ended.flags))} {_ENDS[ended.outcome]}"

@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import speaker
 from seatrial.evidence.argocd.blocked import never_run
 from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
 from seatrial.evidence.flux.reconciliations import (
@@ -18,10 +17,11 @@ from seatrial.evidence.flux.reconciliations import (
     failed_release,
     flux_says,
 )
-from seatrial.evidence.history import ALL_ENGINES, live_before
+from seatrial.evidence.history import ALL_ENGINES
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Certainty, Finding, Rule, found
-from seatrial.model.release import Case, Resource, deployed_before
+from seatrial.model.finding import Certainty, Finding, Rule
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
@@ -114,7 +114,7 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
             continue  # It goes on, and force-replace-side-effects tells how.
         if event.actor == FLUX and not failed_kustomization(rehearsal.steps[event.step], event.object):
             continue  # It was only asked, and then deleted for the change.
-        if MAY_NOT_CHANGE.search(event.message) and live_before(rehearsal, event.step, event.object):
+        if MAY_NOT_CHANGE.search(event.message) and Moment(rehearsal, case, event.step).was(event.object):
             seen.add(event.object)
             refusal = _refusal(rehearsal, case, event)
             if not _is_told_elsewhere(refusal):
@@ -146,8 +146,7 @@ def refused(
     paths = [difference.path for difference in changed] or [("metadata", "name")]
     return found(
         rule,
-        rehearsal,
-        refusal.step,
+        Moment(rehearsal, case, refusal.step),
         objects=[refusal.ref],
         damage="failed-deploy",
         certainty=certainty,
@@ -166,15 +165,16 @@ def refused(
 
 def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[str]:
     """What is left half-done, and what is often tried and does not help."""
+    moment = Moment(rehearsal, case, refusal.step)
     ended = rehearsal.steps[refusal.step]
     if one := failed_kustomization(ended, refusal.ref):
         yield f"{shortened(flux_says(one))} None of the objects that come with it is applied."
         yield FORCE_OF_FLUX
         return
     if not is_argocd(rehearsal):
-        yield aftermath(rehearsal, case, refusal.step, refusal.ref)
+        yield aftermath(moment, refusal.ref)
         no_force = NO_FORCE_OF_FLUX if failed_release(ended, refusal.ref) else NO_FORCE
-        yield OF_OTHERS.get(speaker(rehearsal, refusal.step), no_force)
+        yield OF_OTHERS.get(moment.speaker, no_force)
         return
     done = {e.object for e in rehearsal.of_step(refusal.step) if e.actor == ARGOCD and e.effect == "changed"}
     yield f"Argo CD applies the rest of the wave all the same: {named(sorted(done))} changed." if done else ""
@@ -217,7 +217,7 @@ def dotted(path: Path) -> str:
 
 
 def _refusal(rehearsal: Rehearsal, case: Case, event: Event) -> Refusal:
-    old, new = deployed_before(rehearsal, case, event.step), case.releases[event.step]
+    old, new = Moment(rehearsal, case, event.step).before, case.releases[event.step]
     written = new.find(event.object) if new else None
     return Refusal(event.step, event, written, old.find(event.object) if old else None)
 

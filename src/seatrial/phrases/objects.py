@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment
 from seatrial.graph import Edge, users_of
 from seatrial.helm import hooks
 from seatrial.kinds.access.rbac import GROUP as RBAC
@@ -11,7 +12,7 @@ from seatrial.kinds.core import absence
 from seatrial.kinds.tables.catalogue import CATALOGUE, plural_of
 from seatrial.model.release import Release
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Rehearsal, StepResult
+from seatrial.model.timeline import StepResult
 
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
 NAMES_MAX = 5
@@ -47,9 +48,9 @@ def users_sentence(release: Release, ref: Ref) -> str:
     return f"{named}{more}." if users else ""
 
 
-def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+def pods_say(moment: Moment, ref: Ref) -> str:
     """What pods really said of the missing object in this step of the rehearsal."""
-    said = [e for e in rehearsal.of_step(step) if e.effect == "said" and f'"{ref.name}"' in e.message]
+    said = [e for e in moment.events() if e.effect == "said" and f'"{ref.name}"' in e.message]
     if not said:
         return ""
     pods = len({event.object for event in said})
@@ -57,9 +58,9 @@ def pods_say(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
     return f'{late[:1].upper()}{late[1:]}: "{said[-1].message}".'
 
 
-def next_time_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+def next_time_sentence(moment: Moment, ref: Ref) -> str:
     """What the following steps do to the object."""
-    return " ".join(_later(rehearsal, step, ref))
+    return " ".join(_later(moment, ref))
 
 
 def in_kubectl(ref: Ref) -> str:
@@ -88,9 +89,9 @@ def confirm_twice(ref: Ref, path: str, around: str) -> str:
     return f"kubectl get {in_kubectl(ref)} -o jsonpath='{path}'  # before and after {around}"
 
 
-def _later(rehearsal: Rehearsal, step: int, ref: Ref) -> Iterator[str]:
-    for index, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
-        before = "The next" if index == step + 1 else "A later"
+def _later(moment: Moment, ref: Ref) -> Iterator[str]:
+    for index, ended in enumerate(moment.rehearsal.steps[moment.index + 1 :], start=moment.index + 1):
+        before = "The next" if index == moment.index + 1 else "A later"
         if ref in ended.created:
             yield f"{before} {ended.action} puts it back."
             return

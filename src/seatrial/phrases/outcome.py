@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
-from seatrial.evidence.acts import speaker
 from seatrial.evidence.flux.reconciliations import (
     failed_kustomization,
     failed_release,
@@ -13,12 +12,12 @@ from seatrial.evidence.flux.reconciliations import (
     goes_on,
 )
 from seatrial.evidence.history import ALL_ENGINES
+from seatrial.evidence.moment import Moment
 from seatrial.evidence.records import last_record, records_of
 from seatrial.helm import hooks
 from seatrial.helm.records import NAME as RECORD
-from seatrial.model.release import Case, deployed_before
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Event, Rehearsal, StepResult
+from seatrial.model.timeline import Event, StepResult
 
 DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
 NAMES_MAX = 5
@@ -36,32 +35,35 @@ def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
     return f'Helm says: "{ended.error.strip()}"'
 
 
-def aftermath(rehearsal: Rehearsal, case: Case, step: int, ref: Ref | None = None) -> str:
+def aftermath(moment: Moment, ref: Ref | None = None) -> str:
     """What had been done when the step failed and what had not, which revisions there are, and what comes next."""
-    if one := failed_release(rehearsal.steps[step], ref):
+    if one := failed_release(moment.ended, ref):
         return goes_on(one)
-    done, records = _done(rehearsal, step), _records(rehearsal, step)
-    if speaker(rehearsal, step) != "Helm":
-        return " ".join(filter(None, (done or "Nothing was changed.", _next(rehearsal, step))))
+    done, records = _done(moment), _records(moment)
+    if moment.speaker != "Helm":
+        return " ".join(filter(None, (done or "Nothing was changed.", _next(moment))))
     if not done and not records:
         return "Nothing was changed and no revision was recorded: every further try fails alike."
     said = (
         done or "Nothing was changed.",
-        _not_deleted(rehearsal, case, step),
+        _not_deleted(moment),
         records or "No revision was recorded.",
-        _next(rehearsal, step),
+        _next(moment),
     )
     return " ".join(filter(None, said))
 
 
-def revisions(rehearsal: Rehearsal, step: int) -> str:
+def revisions(moment: Moment) -> str:
     """How the records stand after a step that did not end well: `Revision 2 is failed, revision 1 stays deployed.`"""
-    ended = rehearsal.steps[step]
-    if ended.outcome == "ok" or ended.again is not None or rehearsal.engine.name != "helm":
+    ended = moment.ended
+    if ended.outcome == "ok" or ended.again is not None or moment.engine.name != "helm":
         return ""
-    if new := _records(rehearsal, step):
+    if new := _records(moment):
         return new
-    before, after = (last_record(rehearsal, ended.release, ended.namespace, before_step=at) for at in (step, step + 1))
+    before, after = (
+        last_record(moment.rehearsal, ended.release, ended.namespace, before_step=at)
+        for at in (moment.index, moment.index + 1)
+    )
     if after is None:
         return "No revision was recorded."
     if before is not None and before.status == after.status:
@@ -82,36 +84,39 @@ def named_is(refs: Iterable[Ref]) -> str:
     return f"{named(found)} {'is' if len(found) == 1 else 'are'}"
 
 
-def _done(rehearsal: Rehearsal, step: int) -> str:
+def _done(moment: Moment) -> str:
     did: dict[str, dict[Ref, None]] = {}
-    for event in _first_try(rehearsal, step):
+    for event in _first_try(moment):
         if event.actor in DOERS and event.effect in DID and not RECORD.fullmatch(event.object.name):
             did.setdefault(DID[event.effect], {})[event.object] = None
     if not did:
         return ""
     deeds = ", ".join(f"{verb} {named(refs)}" for verb, refs in did.items())
-    return f"What else {speaker(rehearsal, step)} did stays: {deeds}."
+    return f"What else {moment.speaker} did stays: {deeds}."
 
 
-def _first_try(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
+def _first_try(moment: Moment) -> Iterator[Event]:
     """What happened until the step failed. A step that is tried again had not recorded anything."""
-    tried_again = rehearsal.steps[step].again is not None
-    return takewhile(lambda e: not tried_again or not RECORD.fullmatch(e.object.name), rehearsal.of_step(step))
+    tried_again = moment.ended.again is not None
+    return takewhile(lambda e: not tried_again or not RECORD.fullmatch(e.object.name), moment.events())
 
 
-def _not_deleted(rehearsal: Rehearsal, case: Case, step: int) -> str:
+def _not_deleted(moment: Moment) -> str:
     """Helm deletes what left the manifest only when everything else went well."""
-    old, new = deployed_before(rehearsal, case, step), case.releases[step]
-    if old is None or new is None or rehearsal.steps[step].action not in REPLACES:
+    old, new = moment.before, moment.release
+    if old is None or new is None or moment.ended.action not in REPLACES:
         return ""
     dropped = [r.ref for r in old.resources if not hooks.is_hook(r.body) and new.find(r.ref) is None]
     return f"{named(dropped)}, which the new revision drops, was not deleted." if dropped else ""
 
 
-def _records(rehearsal: Rehearsal, step: int) -> str:
+def _records(moment: Moment) -> str:
     """`Revision 2 is failed, revision 1 stays deployed.`; empty where the step recorded none."""
-    ended = rehearsal.steps[step]
-    before, after = (records_of(rehearsal, ended.release, ended.namespace, before_step=at) for at in (step, step + 1))
+    ended = moment.ended
+    before, after = (
+        records_of(moment.rehearsal, ended.release, ended.namespace, before_step=at)
+        for at in (moment.index, moment.index + 1)
+    )
     recorded = max(after, default=0)
     if recorded <= max(before, default=0) or ended.again is not None:
         return ""
@@ -120,17 +125,17 @@ def _records(rehearsal: Rehearsal, step: int) -> str:
     return f"Revision {recorded} is {after[recorded].status}{stays}."
 
 
-def _next(rehearsal: Rehearsal, step: int) -> str:
+def _next(moment: Moment) -> str:
     """How the steps end that follow a failure, until the release is taken away."""
-    if rehearsal.steps[step].again == "ok":
+    if moment.ended.again == "ok":
         return "The same command once more succeeds."
-    said = ", ".join(_following(rehearsal, step))
+    said = ", ".join(_following(moment))
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
-def _following(rehearsal: Rehearsal, step: int) -> Iterator[str]:
-    failed = rehearsal.steps[step]
-    for ended in rehearsal.steps[step + 1 :]:
+def _following(moment: Moment) -> Iterator[str]:
+    failed = moment.ended
+    for ended in moment.rehearsal.steps[moment.index + 1 :]:
         if (ended.release, ended.namespace) != (failed.release, failed.namespace) or ended.action not in TRIED_AGAIN:
             return
         if not failed.release and ended.source != failed.source:

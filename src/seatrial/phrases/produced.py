@@ -8,13 +8,13 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.history import live_after
 from seatrial.evidence.hooks.runs import Lack, acted_on, done_by_helm, event_of
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.graph import needs_of, products_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
 from seatrial.kinds.operators.table import brought, role_for, workload_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal, StepResult
@@ -42,36 +42,36 @@ def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
     """Under Helm; of a sync of Argo CD it is told which wave it does not get past, and why."""
     if is_argocd(rehearsal):
         return
-    for step, ended in enumerate(rehearsal.steps):
-        release = acted_on(case, step)
-        if ended.outcome == "ok" or release is None:
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
+        if moment.ended.outcome == "ok" or release is None:
             continue
-        for user in (r for r in release.resources if r.ref in ended.waits_for):
+        for user in (r for r in release.resources if r.ref in moment.ended.waits_for):
             for need in needs_of(user):
                 producer = _producer(case, need.object)
-                lacking = need.object in ended.lacking and not need.optional and not need.guess
+                lacking = need.object in moment.ended.lacking and not need.optional and not need.guess
                 if lacking and producer is not None and release.find(need.object) is None:
-                    yield _explained(rehearsal, case, step, user, need, producer)
+                    yield _explained(moment, user, need, producer)
 
 
 def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead: str) -> Finding:
     """The finding of a rule about one that waits."""
-    event = event_of(rehearsal, one.step, one.user)
+    moment = Moment(rehearsal, case, one.step)
+    event = event_of(moment, one.user)
     hook = f"the {event} hook " if event else ""
-    said = _said(rehearsal, one)
-    made = next((e for e in done_by_helm(rehearsal, one.step, one.user.ref) if e.verb != "delete"), None)
+    said = _said(rehearsal, case, one)
+    made = next((e for e in done_by_helm(moment, one.user.ref) if e.verb != "delete"), None)
     return found(
         rule,
-        rehearsal,
-        one.step,
+        moment,
         objects=[one.user.ref, one.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, one.step, one.user.ref)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
+        message=f"{ends(moment, one.user.ref)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
         f"{_made(one)}, {_when(one)}",
         details=(
             _order(rehearsal, one, event),
-            _sees(rehearsal, one, event),
-            aftermath(rehearsal, case, one.step, one.user.ref),
+            _sees(rehearsal, case, one, event),
+            aftermath(moment, one.user.ref),
             _elsewhere(one, event, rehearsal.steps[one.step]),
             instead,
         ),
@@ -90,13 +90,13 @@ def _producer(case: Case, ref: Ref) -> Resource | None:
     return next((resource for resource in case.all_resources() if ref in products_of(resource)), None)
 
 
-def _explained(rehearsal: Rehearsal, case: Case, step: int, user: Resource, need: Need, producer: Resource) -> Awaited:
-    if live_after(rehearsal, step, producer.ref) is None:
-        return Awaited(step, user, need, producer, "producer")
-    operator = _operator(case, producer)
-    if operator is not None and live_after(rehearsal, step, operator.ref) is None:
-        return Awaited(step, user, need, producer, "operator", operator)
-    return Awaited(step, user, need, producer, "trouble")
+def _explained(moment: Moment, user: Resource, need: Need, producer: Resource) -> Awaited:
+    if moment.live(producer.ref) is None:
+        return Awaited(moment.index, user, need, producer, "producer")
+    operator = _operator(moment.case, producer)
+    if operator is not None and moment.live(operator.ref) is None:
+        return Awaited(moment.index, user, need, producer, "operator", operator)
+    return Awaited(moment.index, user, need, producer, "trouble")
 
 
 def _operator(case: Case, producer: Resource) -> Resource | None:
@@ -156,20 +156,20 @@ def _troubles(rehearsal: Rehearsal, one: Awaited) -> str:
     return f'{one.producer.ref} says: "{said[-1].message}".' if said else ""
 
 
-def _sees(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
-    ended, said = rehearsal.steps[one.step], _said(rehearsal, one)
+def _sees(rehearsal: Rehearsal, case: Case, one: Awaited, event: str) -> str:
+    ended, said = rehearsal.steps[one.step], _said(rehearsal, case, one)
     if event and one.need.object.kind != IMAGE:
         lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
-        return ends_sentence(rehearsal, lack)
+        return ends_sentence(rehearsal, case, lack)
     pod = f'Meanwhile {said.object} says: "{said.message}". ' if said else ""
     return f"{pod}{hook_in_vain(one.user, event, ended) if event else waited_in_vain(one.user, ended)}"
 
 
-def _said(rehearsal: Rehearsal, one: Awaited) -> Event | None:
+def _said(rehearsal: Rehearsal, case: Case, one: Awaited) -> Event | None:
     """What a pod says of what it lacks; of an image, what the container runtime says."""
     image, _, _ = one.need.object.name.partition(":")
     named = Ref(one.need.object.kind, one.need.object.namespace, image)
-    return said_of(rehearsal, one.step, named if one.need.object.kind == IMAGE else one.need.object)
+    return said_of(Moment(rehearsal, case, one.step), named if one.need.object.kind == IMAGE else one.need.object)
 
 
 def _elsewhere(one: Awaited, event: str, ended: StepResult) -> str:

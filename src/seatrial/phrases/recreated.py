@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from seatrial.evidence.acts import engine_in_words
-from seatrial.evidence.history import live_after, live_before
+from seatrial.evidence.acts import label_of
+from seatrial.evidence.moment import Moment
 from seatrial.model.finding import Damage
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.timeline import Event
 
 CONTENT_ONLY = ("ConfigMap", "Secret")
 CONTENT = ("data", "binaryData")
@@ -15,10 +15,10 @@ HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 LOST_MAX = 6
 
 
-def damage_of(rehearsal: Rehearsal, step: int, ref: Ref, lost: list[Event]) -> Damage:
+def damage_of(moment: Moment, ref: Ref, lost: list[Event]) -> Damage:
     if lost or ref.kind == "PersistentVolumeClaim":
         return "data-loss"
-    return "nuisance" if _is_back_as_it_was(rehearsal, step, ref) else "outage"
+    return "nuisance" if _is_back_as_it_was(moment, ref) else "outage"
 
 
 def with_it(lost: list[Event]) -> str:
@@ -26,25 +26,25 @@ def with_it(lost: list[Event]) -> str:
     return f" with {len(lost)} objects in it" if len(lost) > 1 else " with what is in it" if lost else ""
 
 
-def lost_sentence(rehearsal: Rehearsal, step: int, lost: list[Ref]) -> str:
+def lost_sentence(moment: Moment, lost: list[Ref]) -> str:
     """What was deleted with an object, and whether the step made it anew."""
     if not lost:
         return ""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     gone = [ref for ref in lost if ref in ended.deleted or ref in ended.missing]
     named = ", ".join(map(str, lost[:LOST_MAX])) + (f" and {len(lost) - LOST_MAX} more" if len(lost) > LOST_MAX else "")
     many = "None of them is" if len(gone) == len(lost) else f"{len(gone)} of them are not"
-    back = f" {many} there when it ends." if gone else f" {engine_in_words(rehearsal)} makes them anew, empty."
+    back = f" {many} there when it ends." if gone else f" {label_of(moment.engine)} makes them anew, empty."
     return f"Deleted with it: {named}.{back}"
 
 
-def back_sentence(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
-    if not _is_back_as_it_was(rehearsal, step, ref):
+def back_sentence(moment: Moment, ref: Ref) -> str:
+    if not _is_back_as_it_was(moment, ref):
         return ""
     return "It is back a moment later with the same content: what runs does not notice, what starts in between does."
 
 
-def _is_back_as_it_was(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
+def _is_back_as_it_was(moment: Moment, ref: Ref) -> bool:
     """Whether pods that run read the same as before. Of other kinds it matters that it is another object."""
-    was, now = live_before(rehearsal, step, ref), live_after(rehearsal, step, ref)
+    was, now = moment.was(ref), moment.live(ref)
     return ref.kind in CONTENT_ONLY and now is not None and all((was or {}).get(key) == now.get(key) for key in CONTENT)

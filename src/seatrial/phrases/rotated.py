@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import restarted
+from seatrial.evidence.moment import Moment
 from seatrial.evidence.rotated import Renewed, renewed_secrets
 from seatrial.evidence.secret_data import PASSWORD, PEM
 from seatrial.evidence.volumes import keeps_data
@@ -67,12 +68,12 @@ def named(keys: tuple[str, ...]) -> str:
     return ", ".join(f"'{key}'" for key in keys)
 
 
-def what_pods_do(rehearsal: Rehearsal, renewed: Renewed, readers: list[Edge]) -> Iterator[str]:
+def what_pods_do(rehearsal: Rehearsal, case: Case, renewed: Renewed, readers: list[Edge]) -> Iterator[str]:
     """Whether the step itself starts the readers anew, and what that means."""
     action = rehearsal.steps[renewed.step].action
     for edge in readers:
         user = edge.user.ref
-        if restarted(rehearsal, renewed.step, user):
+        if restarted(Moment(rehearsal, case, renewed.step), user):
             yield f"The {action} restarts the pods of {user}: they start with the new value."
         elif "env" in edge.need.field or "envFrom" in edge.need.field:
             yield (

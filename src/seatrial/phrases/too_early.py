@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.hooks.runs import Lack, lacks
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at
 from seatrial.phrases.outcome import aftermath
@@ -41,27 +42,27 @@ def is_too_early(lack: Lack) -> bool:
 def only_upgrades(rehearsal: Rehearsal, case: Case, lack: Lack) -> bool:
     """Whether a fresh install is not concerned: pre-upgrade-hook-needs-newly-added-resource tells that better."""
     runs_first = hooks.runs_at(lack.hook.body, "install")
-    return lack.event == "pre-upgrade" and not runs_first and deployed_before(rehearsal, case, lack.step) is not None
+    return lack.event == "pre-upgrade" and not runs_first and Moment(rehearsal, case, lack.step).before is not None
 
 
 def _finding(rule: Rule, rehearsal: Rehearsal, case: Case, lack: Lack, told: Told) -> Finding:
+    moment = Moment(rehearsal, case, lack.step)
     assert lack.brought is not None
     return found(
         rule,
-        rehearsal,
-        lack.step,
+        moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, {_when(lack)}",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {_when(lack)}",
         details=(
             _order(lack),
-            ends_sentence(rehearsal, lack),
-            aftermath(rehearsal, case, lack.step, lack.hook.ref),
+            ends_sentence(rehearsal, case, lack),
+            aftermath(moment, lack.hook.ref),
             _elsewhere(lack),
             told.instead,
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(rehearsal, lack),
+        evidence=evidence_of(rehearsal, case, lack),
         confirm=look_at(lack),
     )
 

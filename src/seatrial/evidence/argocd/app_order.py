@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import operations
 from seatrial.evidence.argocd.unserved import definition_of, unknown_kinds
+from seatrial.evidence.moment import Moment
 from seatrial.evidence.namespaces import NOT_FOUND
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
@@ -33,7 +34,7 @@ def out_of_turn(rehearsal: Rehearsal, case: Case) -> Iterator[OutOfTurn]:
         if len({task.place for task in children.values()}) < 2:
             continue
         for failed in rehearsal.steps[step].operations:
-            for lacks in _lacks(rehearsal, case, step, failed) if failed.app in children else ():
+            for lacks in _lacks(Moment(rehearsal, case, step), failed) if failed.app in children else ():
                 brings = _brings(rehearsal.steps[step].operations, lacks)
                 if brings in children and children[brings].place != children[failed.app].place:
                     yield OutOfTurn(step, parent, children[brings], children[failed.app], failed, lacks)
@@ -44,16 +45,16 @@ def apps_out_of_turn(rehearsal: Rehearsal, case: Case) -> set[str]:
     return {one.failed.app for one in out_of_turn(rehearsal, case)}
 
 
-def _lacks(rehearsal: Rehearsal, case: Case, step: int, failed: Operation) -> Iterator[Ref]:
+def _lacks(moment: Moment, failed: Operation) -> Iterator[Ref]:
     """What an Application looked for in vain: a kind, a namespace, or what its pods need."""
-    for unknown in unknown_kinds(rehearsal, case):
-        if unknown.operation == failed and (definition := definition_of(case, unknown)):
+    for unknown in unknown_kinds(moment.rehearsal, moment.case):
+        if unknown.operation == failed and (definition := definition_of(moment.case, unknown)):
             yield definition.ref
     for task in failed.tasks:
         if task.status == "SyncFailed" and (said := NOT_FOUND.search(task.message)):
             yield Ref("Namespace", "", said["name"] or said["other"])
     if failed.phase == "Running":
-        yield from rehearsal.steps[step].lacking
+        yield from moment.ended.lacking
 
 
 def _brings(among: Iterable[Operation], ref: Ref) -> str:

@@ -11,7 +11,8 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import in_words, operations, pending
-from seatrial.evidence.history import ENGINES, GOING, live_after
+from seatrial.evidence.history import ENGINES, GOING
+from seatrial.evidence.moment import Moment
 from seatrial.evidence.producers import chain
 from seatrial.graph import needs_of
 from seatrial.helm import argocd_hooks, hooks
@@ -55,7 +56,7 @@ def blocked(rehearsal: Rehearsal, case: Case, *causes: Cause) -> Iterator[Blocke
     """The syncs that are blocked for one of these causes; one that is blocked alike again is not told again."""
     told: set[tuple[str, tuple[Ref, ...]]] = set()
     for step, operation in operations(rehearsal):
-        found = _explained(rehearsal, case, step, operation)
+        found = _explained(Moment(rehearsal, case, step), operation)
         key = operation.app, tuple(task.object for task in found.waited) if found else ()
         if found is not None and key not in told:
             told.add(key)
@@ -103,23 +104,25 @@ def comes_in(one: Brought) -> str:
     return f"which comes in {in_words(one.task)}"
 
 
-def _explained(rehearsal: Rehearsal, case: Case, step: int, operation: Operation) -> Blocked | None:
+def _explained(moment: Moment, operation: Operation) -> Blocked | None:
     waited = _waited(operation)
     if not waited:
         return None
-    if all(_is_finished_and_gone(rehearsal, step, task) for task in waited):
-        return Blocked(step, operation, "gone", waited)
-    claims = [task for task in waited if _waits_for_consumer(rehearsal, step, task.object)]
+    if all(_is_finished_and_gone(moment, task) for task in waited):
+        return Blocked(moment.index, operation, "gone", waited)
+    claims = [task for task in waited if _waits_for_consumer(moment, task.object)]
     if claims and len(claims) == len(waited):
-        users = [t for t in pending(operation) if any(_uses(case, step, t.object, c.object) for c in claims)]
-        return Blocked(step, operation, "claim", tuple(claims), consumers=tuple(users))
-    found = tuple(b for task in waited for b in _brought(rehearsal, case, step, operation, task))
+        users = [
+            t for t in pending(operation) if any(_uses(moment.case, moment.index, t.object, c.object) for c in claims)
+        ]
+        return Blocked(moment.index, operation, "claim", tuple(claims), consumers=tuple(users))
+    found = tuple(b for task in waited for b in _brought(moment, operation, task))
     if not found:
-        return Blocked(step, operation, "never", waited)
+        return Blocked(moment.index, operation, "never", waited)
     users_first = {one.user.ref for one in found}
     told = tuple(task for task in waited if task.object in users_first)
     after = all(one.task.phase == "PostSync" for one in found) and told[0].phase == "Sync"
-    return Blocked(step, operation, "post-sync" if after else "later", told, found)
+    return Blocked(moment.index, operation, "post-sync" if after else "later", told, found)
 
 
 def _waited(operation: Operation) -> tuple[SyncTask, ...]:
@@ -130,16 +133,16 @@ def _waited(operation: Operation) -> tuple[SyncTask, ...]:
     return tuple(task for task in ran if operation.phase == "Failed")
 
 
-def _is_finished_and_gone(rehearsal: Rehearsal, step: int, task: SyncTask) -> bool:
+def _is_finished_and_gone(moment: Moment, task: SyncTask) -> bool:
     """Whether a Job was deleted by the cluster itself, once it had ended."""
-    if task.object.kind != "Job" or live_after(rehearsal, step, task.object) is not None:
+    if task.object.kind != "Job" or moment.live(task.object) is not None:
         return False
-    own = (e for e in rehearsal.of_step(step) if e.object == task.object and e.effect in GOING)
+    own = (e for e in moment.events() if e.object == task.object and e.effect in GOING)
     return any(event.actor not in ENGINES for event in own)
 
 
-def _waits_for_consumer(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
-    said = (e for e in rehearsal.timeline if e.step <= step and e.object == ref and e.effect == "said")
+def _waits_for_consumer(moment: Moment, ref: Ref) -> bool:
+    said = (e for e in moment.rehearsal.timeline if e.step <= moment.index and e.object == ref and e.effect == "said")
     return ref.kind == "PersistentVolumeClaim" and any(FIRST_CONSUMER in event.message for event in said)
 
 
@@ -148,16 +151,16 @@ def _uses(case: Case, step: int, user: Ref, used: Ref) -> bool:
     return resource is not None and any(need.object == used for need in needs_of(resource))
 
 
-def _brought(rehearsal: Rehearsal, case: Case, step: int, operation: Operation, task: SyncTask) -> Iterator[Brought]:
+def _brought(moment: Moment, operation: Operation, task: SyncTask) -> Iterator[Brought]:
     """What a task lacks and a task that never ran would bring, each once."""
-    user, lacking = case.written(step, task.object), rehearsal.steps[step].lacking
+    user, lacking = moment.case.written(moment.index, task.object), moment.ended.lacking
     seen: set[Ref] = set()
     for need in needs_of(user) if user else ():
         gone = need.object in lacking if operation.phase == "Running" else not need.guess
-        if need.optional or not gone or need.object in seen or live_after(rehearsal, step, need.object) is not None:
+        if need.optional or not gone or need.object in seen or moment.live(need.object) is not None:
             continue
         seen.add(need.object)
-        links = chain(rehearsal, case, step, need.object)
+        links = chain(moment, need.object)
         sources = {ref for link in links for ref in (link.missing, link.producer)}
         later = next((task for task in pending(operation) if task.object in sources), None)
         if user is not None and later is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Operation, Rehearsal, SyncTask
 
@@ -19,9 +20,9 @@ def operations(rehearsal: Rehearsal) -> Iterator[tuple[int, Operation]]:
     return ((step, operation) for step, ended in enumerate(rehearsal.steps) for operation in ended.operations)
 
 
-def done_by_argocd(rehearsal: Rehearsal, step: int, ref: Ref) -> Iterator[Event]:
+def done_by_argocd(moment: Moment, ref: Ref) -> Iterator[Event]:
     """What Argo CD did to an object in a step."""
-    return (event for event in rehearsal.of_step(step) if event.actor == ARGOCD and event.object == ref)
+    return (event for event in moment.events() if event.actor == ARGOCD and event.object == ref)
 
 
 def pending(operation: Operation) -> list[SyncTask]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.moment import Moment, moments
 from seatrial.model.result import Ending, Standing, Stop, Verdict
 from seatrial.model.timeline import Event, Rehearsal
 
@@ -33,25 +34,26 @@ def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
     if any(len({r.rehearsal.schedule for r in of}) < len(of) for of in by_engine.values()):
         return
     for engine, of in by_engine.items():
-        slow, quick = (next(r.rehearsal for r in of if r.rehearsal.schedule == s) for s in ("lazy", "eager"))
-        endings = tuple(_ending(slow, quick, step) for step in range(len(slow.steps)))
-        yield Standing(engine, endings, _first_stop(slow))
+        slow, quick = (next(r for r in of if r.rehearsal.schedule == s) for s in ("lazy", "eager"))
+        steps = [*moments(slow.rehearsal, slow.case)]
+        endings = tuple(_ending(moment, quick.rehearsal) for moment in steps)
+        yield Standing(engine, endings, _first_stop(steps))
 
 
-def _ending(slow: Rehearsal, quick: Rehearsal, step: int) -> Ending:
-    late, soon = slow.steps[step], quick.steps[step]
+def _ending(slow: Moment, quick: Rehearsal) -> Ending:
+    late, soon = slow.ended, quick.steps[slow.index]
     if late.outcome != "ok":
         return Ending((BOTH if soon.outcome != "ok" else ONLY_SLOW)[late.outcome])
-    if any(_is_made_later(slow, refused) for refused in _refusals(slow, step)):
+    if any(_is_made_later(slow.rehearsal, refused) for refused in _refusals(slow)):
         return Ending("ok at a retry")
     return Ending("ok", leaves=len(late.orphans))
 
 
-def _first_stop(slow: Rehearsal) -> Stop | None:
+def _first_stop(steps: Sequence[Moment]) -> Stop | None:
     """What keeps the engine up first: the object that is refused, and why; or else its own words."""
-    for step, ended in enumerate(slow.steps):
-        refused = next(_refusals(slow, step), None)
-        if ended.outcome == "ok" and refused is not None and _is_made_later(slow, refused):
+    for slow in steps:
+        ended, refused = slow.ended, next(_refusals(slow), None)
+        if ended.outcome == "ok" and refused is not None and _is_made_later(slow.rehearsal, refused):
             return Stop(_reason(refused.message), str(refused.object))
         if ended.outcome == "ok":
             continue
@@ -67,9 +69,9 @@ def actors_of(rehearsal: Rehearsal) -> tuple[str, ...]:
     return INSIDE.get(name, (name,))
 
 
-def _refusals(rehearsal: Rehearsal, step: int) -> Iterator[Event]:
-    actors = actors_of(rehearsal)
-    written = (e for e in rehearsal.of_step(step) if e.actor in actors and e.verb != "delete")
+def _refusals(moment: Moment) -> Iterator[Event]:
+    actors = actors_of(moment.rehearsal)
+    written = (e for e in moment.events() if e.actor in actors and e.verb != "delete")
     return (event for event in written if event.effect == "refused")
 
 

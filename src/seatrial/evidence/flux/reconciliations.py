@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.moment import moments
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
@@ -44,14 +45,14 @@ class Delayed(Struct, frozen=True):
 
 
 def delayed(rehearsal: Rehearsal, case: Case) -> Iterator[Delayed]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step]
-        for one in ended.reconciled if release else ():
+    for moment in moments(rehearsal, case):
+        release = moment.release
+        for one in moment.ended.reconciled if release else ():
             own = release.find(one.object) if release else None
             if release is None or own is None or one.message or one.attempts < 2:
                 continue
-            said = (e for e in rehearsal.of_step(step) if e.object == one.object and e.effect == "said")
-            yield Delayed(step, release, own, one, next(event for event in said if event.message != "Ready"))
+            said = (e for e in moment.events() if e.object == one.object and e.effect == "said")
+            yield Delayed(moment.index, release, own, one, next(event for event in said if event.message != "Ready"))
 
 
 def failed_release(ended: StepResult, ref: Ref | None = None) -> Reconciled | None:

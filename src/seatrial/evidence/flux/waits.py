@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.flux.reconciliations import GROUP, dependencies, holder
+from seatrial.evidence.moment import moments
 from seatrial.graph import needs_of, products_of
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
@@ -33,10 +34,10 @@ class InVain(Struct, frozen=True):
 def in_vain(rehearsal: Rehearsal, case: Case) -> Iterator[InVain]:
     """Each Kustomization or HelmRelease whose wait ended in vain, once."""
     told: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        for one in ended.reconciled:
+    for moment in moments(rehearsal, case):
+        for one in moment.ended.reconciled:
             said = WORDS.search(one.message)
-            own = case.written(step, one.object)
+            own = case.written(moment.index, one.object)
             if said is None or own is None or one.object in told or one.acts[-1:] == ("uninstall",):
                 continue
             statuses = {match["ref"]: match["status"] for match in STATUS.finditer(said["listed"])}
@@ -44,7 +45,9 @@ def in_vain(rehearsal: Rehearsal, case: Case) -> Iterator[InVain]:
             if waited:
                 told.add(one.object)
                 status = tuple(statuses[str(ref)] for ref in waited)
-                yield InVain(step, one, own, waited, status, tuple(_behind(case, step, ended, one.object)))
+                yield InVain(
+                    moment.index, one, own, waited, status, tuple(_behind(case, moment.index, moment.ended, one.object))
+                )
 
 
 def lacked(rehearsal: Rehearsal, case: Case, found: InVain) -> Iterator[tuple[Ref, Ref | None]]:

@@ -7,9 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import act_in_words
 from seatrial.evidence.flux.reconciliations import failed_act, failed_release
-from seatrial.evidence.history import live_after, live_before
+from seatrial.evidence.moment import Moment, moments
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
@@ -42,14 +41,14 @@ class Lack(Struct, frozen=True):
 
 def lacks(rehearsal: Rehearsal, case: Case) -> Iterator[Lack]:
     """Every hook that could not run, with each thing that it lacked."""
-    for step, ended in enumerate(rehearsal.steps):
-        release = acted_on(case, step)
-        if ended.outcome == "ok" or release is None:
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
+        if moment.ended.outcome == "ok" or release is None:
             continue
-        refused = {e.object for e in done_by_helm(rehearsal, step) if e.effect == "refused" and e.verb != "delete"}
+        refused = {e.object for e in done_by_helm(moment) if e.effect == "refused" and e.verb != "delete"}
         for hook in release.resources:
-            if hook.ref in (*ended.waits_for, *refused) and runs_in(rehearsal, step, hook):
-                yield from _lacks_of(rehearsal, step, release, hook)
+            if hook.ref in (*moment.ended.waits_for, *refused) and runs_in(moment, hook):
+                yield from _lacks_of(moment, release, hook)
 
 
 def acted_on(case: Case, step: int) -> Release | None:
@@ -57,39 +56,39 @@ def acted_on(case: Case, step: int) -> Release | None:
     return next((release for release in reversed(case.releases[: step + 1]) if release is not None), None)
 
 
-def acts_of(rehearsal: Rehearsal, step: int) -> tuple[str, ...]:
+def acts_of(moment: Moment) -> tuple[str, ...]:
     """What Helm did in a step: the step itself, or what Flux had it do for its HelmReleases."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     inside = tuple(dict.fromkeys(act for one in ended.reconciled for act in one.acts))
     return inside or (ended.action,)
 
 
-def helm_act(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> str:
+def helm_act(moment: Moment, ref: Ref | None = None) -> str:
     """`helm upgrade`, or inside Flux `the upgrade of HelmRelease/shop/shop`: that of one object, where one is named."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     acting = (one for one in ended.reconciled if one.acts and (ref is None or ref in one.objects))
     one = failed_release(ended, ref) or next(acting, None)
     if one is not None:
         return f"the {failed_act(one) if one.message else one.acts[0]} of {one.object}"
-    return act_in_words(rehearsal, step)
+    return moment.act
 
 
-def runs_in(rehearsal: Rehearsal, step: int, hook: Resource) -> bool:
+def runs_in(moment: Moment, hook: Resource) -> bool:
     """Whether one of Helm's acts in a step runs this object as a hook."""
-    return any(hooks.runs_at(hook.body, act) for act in acts_of(rehearsal, step))
+    return any(hooks.runs_at(hook.body, act) for act in acts_of(moment))
 
 
-def done_by_helm(rehearsal: Rehearsal, step: int, ref: Ref | None = None) -> Iterator[Event]:
+def done_by_helm(moment: Moment, ref: Ref | None = None) -> Iterator[Event]:
     """What Helm did in a step, to one object or to all."""
-    events = rehearsal.of_step(step) if ref is None else rehearsal.of_object(ref)
-    return (event for event in events if event.actor == "helm" and event.step == step)
+    events = moment.events() if ref is None else moment.rehearsal.of_object(ref)
+    return (event for event in events if event.actor == "helm" and event.step == moment.index)
 
 
-def event_of(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
+def event_of(moment: Moment, hook: Resource) -> str:
     """The event at which Helm last ran a hook in a step: of several, as many as it was made."""
-    events = (event for act in acts_of(rehearsal, step) for event in hooks.EVENTS_OF.get(act, ()))
+    events = (event for act in acts_of(moment) for event in hooks.EVENTS_OF.get(act, ()))
     own = [event for event in events if event in hooks.events_of(hook.body)]
-    made = sum(e.verb != "delete" for e in done_by_helm(rehearsal, step, hook.ref))
+    made = sum(e.verb != "delete" for e in done_by_helm(moment, hook.ref))
     return own[min(made, len(own)) - 1] if own else ""
 
 
@@ -98,21 +97,21 @@ def act_at(event: str) -> str:
     return next((act for act, events in hooks.EVENTS_OF.items() if event in events), "")
 
 
-def left_over(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
+def left_over(moment: Moment, hook: Resource) -> Event | None:
     """Helm's write of a hook, where that met the object of an earlier run."""
-    if not runs_in(rehearsal, step, hook):
+    if not runs_in(moment, hook):
         return None
-    deed = next(done_by_helm(rehearsal, step, hook.ref), None)
+    deed = next(done_by_helm(moment, hook.ref), None)
     if deed is None or deed.verb == "delete" or deed.effect == "created":
         return None
-    return deed if live_before(rehearsal, step, hook.ref) is not None else None
+    return deed if moment.was(hook.ref) is not None else None
 
 
-def pod_of(rehearsal: Rehearsal, step: int, hook: Resource) -> Event | None:
+def pod_of(moment: Moment, hook: Resource) -> Event | None:
     """How the first pod of a hook came to be in a step: of a Job that Helm ran in it, or the hook itself."""
-    if not event_of(rehearsal, step, hook):
+    if not event_of(moment, hook):
         return None
-    pods = (e for e in rehearsal.of_step(step) if e.object.kind == "Pod" and e.effect == "created")
+    pods = (e for e in moment.events() if e.object.kind == "Pod" and e.effect == "created")
     return next((e for e in pods if e.after is not None and is_of(e.object, e.after, hook.ref)), None)
 
 
@@ -122,21 +121,21 @@ def is_of(pod: Ref, body: Body, hook: Ref) -> bool:
     return pod == hook or any((owner.get("kind"), owner.get("name")) == (hook.kind, hook.name) for owner in owners)
 
 
-def _lacks_of(rehearsal: Rehearsal, step: int, release: Release, hook: Resource) -> Iterator[Lack]:
-    ended = rehearsal.steps[step]
-    event = event_of(rehearsal, step, hook)
+def _lacks_of(moment: Moment, release: Release, hook: Resource) -> Iterator[Lack]:
+    ended = moment.ended
+    event = event_of(moment, hook)
     seen: set[tuple[Ref, str]] = set()
     for need in needs_of(hook):
         if need.optional or need.guess:
             continue
-        there = live_after(rehearsal, step, need.object)
+        there = moment.live(need.object)
         key = _missing_key(need, there)
         if (there is not None and not key) or (need.object, key) in seen:
             continue
         seen.add((need.object, key))
-        why, brought = _why(rehearsal, step, release, hook, need.object, event)
+        why, brought = _why(moment, release, hook, need.object, event)
         hung = ended.outcome == "hung" or IN_VAIN in ended.error
-        yield Lack(step, act_at(event), event, hook, need, key, why, brought, hung=hung)
+        yield Lack(moment.index, act_at(event), event, hook, need, key, why, brought, hung=hung)
 
 
 def _missing_key(need: Need, found: Body | None) -> str:
@@ -146,9 +145,7 @@ def _missing_key(need: Need, found: Body | None) -> str:
     return "" if need.key in keys else need.key
 
 
-def _why(
-    rehearsal: Rehearsal, step: int, release: Release, hook: Resource, ref: Ref, event: str
-) -> tuple[Why, Resource | None]:
+def _why(moment: Moment, release: Release, hook: Resource, ref: Ref, event: str) -> tuple[Why, Resource | None]:
     """Why what the release should bring is not there when the hook runs."""
     candidates = [resource for resource in release.resources if resource.ref == ref]
     for resource in candidates:
@@ -167,7 +164,7 @@ def _why(
         return "later", other
     was_deleted = any(
         e.object == ref and e.actor == "helm" and e.effect in ("deleted", "deleting")
-        for e in rehearsal.timeline
-        if e.step <= step
+        for e in moment.rehearsal.timeline
+        if e.step <= moment.index
     )
     return "deleted" if was_deleted and hooks.SUCCEEDED in hooks.delete_policies(other.body) else "never", other

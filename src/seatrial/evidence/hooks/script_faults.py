@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.history import live_after
 from seatrial.evidence.hooks.runs import acted_on, is_of
+from seatrial.evidence.moment import Moment
 from seatrial.kinds.scripts.containers import faults
 from seatrial.kinds.scripts.running import Course
 from seatrial.kinds.workloads.pod_template import Path
@@ -41,15 +41,15 @@ def script_faults(rehearsal: Rehearsal, case: Case) -> Iterator[ScriptFault]:
             continue
         at = SPECS[owner.ref.kind]
         for place, course in faults(dig(owner.body, *at) or {}, owner.ref.namespace):
-            if (course.unset or course.code is None) and _did(rehearsal, event, course):
+            if (course.unset or course.code is None) and _did(rehearsal, case, event, course):
                 seen.add(owner.ref)
                 yield ScriptFault(event.step, owner, (*at, *place), course, event)
                 break
 
 
-def _did(rehearsal: Rehearsal, ran: Event, course: Course) -> bool:
+def _did(rehearsal: Rehearsal, case: Case, ran: Event, course: Course) -> bool:
     """Whether its pod went the way of its script: it may never have come to run."""
     if course.code is None:
-        return bool(dig(live_after(rehearsal, ran.step, ran.object), "status", "phase") == "Running")
+        return bool(dig(Moment(rehearsal, case, ran.step).live(ran.object), "status", "phase") == "Running")
     said = (e for e in rehearsal.of_object(ran.object) if e.index >= ran.index and e.effect == "said")
     return any(event.message == course.says for event in said)

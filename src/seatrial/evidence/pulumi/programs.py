@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from seatrial.evidence.moment import Moment, moments
 from seatrial.model.program import Program, Registration, effective, inside_of
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of, ref_of
@@ -41,17 +42,17 @@ class Unordered(Struct, frozen=True):
 
 def unordered(rehearsal: Rehearsal, case: Case) -> Iterator[Unordered]:
     """Every resource that came before what it needs and the same program makes."""
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step] if step < len(case.releases) else None
-        if release is None or release.program is None or ended.outcome != "failed":
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.index < len(case.releases) else None
+        if release is None or release.program is None or moment.ended.outcome != "failed":
             continue
         for one in release.program.registrations:
-            if one.ref is not None and f'"{one.urn}"' in ended.error:
-                yield from _of_resource(rehearsal, step, release.program, one)
+            if one.ref is not None and f'"{one.urn}"' in moment.ended.error:
+                yield from _of_resource(moment, release.program, one)
 
 
-def _of_resource(rehearsal: Rehearsal, step: int, program: Program, one: Registration) -> Iterator[Unordered]:
-    said = [e for e in rehearsal.of_step(step) if e.object == one.ref and e.message and e.actor == "pulumi"]
+def _of_resource(moment: Moment, program: Program, one: Registration) -> Iterator[Unordered]:
+    said = [e for e in moment.events() if e.object == one.ref and e.message and e.actor == "pulumi"]
     if not said or one.ref is None:
         return
     for component, how in _components(program, one):

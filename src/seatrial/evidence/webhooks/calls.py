@@ -12,9 +12,9 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial import kinds
-from seatrial.evidence.acts import act_in_words
 from seatrial.evidence.flux.reconciliations import is_flux
 from seatrial.evidence.history import GOING
+from seatrial.evidence.moment import Moment
 from seatrial.graph import needs_of
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.webhooks import matching
@@ -88,9 +88,9 @@ def state(rehearsal: Rehearsal, event: Event) -> World:
     return _followed(rehearsal.timeline[: event.index])
 
 
-def state_after(rehearsal: Rehearsal, step: int) -> World:
+def state_after(moment: Moment) -> World:
     """What is there when a step has ended and the cluster has settled."""
-    return _followed(event for event in rehearsal.timeline if event.step <= step)
+    return _followed(event for event in moment.rehearsal.timeline if event.step <= moment.index)
 
 
 def behind(world: World, service: Ref) -> Iterator[Body]:
@@ -154,13 +154,13 @@ def covers(webhook: Webhook) -> str:
     return f"{verbs} of {'everything' if '*' in resources else ', '.join(resources)}"
 
 
-def outcome_of(rehearsal: Rehearsal, step: int) -> str:
+def outcome_of(moment: Moment) -> str:
     """`helm install fails`"""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     ends = {"failed": "fails", "hung": "hangs", "ok": "succeeds"}[ended.outcome]
-    if is_flux(rehearsal):
-        return f"{act_in_words(rehearsal, step)} {ends}"
-    return f"{' '.join((rehearsal.engine.name, ended.action, *ended.flags))} {ends}"
+    if is_flux(moment.rehearsal):
+        return f"{moment.act} {ends}"
+    return f"{' '.join((moment.engine.name, ended.action, *ended.flags))} {ends}"
 
 
 def is_record(ref: Ref) -> bool:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from seatrial.evidence.compare.engine_differences import Seen
 from seatrial.evidence.compare.engine_outcomes import actors_of
+from seatrial.evidence.moment import Moment
 from seatrial.evidence.webhooks.calls import (
     CONFIGURATIONS,
     World,
@@ -23,7 +24,7 @@ from seatrial.graph import placed
 from seatrial.graph.linking import Webhooks
 from seatrial.kinds.network.endpoints import SERVICE_LABEL
 from seatrial.kinds.webhooks.cabundle import asks_for_injection, holds_certificate
-from seatrial.model.release import Resource
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Place, Ref, dig, labels_of, listed, version_of
 from seatrial.model.result import About, Act, Asked, Gate, Presence, Requirement, Served, Then
 from seatrial.model.timeline import Event, Rehearsal
@@ -63,7 +64,7 @@ def gates(seen: Sequence[Seen]) -> Iterator[Gate]:
     resources = {resource.ref: resource for one in plain for resource in one.case.all_resources()}
     registered = {**_found(plain), **{ref: resource.body for ref, resource in resources.items()}}
     for webhook in (*_of_admission(registered, resources), *_of_conversion(registered, resources)):
-        moments = tuple(moment for one in plain for moment in _moments(webhook, one.rehearsal, resources))
+        moments = tuple(moment for one in plain for moment in _moments(webhook, one.rehearsal, one.case, resources))
         if webhook.owner not in resources and all(moment.then in UNEVENTFUL for moment in moments):
             continue  # Of no release of the trial, and there all the time.
         yield Gate(
@@ -191,7 +192,7 @@ def _bundle(webhook: _Webhook, owner: Body) -> str:
     return str(dig(own, "clientConfig", "caBundle") or "")
 
 
-def _moments(webhook: _Webhook, rehearsal: Rehearsal, resources: dict[Ref, Resource]) -> Iterator[Asked]:
+def _moments(webhook: _Webhook, rehearsal: Rehearsal, case: Case, resources: dict[Ref, Resource]) -> Iterator[Asked]:
     """When an engine first writes, and first deletes, what the webhook is about; what it is refused for goes first."""
     for act, operation in ACTS:
         refs = webhook.about.get(operation) or ()
@@ -199,7 +200,7 @@ def _moments(webhook: _Webhook, rehearsal: Rehearsal, resources: dict[Ref, Resou
         if event is not None:
             yield _asked(webhook, rehearsal, event, act, _version(resources[event.object]))
         elif refs and act == "made":
-            kind = _served(state_after(rehearsal, 0), refs[0], _version(resources[refs[0]]))
+            kind = _served(state_after(Moment(rehearsal, case, 0)), refs[0], _version(resources[refs[0]]))
             yield Asked(str(rehearsal.engine), act, "never sent", definition=kind)
 
 

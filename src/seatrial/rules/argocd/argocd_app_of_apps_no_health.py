@@ -41,8 +41,9 @@ from collections.abc import Iterator
 
 from seatrial.evidence.argocd.app_order import OutOfTurn, out_of_turn
 from seatrial.evidence.argocd.syncs import in_words, look_at_operation
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
@@ -60,8 +61,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: OutOfTurn) -> Finding:
     resources = [case.written(one.step, task.object) for task in (one.later, one.earlier)]
     return found(
         RULE,
-        rehearsal,
-        one.step,
+        Moment(rehearsal, case, one.step),
         objects=[one.later.object],
         damage="failed-deploy",
         message=f"{one.parent.app} makes {one.later.object} in {in_words(one.later)}, before {one.earlier.object} of "

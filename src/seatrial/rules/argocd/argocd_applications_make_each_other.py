@@ -32,7 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from seatrial.evidence.argocd.syncs import operations
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Rehearsal
@@ -56,7 +57,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         cycle = _cycle(app, makes)
         if len(cycle) > 1 and not told & set(cycle):
             told.update(cycle)
-            yield _finding(rehearsal, case, first[app], cycle)
+            yield _finding(Moment(rehearsal, case, first[app]), cycle)
 
 
 def _cycle(start: Ref, makes: Mapping[Ref, set[Ref]]) -> list[Ref]:
@@ -73,8 +74,8 @@ def _cycle(start: Ref, makes: Mapping[Ref, set[Ref]]) -> list[Ref]:
     return []
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, cycle: list[Ref]) -> Finding:
-    written = [resource for ref in cycle if (resource := case.written(step, ref)) is not None]
+def _finding(moment: Moment, cycle: list[Ref]) -> Finding:
+    written = [resource for ref in cycle if (resource := moment.case.written(moment.index, ref)) is not None]
     kept = bool(written) and all(
         any(word.startswith(FINALIZER) for word in listed(resource.body, "metadata", "finalizers"))
         for resource in written
@@ -82,8 +83,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, cycle: list[Ref]) -> F
     way = " -> ".join(ref.name for ref in (*cycle, cycle[0]))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=cycle,
         damage="failed-deploy" if kept else "nuisance",
         message=f"Applications make each other ({way}): "

@@ -35,7 +35,8 @@ from collections.abc import Iterator
 from seatrial.evidence.argocd.app_order import apps_out_of_turn
 from seatrial.evidence.argocd.syncs import look_at_operation
 from seatrial.evidence.argocd.unserved import Unknown, definition_of, generator_of, unknown_kinds
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import named, named_is
@@ -53,8 +54,7 @@ def _finding(rehearsal: Rehearsal, case: Case, unknown: Unknown) -> Finding:
     operation, definition = unknown.operation, definition_of(case, unknown)
     return found(
         RULE,
-        rehearsal,
-        unknown.step,
+        Moment(rehearsal, case, unknown.step),
         objects=[resource.ref for resource in unknown.resources],
         damage="failed-deploy",
         message=f"the sync of {operation.app} fails before its first wave: "

@@ -33,8 +33,9 @@ import re
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import operations
+from seatrial.evidence.moment import Moment, found
 from seatrial.graph import users_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Operation, Rehearsal
@@ -50,7 +51,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             for resource in _named(case, step, condition):
                 if resource.ref not in told:
                     told.add(resource.ref)
-                    yield _finding(rehearsal, case, step, operation, resource, condition)
+                    yield _finding(Moment(rehearsal, case, step), operation, resource, condition)
 
 
 def _named(case: Case, step: int, condition: str) -> Iterator[Resource]:
@@ -62,15 +63,12 @@ def _named(case: Case, step: int, condition: str) -> Iterator[Resource]:
             yield resource
 
 
-def _finding(
-    rehearsal: Rehearsal, case: Case, step: int, operation: Operation, resource: Resource, condition: str
-) -> Finding:
-    ref, release = resource.ref, case.releases[step]
+def _finding(moment: Moment, operation: Operation, resource: Resource, condition: str) -> Finding:
+    ref, release = resource.ref, moment.release
     needed = release is not None and bool(users_of(release, ref))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
         message=f"{ref} is left out of the sync of {operation.app}: this Argo CD is set up to exclude its kind",

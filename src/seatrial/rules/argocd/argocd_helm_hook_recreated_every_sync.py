@@ -36,10 +36,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, operations
-from seatrial.evidence.history import GOING, cascade, live_before
+from seatrial.evidence.history import GOING, cascade
+from seatrial.evidence.moment import Moment, found
 from seatrial.graph import Edge
 from seatrial.helm import argocd_hooks, hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Place, Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal, SyncTask
@@ -53,25 +54,26 @@ MEANT = ("Job", "Pod", "CustomResourceDefinition")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for step, operation in operations(rehearsal):
+        moment = Moment(rehearsal, case, step)
         for task in operation.tasks:
-            deletion = _deletion_of_live(rehearsal, step, task)
+            deletion = _deletion_of_live(moment, task)
             resource = case.written(step, task.object)
             if deletion is None or resource is None or task.object in seen:
                 continue
             lost, users = cascade(rehearsal, deletion), _users(case, step, task.object)
             if lost or users or task.object.kind == "PersistentVolumeClaim":
                 seen.add(task.object)
-                yield _finding(rehearsal, case, step, task, resource, deletion, lost)
+                yield _finding(moment, task, resource, deletion, lost)
 
 
-def _deletion_of_live(rehearsal: Rehearsal, step: int, task: SyncTask) -> Event | None:
+def _deletion_of_live(moment: Moment, task: SyncTask) -> Event | None:
     """How the hook that an earlier sync left is deleted; one that was plain before is another story."""
     if not task.hook or task.object.kind in MEANT:
         return None
-    before = live_before(rehearsal, step, task.object)
+    before = moment.was(task.object)
     if before is None or not argocd_hooks.is_hook(before):
         return None
-    return next((e for e in done_by_argocd(rehearsal, step, task.object) if e.effect in GOING), None)
+    return next((e for e in done_by_argocd(moment, task.object) if e.effect in GOING), None)
 
 
 def _users(case: Case, step: int, ref: Ref) -> list[Edge]:
@@ -80,28 +82,19 @@ def _users(case: Case, step: int, ref: Ref) -> list[Edge]:
     return [edge for edge in edges if not argocd_hooks.is_hook(edge.user.body)]
 
 
-def _finding(
-    rehearsal: Rehearsal,
-    case: Case,
-    step: int,
-    task: SyncTask,
-    resource: Resource,
-    deletion: Event,
-    lost: list[Event],
-) -> Finding:
-    ref, release = resource.ref, case.releases[step]
+def _finding(moment: Moment, task: SyncTask, resource: Resource, deletion: Event, lost: list[Event]) -> Finding:
+    ref, release = resource.ref, moment.release
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
-        damage=damage_of(rehearsal, step, ref, lost),
+        damage=damage_of(moment, ref, lost),
         message=f"every sync deletes {ref}{with_it(lost)} and makes it anew, because it is a hook",
         details=(
             _reading_sentence(task, resource),
-            lost_sentence(rehearsal, step, [event.object for event in lost]),
+            lost_sentence(moment, [event.object for event in lost]),
             consumers_sentence(release, ref) if release else "",
-            back_sentence(rehearsal, step, ref),
+            back_sentence(moment, ref),
             "Hooks are not compared: if it is deleted or changed meanwhile, the Application stays Synced and self-heal "
             "does not put it back.",
         ),

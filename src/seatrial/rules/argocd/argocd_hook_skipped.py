@@ -38,10 +38,11 @@ from collections.abc import Iterator
 
 from seatrial.evidence.argocd.blocked import order_of
 from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import same_input
 from seatrial.helm import argocd_hooks
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Rehearsal
 
@@ -50,14 +51,20 @@ DEEDS = ("created", "changed", "deleted", "deleting")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        old, new = deployed_before(rehearsal, case, step), case.releases[step]
-        if not is_argocd(rehearsal) or ended.action != "sync" or old is None or new is None or same_input(old, new):
+    for moment in moments(rehearsal, case):
+        old, new = moment.before, moment.release
+        if (
+            not is_argocd(rehearsal)
+            or moment.ended.action != "sync"
+            or old is None
+            or new is None
+            or same_input(old, new)
+        ):
             continue
         changed = [hook for hook in new.resources if _has_changed(old, hook)]
-        if changed and not _other_deeds(rehearsal, step, new) and changed[0].ref not in seen:
+        if changed and not _other_deeds(moment, new) and changed[0].ref not in seen:
             seen.add(changed[0].ref)
-            yield _finding(rehearsal, step, changed)
+            yield _finding(moment, changed)
 
 
 def _has_changed(old: Release, hook: Resource) -> bool:
@@ -73,29 +80,28 @@ def _content(body: Body) -> Body:
     return {key: value for key, value in body.items() if key != "metadata"}
 
 
-def _other_deeds(rehearsal: Rehearsal, step: int, new: Release) -> bool:
+def _other_deeds(moment: Moment, new: Release) -> bool:
     """Whether the sync did anything to a plain object: then it would have started by itself."""
     hooked = {r.ref for r in new.resources if argocd_hooks.is_hook(r.body)}
-    events = (event for event in rehearsal.of_step(step) if event.actor == ARGOCD and event.effect in DEEDS)
+    events = (event for event in moment.events() if event.actor == ARGOCD and event.effect in DEEDS)
     return any(event.object not in hooked for event in events)
 
 
-def _finding(rehearsal: Rehearsal, step: int, changed: list[Resource]) -> Finding:
+def _finding(moment: Moment, changed: list[Resource]) -> Finding:
     named = ", ".join(str(hook.ref) for hook in changed)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[hook.ref for hook in changed],
         damage="failed-deploy",
-        message=f"automated sync does not start for {rehearsal.steps[step].source}: only {named} changed, and hooks "
+        message=f"automated sync does not start for {moment.ended.source}: only {named} changed, and hooks "
         "are not compared",
         details=(
             "The Application stays Synced. The hook runs with the next sync that something else starts, or by hand; "
             "the rehearsal has synced it as if by hand.",
         ),
         places=[order_of(hook) for hook in changed],
-        confirm=f"argocd app get {rehearsal.steps[step].release} --refresh  # Sync Status: Synced",
+        confirm=f"argocd app get {moment.ended.release} --refresh  # Sync Status: Synced",
     )
 
 

@@ -33,9 +33,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, operations
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.kinds.scripts.commands import needed
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal, SyncTask
@@ -50,14 +51,15 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     synced: set[str] = set()
     told: set[Ref] = set()
     for step, operation in operations(rehearsal):
+        moment = Moment(rehearsal, case, step)
         for task in operation.tasks:
             resource = case.written(step, task.object)
             if resource is None or task.object in told or not _is_unmeant(resource, again=operation.app in synced):
                 continue
-            made = [e for e in done_by_argocd(rehearsal, step, task.object) if e.effect == "created"]
+            made = [e for e in done_by_argocd(moment, task.object) if e.effect == "created"]
             if made:
                 told.add(task.object)
-                yield _finding(rehearsal, step, task, resource, made[0], again=operation.app in synced)
+                yield _finding(moment, task, resource, made[0], again=operation.app in synced)
         synced.add(operation.app)
 
 
@@ -70,9 +72,7 @@ def _is_unmeant(resource: Resource, *, again: bool) -> bool:
     return bool(events & there) and not events & not_here
 
 
-def _finding(
-    rehearsal: Rehearsal, step: int, task: SyncTask, resource: Resource, made: Event, *, again: bool
-) -> Finding:
+def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *, again: bool) -> Finding:
     ref, events = resource.ref, ", ".join(hooks.events_of(resource.body))
     when = "every sync runs it again" if again else "the first sync runs it"
     creates = next(_creates(resource), "") if again else ""
@@ -80,8 +80,7 @@ def _finding(
     first = "Whether it can do its work where nothing was installed before is up to its program."
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy" if creates else "nuisance",
         certainty="may",

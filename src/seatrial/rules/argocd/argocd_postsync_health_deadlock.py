@@ -55,8 +55,9 @@ from seatrial.evidence.argocd.blocked import (
 )
 from seatrial.evidence.argocd.syncs import done_by_argocd, look_at_operation, operations
 from seatrial.evidence.hooks.waiters import awaited_jobs
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Operation, Rehearsal
@@ -71,26 +72,26 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, operation in operations(rehearsal):
         release = case.releases[step]
         for workload in release.resources if release else ():
-            for finding in _of_init_containers(rehearsal, case, step, operation, workload):
+            for finding in _of_init_containers(Moment(rehearsal, case, step), operation, workload):
                 if finding.objects[:2] not in seen:
                     seen.add((finding.objects[0], finding.objects[1]))
                     yield finding
 
 
 def _deadlock(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
+    moment = Moment(rehearsal, case, one.step)
     first = one.brought[0]
     ref, hook = first.need.object, case.written(one.step, first.task.object)
     made = f"made out of {first.task.object}, " if first.is_made else ""
     return found(
         RULE,
-        rehearsal,
-        one.step,
+        moment,
         objects=[first.user.ref, ref],
         damage="failed-deploy",
         message=f"{ends_in_words(one)}: {first.user.ref} {how(first.need)} {ref}, {made}a "
         f"PostSync hook, which Argo CD runs only when {first.user.ref.name} is healthy",
         details=(
-            says(rehearsal, one.step, ref),
+            says(moment, ref),
             says_of_it(one),
             never_run(one.operation),
             "helm install without --wait runs the same hook at once: it works there.",
@@ -101,23 +102,20 @@ def _deadlock(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     )
 
 
-def _of_init_containers(
-    rehearsal: Rehearsal, case: Case, step: int, operation: Operation, workload: Resource
-) -> Iterator[Finding]:
+def _of_init_containers(moment: Moment, operation: Operation, workload: Resource) -> Iterator[Finding]:
     """An init container that names a Job which only PostSync brings."""
     spec = dig(workload.body, "spec", "template", "spec")
-    applied = any(e.effect == "created" for e in done_by_argocd(rehearsal, step, workload.ref))
+    applied = any(e.effect == "created" for e in done_by_argocd(moment, workload.ref))
     if not isinstance(spec, dict) or not applied or argocd_hooks.is_hook(workload.body):
         return
     after = {task.object: task for task in operation.tasks if task.phase == "PostSync"}
     for name, at in awaited_jobs(spec, workload.ref.namespace):
         ref = Ref("Job", workload.ref.namespace, name, "batch")
-        job = case.written(step, ref)
+        job = moment.case.written(moment.index, ref)
         if job is not None and ref in after and argocd_hooks.phases_of(job.body) == ("PostSync",):
             yield found(
                 RULE,
-                rehearsal,
-                step,
+                moment,
                 objects=[workload.ref, ref],
                 damage="failed-deploy",
                 certainty="may",

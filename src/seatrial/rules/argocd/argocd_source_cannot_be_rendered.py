@@ -27,7 +27,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Place, Ref, dig
 from seatrial.model.timeline import Rehearsal
@@ -42,7 +43,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, app, words in _errors(rehearsal) if is_argocd(rehearsal) else ():
         if app not in told:
             told.add(app)
-            yield _finding(rehearsal, case, step, app, words)
+            yield _finding(Moment(rehearsal, case, step), app, words)
 
 
 def _errors(rehearsal: Rehearsal) -> Iterator[tuple[int, Ref, str]]:
@@ -56,11 +57,10 @@ def _errors(rehearsal: Rehearsal) -> Iterator[tuple[int, Ref, str]]:
                 yield step, event.object, event.message
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, app: Ref, words: str) -> Finding:
+def _finding(moment: Moment, app: Ref, words: str) -> Finding:
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[app],
         damage="failed-deploy",
         message=f"Argo CD cannot render the source of {app}: {words.partition(' desc = ')[2] or words}",
@@ -68,7 +68,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, app: Ref, words: str) 
             f'It says: "{words}"',
             "Its sync status is Unknown, and no automated sync begins; what is deployed stays as it is.",
         ),
-        places=[*_places(case, step, app)],
+        places=[*_places(moment.case, moment.index, app)],
         confirm=f"argocd app get {app.name}  # its conditions",
     )
 

@@ -31,8 +31,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks, hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import annotations_of
 from seatrial.model.timeline import Rehearsal
@@ -51,7 +52,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         for hook in release.resources if release and rehearsal.steps[step].outcome == "ok" else ():
             if hook.ref not in made and hook.ref not in seen and _is_left_out(rehearsal, hook):
                 seen.add(hook.ref)
-                yield _finding(rehearsal, step, hook)
+                yield _finding(Moment(rehearsal, case, step), hook)
 
 
 def _is_left_out(rehearsal: Rehearsal, hook: Resource) -> bool:
@@ -64,14 +65,13 @@ def _is_left_out(rehearsal: Rehearsal, hook: Resource) -> bool:
     return not all(event in TESTS for event in events) and (deleted or not later)
 
 
-def _finding(rehearsal: Rehearsal, step: int, hook: Resource) -> Finding:
+def _finding(moment: Moment, hook: Resource) -> Finding:
     events = [event for event in hooks.events_of(hook.body) if event not in TESTS]
-    version = rehearsal.engine.version
+    version = moment.engine.version
     since = [f"{event} since {SINCE[event]}" for event in events if event in SINCE]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[hook.ref],
         damage="nuisance",
         message=f"{hook.ref} never runs: Argo CD {version} has nothing like {', '.join(events)}",
@@ -83,7 +83,7 @@ def _finding(rehearsal: Rehearsal, step: int, hook: Resource) -> Finding:
             else "",
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK)],
-        confirm=f"argocd app resources {rehearsal.steps[step].release}  # does not list it",
+        confirm=f"argocd app resources {moment.ended.release}  # does not list it",
     )
 
 

@@ -40,10 +40,11 @@ from seatrial.evidence.argocd.blocked import NO_TIMEOUT, Blocked, blocked, ends_
 from seatrial.evidence.argocd.syncs import ARGOCD, in_words, look_at_operation
 from seatrial.evidence.history import GOING
 from seatrial.evidence.hooks.runs import acted_on, event_of, helm_act
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
 from seatrial.helm.hooks import SAYS_BEFORE
 from seatrial.kinds.core import conditions
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
@@ -61,29 +62,28 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _watched_by_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     """Hooks that ended well, and went or were about to go by themselves."""
     seen: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        release = acted_on(case, step)
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
         for hook in release.resources if release else ():
-            if dig(hook.body, *FIELD) != 0 or hook.ref in seen or not hooks.runs_at(hook.body, ended.action):
+            if dig(hook.body, *FIELD) != 0 or hook.ref in seen or not hooks.runs_at(hook.body, moment.ended.action):
                 continue
-            events = [e for e in rehearsal.of_step(step) if e.object == hook.ref]
+            events = [e for e in moment.events() if e.object == hook.ref]
             done = [e for e in events if e.after is not None and conditions.is_true(e.after, "Complete")]
             if done:
                 seen.add(hook.ref)
-                yield _overtaken(rehearsal, step, hook, done[0])
+                yield _overtaken(moment, hook, done[0])
 
 
-def _overtaken(rehearsal: Rehearsal, step: int, hook: Resource, done: Event) -> Finding:
-    event = event_of(rehearsal, step, hook)
+def _overtaken(moment: Moment, hook: Resource, done: Event) -> Finding:
+    event = event_of(moment, hook)
     says = f"{SAYS_BEFORE.get(event, '')}resource {hook.ref} not ready. status: NotFound, message: Resource not found"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[hook.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"{helm_act(rehearsal, step, hook.ref)} fails if the {event} hook {hook.ref} is gone before Helm 4 has "
+        message=f"{helm_act(moment, hook.ref)} fails if the {event} hook {hook.ref} is gone before Helm 4 has "
         "seen how it ended",
         details=(
             "Its ttlSecondsAfterFinished is 0: the cluster deletes it as soon as it has ended. Helm is told both, one "
@@ -103,8 +103,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     seconds = dig(job.body, *FIELD) if job else None
     return found(
         RULE,
-        rehearsal,
-        one.step,
+        Moment(rehearsal, case, one.step),
         objects=[task.object],
         damage="failed-deploy",
         certainty="may",

@@ -30,8 +30,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import operations
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks, hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Rehearsal
@@ -48,7 +49,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             resource = case.written(step, ref)
             if resource is not None and ref not in seen and _differs(resource, phases):
                 seen.add(ref)
-                yield _finding(rehearsal, step, resource, phases)
+                yield _finding(Moment(rehearsal, case, step), resource, phases)
 
 
 def _differs(resource: Resource, phases: list[str]) -> bool:
@@ -70,7 +71,7 @@ def _on_deletion(resource: Resource) -> str | None:
     return next((word for word in argocd_hooks.ON_DELETION if word in named.replace(" ", "").split(",")), None)
 
 
-def _finding(rehearsal: Rehearsal, step: int, resource: Resource, phases: list[str]) -> Finding:
+def _finding(moment: Moment, resource: Resource, phases: list[str]) -> Finding:
     written, ref = annotations_of(resource.body), resource.ref
     leaves = _on_deletion(resource)
     ran = " and ".join(phases)
@@ -80,8 +81,7 @@ def _finding(rehearsal: Rehearsal, step: int, resource: Resource, phases: list[s
     policies = " and ".join(dict.fromkeys(argocd_hooks.delete_policies(resource.body)))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="nuisance",
         certainty="will" if leaves else "may",
@@ -95,7 +95,7 @@ def _finding(rehearsal: Rehearsal, step: int, resource: Resource, phases: list[s
             resource.place("metadata", "annotations", argocd_hooks.HOOK),
             resource.place("metadata", "annotations", hooks.HOOK),
         ],
-        confirm=f"argocd app get {rehearsal.steps[step].release} --show-operation  # lists it with its phase",
+        confirm=f"argocd app get {moment.ended.release} --show-operation  # lists it with its phase",
     )
 
 

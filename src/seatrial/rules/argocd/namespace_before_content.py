@@ -32,8 +32,9 @@ from collections.abc import Iterator
 from seatrial.evidence.argocd.app_order import apps_out_of_turn
 from seatrial.evidence.argocd.blocked import never_run
 from seatrial.evidence.argocd.syncs import in_words, operations
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.namespaces import NOT_FOUND
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Operation, Rehearsal, SyncTask
@@ -55,18 +56,15 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         for name, tasks in homeless.items():
             if name not in told:
                 told.add(name)
-                yield _finding(rehearsal, case, step, operation, Ref("Namespace", "", name), tasks)
+                yield _finding(Moment(rehearsal, case, step), operation, Ref("Namespace", "", name), tasks)
 
 
-def _finding(
-    rehearsal: Rehearsal, case: Case, step: int, operation: Operation, home: Ref, tasks: list[SyncTask]
-) -> Finding:
-    brings = next((r for r in case.all_resources() if r.ref == home), None)
-    resources = [case.written(step, task.object) for task in tasks]
+def _finding(moment: Moment, operation: Operation, home: Ref, tasks: list[SyncTask]) -> Finding:
+    brings = next((r for r in moment.case.all_resources() if r.ref == home), None)
+    resources = [moment.case.written(moment.index, task.object) for task in tasks]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[home],
         damage="failed-deploy",
         message=f"the sync of {operation.app} fails in {in_words(tasks[0])}: {named(task.object for task in tasks)} "
@@ -81,7 +79,7 @@ def _finding(
             *(r.place("metadata", "namespace") for r in resources if r is not None),
             *([brings.place("metadata", "name")] if brings else []),
         ],
-        evidence=[e for e in rehearsal.of_step(step) if e.object == tasks[0].object and e.effect == "refused"],
+        evidence=[e for e in moment.events() if e.object == tasks[0].object and e.effect == "refused"],
         confirm=f"kubectl get {in_kubectl(home)}",
     )
 

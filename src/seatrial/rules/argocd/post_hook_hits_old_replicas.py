@@ -37,13 +37,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, operations
-from seatrial.evidence.history import live_before, restarted
+from seatrial.evidence.history import restarted
 from seatrial.evidence.hooks.script_faults import SPECS
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import backs
 from seatrial.graph import needs_of
 from seatrial.kinds.network.mentions import services_in
 from seatrial.kinds.scripts.commands import commands_run
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig, labels_of
 from seatrial.model.timeline import Event, Rehearsal
@@ -56,13 +57,14 @@ GRACE_SECONDS = 30
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[tuple[Ref, Ref]] = set()
     for step, operation in operations(rehearsal):
+        moment = Moment(rehearsal, case, step)
         for task in operation.tasks:
             hook = case.written(step, task.object) if task.phase == "PostSync" and task.object.kind in SPECS else None
             for service, workload in _asked(case, step, hook) if hook else ():
-                old = _replaced(rehearsal, step, workload.ref) if (task.object, service.ref) not in told else None
+                old = _replaced(moment, workload.ref) if (task.object, service.ref) not in told else None
                 if hook is not None and old is not None:
                     told.add((task.object, service.ref))
-                    yield _finding(rehearsal, step, hook, service, workload, old)
+                    yield _finding(moment, hook, service, workload, old)
 
 
 def _asked(case: Case, step: int, hook: Resource) -> Iterator[tuple[Resource, Resource]]:
@@ -86,25 +88,22 @@ def _tries_again(hook: Resource, service: Ref) -> bool:
     return bool(asking) and all(command.retried for command in asking)
 
 
-def _replaced(rehearsal: Rehearsal, step: int, workload: Ref) -> Event | None:
+def _replaced(moment: Moment, workload: Ref) -> Event | None:
     """How a pod of the last revision was told to stop in a step."""
-    if not restarted(rehearsal, step, workload):
+    if not restarted(moment, workload):
         return None
-    labels = labels_of(dig(live_before(rehearsal, step, workload), "spec", "template") or {})
-    stops = (e for e in rehearsal.of_step(step) if e.object.kind == "Pod" and e.effect in ("deleting", "deleted"))
+    labels = labels_of(dig(moment.was(workload), "spec", "template") or {})
+    stops = (e for e in moment.events() if e.object.kind == "Pod" and e.effect in ("deleting", "deleted"))
     return next((e for e in stops if labels and labels.items() <= labels_of(e.before or {}).items()), None)
 
 
-def _finding(
-    rehearsal: Rehearsal, step: int, hook: Resource, service: Resource, workload: Resource, old: Event
-) -> Finding:
+def _finding(moment: Moment, hook: Resource, service: Resource, workload: Resource, old: Event) -> Finding:
     grace = dig(workload.body, "spec", "template", "spec", "terminationGracePeriodSeconds")
     need = next(need for need in needs_of(hook) if need.object == service.ref)
-    made = [e for e in done_by_argocd(rehearsal, step, hook.ref) if e.effect == "created"]
+    made = [e for e in done_by_argocd(moment, hook.ref) if e.effect == "created"]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[hook.ref, service.ref],
         damage="nuisance",
         certainty="may",

@@ -50,7 +50,8 @@ from seatrial.evidence.argocd.blocked import (
     says_of_it,
 )
 from seatrial.evidence.argocd.syncs import in_words, look_at_operation
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import how, says
@@ -62,20 +63,20 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
+    moment = Moment(rehearsal, case, one.step)
     first, task = one.brought[0], one.waited[0]
     brings = case.written(one.step, first.task.object)
-    links = producers.chain(rehearsal, case, one.step, first.need.object)
+    links = producers.chain(moment, first.need.object)
     others = ", ".join(f"{other.need.object}, {comes_in(other)}" for other in one.brought[1:])
     return found(
         RULE,
-        rehearsal,
-        one.step,
+        moment,
         objects=[task.object, first.need.object],
         damage="failed-deploy",
         message=f"{ends_in_words(one)}: {first.user.ref} of {in_words(task)} {how(first.need)} {first.need.object}, "
         f"{comes_in(first)}",
         details=(
-            says(rehearsal, one.step, first.need.object),
+            says(moment, first.need.object),
             f"It lacks {producers.in_words(links)}." if not first.direct else "",
             f"It also lacks {others}." if others else "",
             says_of_it(one),

@@ -49,7 +49,8 @@ from seatrial.evidence.argocd.blocked import (
     order_of,
 )
 from seatrial.evidence.argocd.syncs import in_words, look_at_operation
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 
@@ -67,8 +68,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     resources = [case.written(one.step, task.object) for task in tasks]
     return found(
         RULE,
-        rehearsal,
-        one.step,
+        Moment(rehearsal, case, one.step),
         objects=[task.object for task in one.waited],
         damage="failed-deploy",
         message=f"the sync of {operation.app} never ends: {in_words(first)} waits until {first.object} is bound, "

@@ -44,10 +44,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pulumi.programs import is_pulumi
 from seatrial.evidence.rotated import Renewed
 from seatrial.graph import Edge
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import confirm_twice
@@ -77,10 +78,10 @@ RELEASED = "A helm.v3.Release is rendered only when its chart or values change, 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if is_argocd(rehearsal) or is_pulumi(rehearsal):
-        yield from (_finding(rehearsal, *found_one) for found_one in made_up(rehearsal, case))
+        yield from (_finding(rehearsal, case, *found_one) for found_one in made_up(rehearsal, case))
 
 
-def _finding(rehearsal: Rehearsal, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
     ref, by_pulumi = renewed.secret.ref, not is_argocd(rehearsal)
     what = f"every pulumi up deletes {ref} and makes up its {named(keys)} anew"
     if not by_pulumi:
@@ -90,15 +91,14 @@ def _finding(rehearsal: Rehearsal, renewed: Renewed, keys: tuple[str, ...], read
     certainty, damage = severity(keeper, keys, readers)
     return found(
         RULE,
-        rehearsal,
-        renewed.step,
+        Moment(rehearsal, case, renewed.step),
         objects=[ref],
         damage=damage,
         certainty=certainty,
         message=f"{what}, {outcome_of(keeper, readers)}",
         details=(
             why,
-            *what_pods_do(rehearsal, renewed, readers),
+            *what_pods_do(rehearsal, case, renewed, readers),
             TURNED_AWAY if (certainty, damage) == ("will", "outage") else "",
             "Going back to an older commit does not bring the old value back: that is rendered again as well.",
             RELEASED if by_pulumi else "",

@@ -57,8 +57,9 @@ from seatrial.evidence.flux.reconciliations import flux_says, interval_of, is_fl
 from seatrial.evidence.flux.waits import InVain, in_vain, is_made_by_operator, lacked
 from seatrial.evidence.hooks.refused_commands import refused_commands
 from seatrial.evidence.hooks.script_faults import script_faults
+from seatrial.evidence.moment import Moment, found
 from seatrial.graph import needs_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
@@ -93,8 +94,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     resources = [case.written(one.step, task.object) for task in one.waited]
     return found(
         RULE,
-        rehearsal,
-        one.step,
+        Moment(rehearsal, case, one.step),
         objects=[task.object for task in one.waited],
         damage="failed-deploy",
         message=f"{ends_in_words(one)}: {in_words(one.waited[0])} {_stays(one)}",
@@ -137,8 +137,7 @@ def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
     kind = ref.kind.lower()
     return found(
         RULE,
-        rehearsal,
-        one.step,
+        Moment(rehearsal, case, one.step),
         objects=[ref, *one.waited],
         damage="failed-deploy",
         message=f"{ref} never becomes Ready{blocked_too}: {states}",
@@ -166,7 +165,7 @@ def _origins(rehearsal: Rehearsal, case: Case, one: Blocked) -> Iterator[list[pr
     """What it lacks, and where that would come from; what is missing on the way is told with it."""
     told: set[Ref] = set()
     for ref in rehearsal.steps[one.step].lacking:
-        links = producers.chain(rehearsal, case, one.step, ref)
+        links = producers.chain(Moment(rehearsal, case, one.step), ref)
         if ref not in told and _is_needed(case, one, ref):
             told.update(link.missing for link in links)
             yield links

@@ -35,10 +35,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words, speaker
 from seatrial.evidence.flux.reconciliations import is_flux
 from seatrial.evidence.history import pruned
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
@@ -67,40 +67,36 @@ READY = ("readyReplicas", "numberReady")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, release in enumerate(case.releases):
+        moment = Moment(rehearsal, case, step)
         if release is None:
             continue
-        for event, was in pruned(rehearsal, case, step):
+        for event, was in pruned(moment):
             if was.ref.kind not in WORKLOADS or not _is_ready(_before(rehearsal, event.index, was.ref)):
                 continue
             for service in _services_of(release, was.body):
-                yield from _gap(rehearsal, step, release, event, was, service)
+                yield from _gap(moment, release, event, was, service)
 
 
-def _gap(
-    rehearsal: Rehearsal, step: int, release: Release, event: Event, was: Resource, service: Resource
-) -> Iterator[Finding]:
+def _gap(moment: Moment, release: Release, event: Event, was: Resource, service: Resource) -> Iterator[Finding]:
     """Where all that takes the place of a workload behind a Service was made by the same step, and is not ready."""
     heirs = [r for r in release.resources if r.ref.kind in WORKLOADS and _selects(service, r.body)]
-    bodies = [_before(rehearsal, event.index, heir.ref) for heir in heirs]
+    bodies = [_before(moment.rehearsal, event.index, heir.ref) for heir in heirs]
     if heirs and not any(map(_is_ready, bodies)):
-        yield _finding(rehearsal, step, event, was, service, heirs)
+        yield _finding(moment, event, was, service, heirs)
 
 
-def _finding(
-    rehearsal: Rehearsal, step: int, event: Event, was: Resource, service: Resource, heirs: list[Resource]
-) -> Finding:
-    ended = rehearsal.steps[step]
+def _finding(moment: Moment, event: Event, was: Resource, service: Resource, heirs: list[Resource]) -> Finding:
+    ended = moment.ended
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[was.ref, heirs[0].ref, service.ref],
         damage="outage",
-        message=f"{act_in_words(rehearsal, step)} deletes {was.ref} before a pod of {heirs[0].ref} is ready: "
+        message=f"{moment.act} deletes {was.ref} before a pod of {heirs[0].ref} is ready: "
         f"{service.ref} has nobody to send requests to in between",
         details=(
-            _order(rehearsal, event),
-            f"To {speaker(rehearsal, step)} these are two objects: the strategy of {heirs[0].ref} has no say in it.",
+            _order(moment.rehearsal, moment.case, event),
+            f"To {moment.speaker} these are two objects: the strategy of {heirs[0].ref} has no say in it.",
         ),
         places=[heirs[0].place("metadata", "name"), service.place("spec", "selector")],
         evidence=[event],
@@ -109,10 +105,10 @@ def _finding(
     )
 
 
-def _order(rehearsal: Rehearsal, deletion: Event) -> str:
+def _order(rehearsal: Rehearsal, case: Case, deletion: Event) -> str:
     if is_flux(rehearsal):
         return PRUNED_BY_FLUX[deletion.actor]
-    return PRUNED_BY.get(speaker(rehearsal, deletion.step), PRUNED_BY_HELM)
+    return PRUNED_BY.get(Moment(rehearsal, case, deletion.step).speaker, PRUNED_BY_HELM)
 
 
 def _services_of(release: Release, workload: Body) -> Iterator[Resource]:

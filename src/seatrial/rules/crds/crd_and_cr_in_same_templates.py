@@ -39,8 +39,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import live_after
 from seatrial.evidence.hooks.runs import helm_act
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import (
     Unserved,
     defined_by,
@@ -49,7 +49,7 @@ from seatrial.evidence.unserved import (
     unserved,
 )
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body
 from seatrial.model.timeline import Rehearsal
@@ -65,33 +65,30 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         late = [
             (missing, definition)
             for missing, definition in defined
-            if definition is not None and not is_served_at_last(rehearsal, step, missing, definition.ref)
+            if definition is not None and not is_served_at_last(Moment(rehearsal, case, step), missing, definition.ref)
         ]
         if late:
-            yield _finding(rehearsal, case, step, *zip(*late, strict=True))
+            yield _finding(Moment(rehearsal, case, step), *zip(*late, strict=True))
             return
 
 
-def _finding(
-    rehearsal: Rehearsal, case: Case, step: int, kinds: tuple[Unserved, ...], definitions: tuple[Resource, ...]
-) -> Finding:
-    ended = rehearsal.steps[step]
+def _finding(moment: Moment, kinds: tuple[Unserved, ...], definitions: tuple[Resource, ...]) -> Finding:
+    ended = moment.ended
     users = [user for missing in kinds for user in missing.users]
     written = [resource for missing in kinds for resource in missing.written]
     defined = sorted({definition.ref for definition in definitions})
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=f"{helm_act(rehearsal, step)} fails before it makes anything: {named_is(users)} of a kind that a "
+        message=f"{helm_act(moment)} fails before it makes anything: {named_is(users)} of a kind that a "
         f"template of the same chart defines ({named(defined)})",
         details=(
             helm_says(ended),
             _why(definitions[0]),
-            aftermath(rehearsal, case, step),
-            _where_it_works(live_after(rehearsal, step, defined[0])),
+            aftermath(moment),
+            _where_it_works(moment.live(defined[0])),
         ),
         places=[
             *(definition.place("metadata", "name") for definition in definitions),
@@ -111,8 +108,7 @@ def _left_out(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 continue
             yield found(
                 RULE,
-                rehearsal,
-                step,
+                Moment(rehearsal, case, step),
                 objects=[definition.ref, *missing.users],
                 damage="failed-deploy",
                 message=f"kubectl apply leaves out {named(list(missing.users))}: {definition.ref} of the same call "

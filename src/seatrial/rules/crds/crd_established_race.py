@@ -36,11 +36,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import says, speaker
 from seatrial.evidence.hooks.runs import helm_act
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import Unserved, defined_by, is_served_at_last, unserved
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -56,58 +56,56 @@ ESTABLISHED = '{.status.conditions[?(@.type=="Established")].lastTransitionTime}
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, release, kinds in unserved(rehearsal, case):
-        by_kubectl = speaker(rehearsal, step) == "kubectl"
+        moment = Moment(rehearsal, case, step)
+        by_kubectl = moment.speaker == "kubectl"
         brought = list(case.all_resources()) if by_kubectl else [*release.resources, *release.crds]
         defined = [(missing, defined_by(brought, missing)) for missing in kinds]
         early = [
             (missing, definition, made)
             for missing, definition in defined
-            if definition is not None and is_served_at_last(rehearsal, step, missing, definition.ref)
-            if (made := (_made_before if by_kubectl else _made)(rehearsal, step, definition.ref)) is not None
+            if definition is not None and is_served_at_last(moment, missing, definition.ref)
+            if (made := (_made_before if by_kubectl else _made)(moment, definition.ref)) is not None
         ]
         if early:
-            yield _finding(rehearsal, case, step, release, *zip(*early, strict=True))
+            yield _finding(moment, release, *zip(*early, strict=True))
             return
 
 
-def _made(rehearsal: Rehearsal, step: int, definition: Ref) -> Event | None:
+def _made(moment: Moment, definition: Ref) -> Event | None:
     """How the same step had made the definition."""
-    deeds = (e for e in rehearsal.of_step(step) if e.object == definition and e.actor == "helm")
+    deeds = (e for e in moment.events() if e.object == definition and e.actor == "helm")
     return next((event for event in deeds if event.effect in ("created", "changed")), None)
 
 
-def _made_before(rehearsal: Rehearsal, step: int, definition: Ref) -> Event | None:
+def _made_before(moment: Moment, definition: Ref) -> Event | None:
     """How an earlier command had made it; what the same one makes, it looks up in vain for another reason."""
-    made = (e for e in rehearsal.of_object(definition) if e.effect == "created" and e.actor in BY_HAND)
-    return next((event for event in made if event.step < step), None)
+    made = (e for e in moment.rehearsal.of_object(definition) if e.effect == "created" and e.actor in BY_HAND)
+    return next((event for event in made if event.step < moment.index), None)
 
 
 def _finding(
-    rehearsal: Rehearsal,
-    case: Case,
-    step: int,
+    moment: Moment,
     release: Release,
     kinds: tuple[Unserved, ...],
     definitions: tuple[Resource, ...],
     made: tuple[Event, ...],
 ) -> Finding:
-    who = speaker(rehearsal, step)
+    who = moment.speaker
     users = [user for missing in kinds for user in missing.users]
     written = [resource for missing in kinds for resource in missing.written]
     defined = sorted({definition.ref for definition in definitions})
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=f"{helm_act(rehearsal, step)} looks up {named(users)} right after "
-        f"{_maker(rehearsal, made[0])} made {named(defined)}, and fails where the API server does not serve the kind "
-        "yet",
+        message=f"{helm_act(moment)} looks up {named(users)} right after "
+        f"{_maker(moment.rehearsal, made[0])} made {named(defined)}, and fails where the API server does not serve the "
+        "kind yet",
         details=(
-            says(rehearsal, step),
+            moment.says,
             BETWEEN if made[0].actor in BY_HAND else _why(release, definitions[0]),
-            aftermath(rehearsal, case, step),
+            aftermath(moment),
         ),
         places=[
             *(definition.place("metadata", "name") for definition in definitions),

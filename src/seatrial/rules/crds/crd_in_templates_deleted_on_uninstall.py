@@ -50,12 +50,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words, says, speaker
 from seatrial.evidence.flux.reconciliations import is_flux
-from seatrial.evidence.history import GOING, bringer, cascade, live_after, pruned
+from seatrial.evidence.history import GOING, bringer, cascade, pruned
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import DEFINITION
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal, StepResult
@@ -76,49 +76,48 @@ Gone = tuple[Event, Resource]
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        if ended.action in ENDS:
-            gone = list(_uninstalled(rehearsal, case, step))
+    for moment in moments(rehearsal, case):
+        if moment.ended.action in ENDS:
+            gone = list(_uninstalled(moment))
         else:
-            gone = [pair for pair in pruned(rehearsal, case, step) if pair[1].ref.kind == DEFINITION]
-        finding = _finding(rehearsal, case, step, gone) if gone else None
-        if finding is not None and (finding.certainty == "will" or _by_helm(gone) or ended.action not in ENDS):
+            gone = [pair for pair in pruned(moment) if pair[1].ref.kind == DEFINITION]
+        finding = _finding(moment, gone) if gone else None
+        if finding is not None and (finding.certainty == "will" or _by_helm(gone) or moment.ended.action not in ENDS):
             yield finding
             return
 
 
-def _uninstalled(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Gone]:
+def _uninstalled(moment: Moment) -> Iterator[Gone]:
     """Definitions that are deleted with the release, and that the newest revision does not keep."""
-    for event in rehearsal.of_step(step):
+    for event in moment.events():
         if event.actor not in ENGINES or event.effect not in GOING or event.object.kind != DEFINITION:
             continue
-        written = case.written(len(case.releases) - 1, event.object)
+        written = moment.case.written(len(moment.case.releases) - 1, event.object)
         kept = hooks.RESOURCE_POLICY if event.actor == "helm" else PRUNE
         if written is not None and kept not in annotations_of(written.body):
             yield event, written
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> Finding:
-    ended, new = rehearsal.steps[step], case.releases[step]
+def _finding(moment: Moment, gone: list[Gone]) -> Finding:
+    ended, new = moment.ended, moment.release
     refs = [event.object for event, _ in gone]
-    deleted = _cascades(rehearsal, gone)
-    lost = _lost(rehearsal, case, step, gone)
+    deleted = _cascades(moment.rehearsal, gone)
+    lost = _lost(moment, gone)
     moved = new is not None and any(crd.ref in refs for crd in new.crds)
     evidence = [*(event for event, _ in gone), *(event for event in deleted if event.object in lost)]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=refs,
         damage="data-loss",
         certainty="will" if lost or moved else "may",
-        message=f"{act_in_words(rehearsal, step)} deletes {named(refs)}{_why(gone, ended, moved=moved)}, and with it "
+        message=f"{moment.act} deletes {named(refs)}{_why(gone, ended, moved=moved)}, and with it "
         + (named(lost) if lost else "every object of its kind that anybody has made"),
         details=(
             "The API server deletes all objects of a kind with its definition, in all namespaces; they cannot be left "
             "behind.",
-            _not_brought_back(rehearsal) if moved else "",
-            _what_comes(rehearsal, step),
+            _not_brought_back(moment.rehearsal) if moved else "",
+            _what_comes(moment),
             "" if lost or moved else "Whether there are such objects decides whether anything is lost.",
             _what_keeps(gone, ended),
         ),
@@ -135,12 +134,12 @@ def _cascades(rehearsal: Rehearsal, gone: list[Gone]) -> list[Event]:
     return [deletion for event, _ in gone for deletion in cascade(rehearsal, event)]
 
 
-def _lost(rehearsal: Rehearsal, case: Case, step: int, gone: list[Gone]) -> list[Ref]:
+def _lost(moment: Moment, gone: list[Gone]) -> list[Ref]:
     """What goes with the definitions and was not to go: in an uninstall, what is not of the release."""
-    own = bringer(case, step, gone[0][0].object) if rehearsal.steps[step].action in ENDS else None
-    went = {deletion.object for deletion in _cascades(rehearsal, gone)}
+    own = bringer(moment.case, moment.index, gone[0][0].object) if moment.ended.action in ENDS else None
+    went = {deletion.object for deletion in _cascades(moment.rehearsal, gone)}
     if not _by_helm(gone):  # What a finalizer holds is told by uninstall-operator-before-crs.
-        went = {ref for ref in went if live_after(rehearsal, step, ref) is None}
+        went = {ref for ref in went if moment.live(ref) is None}
     return sorted(ref for ref in went if own is None or own.find(ref) is None)
 
 
@@ -176,11 +175,11 @@ def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
     )
 
 
-def _what_comes(rehearsal: Rehearsal, step: int) -> str:
+def _what_comes(moment: Moment) -> str:
     """Whether the engine was content, and what becomes of the next step."""
-    ended = rehearsal.steps[step]
-    content = f"{speaker(rehearsal, step)} reported success." if ended.outcome == "ok" else says(rehearsal, step)
-    following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
+    ended = moment.ended
+    content = f"{moment.speaker} reported success." if ended.outcome == "ok" else moment.says
+    following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     if following is None or following.action != "upgrade" or following.outcome == "ok":
         return content
     return f'{content} The next upgrade fails: "{following.error.strip()}"'

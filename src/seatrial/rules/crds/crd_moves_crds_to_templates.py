@@ -31,9 +31,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import came_from_crds
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import adoption
@@ -45,33 +46,32 @@ NOT_OURS = re.compile(
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        match, new = NOT_OURS.search(ended.error), case.releases[step]
-        if ended.outcome != "failed" or match is None or new is None:
+    for moment in moments(rehearsal, case):
+        match, new = NOT_OURS.search(moment.ended.error), moment.release
+        if moment.ended.outcome != "failed" or match is None or new is None:
             continue
-        moved = list(_moved(rehearsal, case, step, new))
+        moved = list(_moved(moment, new))
         if any(resource.ref.name == match["name"] for resource, _ in moved):
-            yield _finding(rehearsal, case, step, moved)
+            yield _finding(moment, moved)
             return
 
 
-def _moved(rehearsal: Rehearsal, case: Case, step: int, new: Release) -> Iterator[tuple[Resource, Resource]]:
+def _moved(moment: Moment, new: Release) -> Iterator[tuple[Resource, Resource]]:
     """Definitions among the templates that Helm itself once made from a `crds/` folder, with what was there."""
     for resource in new.resources:
-        was = came_from_crds(rehearsal, case, step, resource.ref)
+        was = came_from_crds(moment, resource.ref)
         if was is not None and not hooks.is_hook(resource.body):
             yield resource, was
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, moved: list[tuple[Resource, Resource]]) -> Finding:
-    ended, new = rehearsal.steps[step], case.releases[step]
+def _finding(moment: Moment, moved: list[tuple[Resource, Resource]]) -> Finding:
+    ended, new = moment.ended, moment.release
     refs = [resource.ref for resource, _ in moved]
     twice = new is not None and all(was in new.crds for _, was in moved)
     refuses = f"helm {ended.action} refuses to take over what it made"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=refs,
         damage="failed-deploy",
         message=f"{named_is(refs)} in crds/ and among the templates, and {refuses}"
@@ -81,7 +81,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, moved: list[tuple[Reso
             helm_says(ended),
             "Helm writes no ownership metadata on what it installs from crds/, so it takes the definition for someone "
             "else's. It looks before it runs any hook: no pre-upgrade hook can repair this.",
-            aftermath(rehearsal, case, step),
+            aftermath(moment),
             "One of the two is enough." if twice else adoption(refs[0], ended),
             "What is among the templates is deleted by helm uninstall with all its objects, unless it carries "
             "helm.sh/resource-policy: keep.",
@@ -90,7 +90,11 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, moved: list[tuple[Reso
             *(resource.place("metadata", "name") for resource, _ in moved),
             *(was.place("metadata", "name") for _, was in moved),
         ],
-        evidence=[e for e in rehearsal.timeline if e.object in refs and e.effect == "created" and e.step <= step][:1],
+        evidence=[
+            e
+            for e in moment.rehearsal.timeline
+            if e.object in refs and e.effect == "created" and e.step <= moment.index
+        ][:1],
         confirm=f"kubectl get crd {refs[0].name} -o jsonpath='{{.metadata.annotations}}'  # none of Helm's",
     )
 

@@ -35,10 +35,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.crds import losses
-from seatrial.evidence.history import live_before
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import DEFINITION, Unserved, defines, served_versions
 from seatrial.evidence.writers import writer_of, wrote_before
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref, group_of, version_of
 from seatrial.model.timeline import Event, Rehearsal
@@ -97,20 +97,20 @@ def _is_conflict(event: Event) -> bool:
 
 
 def _refused(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
+    moment = Moment(rehearsal, case, event.step)
     ended, written = rehearsal.steps[event.step], case.written(event.step, event.object)
-    live = live_before(rehearsal, event.step, event.object)
+    live = moment.was(event.object)
     lost = losses(live, written.body) if live and written else []
     return found(
         RULE,
-        rehearsal,
-        event.step,
+        moment,
         objects=[event.object],
         damage="failed-deploy",
         message=f"helm {ended.action} is refused: {event.object} is there in another text, and somebody else's",
         details=(
             f'The API server says: "{event.message}"',
             f"Helm would take away: {', '.join(lost[:LOSSES_MAX])}." if lost else "",
-            aftermath(rehearsal, case, event.step),
+            aftermath(moment),
             "Helm 3 leaves a definition of crds/ that exists as it is, and goes on.",
             "--skip-crds leaves it as it is; --force-conflicts replaces it, for all who use it.",
         ),
@@ -127,8 +127,7 @@ def _finding(rehearsal: Rehearsal, case: Case, downgrade: Downgrade) -> Finding:
     more = f" and {len(downgrade.lost) - LOSSES_MAX} more" if len(downgrade.lost) > LOSSES_MAX else ""
     return found(
         RULE,
-        rehearsal,
-        event.step,
+        Moment(rehearsal, case, event.step),
         objects=[event.object],
         damage="outage" if users else "failed-deploy",
         message=f"{event.actor} {ended.action} of {ended.release or ended.source} takes away from {event.object} what "

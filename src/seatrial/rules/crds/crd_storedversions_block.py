@@ -30,8 +30,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import says
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -52,21 +52,21 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, event: Event, dropped: list[str]) -> Finding:
+    moment = Moment(rehearsal, case, event.step)
     ref, ended = event.object, rehearsal.steps[event.step]
     written = case.written(event.step, ref)
     versions = ", ".join(dropped)
     return found(
         RULE,
-        rehearsal,
-        event.step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
         message=f"{event.actor} {ended.action} is refused: its {ref} lacks {versions}, in which objects may be stored",
         details=(
-            says(rehearsal, event.step) if event.actor == "helm" else f'The API server says: "{event.message}"',
+            moment.says if event.actor == "helm" else f'The API server says: "{event.message}"',
             f"status.storedVersions still lists {versions}. It does not matter whether an object of that version is "
             "left: only a storage migration takes it off the list.",
-            aftermath(rehearsal, case, event.step),
+            aftermath(moment),
             f"The way: a revision that still lists {versions} and stores another one; then every object written anew "
             f"(kubectl get {ref.name} -A -o json | kubectl replace -f -); then the list without it (kubectl patch crd "
             f"{ref.name} --subresource=status); then this one."

@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import live_after
 from seatrial.evidence.hooks.runs import helm_act
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import DEFINITION
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, metadata
 from seatrial.model.timeline import Event, Rehearsal
@@ -40,37 +40,38 @@ DEPLOYS = ("install", "upgrade", "rollback")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step]
-        if ended.action not in DEPLOYS or release is None:
+    for moment in moments(rehearsal, case):
+        release = moment.release
+        if moment.ended.action not in DEPLOYS or release is None:
             continue
         definitions = [r.ref for r in (*release.resources, *release.crds) if r.ref.kind == DEFINITION]
-        going = [ref for ref in definitions if _is_going(live_after(rehearsal, step, ref))]
-        refused = [e for e in rehearsal.of_step(step) if e.actor == "helm" and NOT_ALLOWED in e.message]
-        if going and (refused or ended.outcome == "ok"):
-            yield _finding(rehearsal, case, step, going, refused)
+        going = [ref for ref in definitions if _is_going(moment.live(ref))]
+        refused = [e for e in moment.events() if e.actor == "helm" and NOT_ALLOWED in e.message]
+        if going and (refused or moment.ended.outcome == "ok"):
+            yield _finding(moment, going, refused)
             return
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, going: list[Ref], refused: list[Event]) -> Finding:
-    ended = rehearsal.steps[step]
-    deletions = [e for e in rehearsal.timeline if e.object in going and e.effect == "deleting" and e.step <= step]
-    written = [resource for ref in going if (resource := case.written(step, ref))]
+def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
+    ended = moment.ended
+    deletions = [
+        e for e in moment.rehearsal.timeline if e.object in going and e.effect == "deleting" and e.step <= moment.index
+    ]
+    written = [resource for ref in going if (resource := moment.case.written(moment.index, ref))]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=going,
         damage="failed-deploy" if refused else "outage",
-        message=f"{helm_act(rehearsal, step)} finds {named(going)} still being deleted, and "
+        message=f"{helm_act(moment)} finds {named(going)} still being deleted, and "
         + (f"{named(e.object for e in refused)} is refused" if refused else "takes it for its own"),
         details=(
             helm_says(ended) if refused else "Helm reported success.",
-            _holders(rehearsal, step, going),
+            _holders(moment, going),
             "When the finalizer is taken off, the definition goes with every object of its kind. A release that has "
             "such an object can then be neither upgraded nor uninstalled, as nobody serves the kind.",
             "" if refused else f'Until then, whoever makes an object of the kind is told: "{NOT_ALLOWED}".',
-            aftermath(rehearsal, case, step) if refused else "",
+            aftermath(moment) if refused else "",
         ),
         places=[resource.place("metadata", "name") for resource in written],
         evidence=(*deletions[-1:], *refused),
@@ -78,13 +79,17 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, going: list[Ref], refu
     )
 
 
-def _holders(rehearsal: Rehearsal, step: int, going: list[Ref]) -> str:
+def _holders(moment: Moment, going: list[Ref]) -> str:
     """The objects whose finalizers keep the definitions."""
-    kinds = {_defines(live_after(rehearsal, step, ref)) for ref in going}
-    refs = sorted({e.object for e in rehearsal.timeline if (e.object.group, e.object.kind) in kinds and e.step <= step})
-    held = {
-        ref: live for ref in refs if (live := live_after(rehearsal, step, ref)) and metadata(live).get("finalizers")
-    }
+    kinds = {_defines(moment.live(ref)) for ref in going}
+    refs = sorted(
+        {
+            e.object
+            for e in moment.rehearsal.timeline
+            if (e.object.group, e.object.kind) in kinds and e.step <= moment.index
+        }
+    )
+    held = {ref: live for ref in refs if (live := moment.live(ref)) and metadata(live).get("finalizers")}
     if not held:
         return ""
     finalizers = sorted({str(name) for live in held.values() for name in metadata(live)["finalizers"]})

@@ -43,11 +43,12 @@ from msgspec import Struct
 
 from seatrial.evidence.crds import gains, shape
 from seatrial.evidence.flux.reconciliations import is_flux
-from seatrial.evidence.history import GOING, live_after, live_before
+from seatrial.evidence.history import GOING
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import defined_by, unserved
 from seatrial.evidence.writers import is_written, writer_of
-from seatrial.model.finding import Certainty, Damage, Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Certainty, Damage, Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Place, Ref, dig, listed
 from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
 from seatrial.phrases.outcome import aftermath, helm_says, named, named_is
@@ -64,44 +65,45 @@ class Stale(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        new = case.releases[step]
-        upgrades = ended.action == "upgrade" and deployed_before(rehearsal, case, step) is not None
+    for moment in moments(rehearsal, case):
+        new = moment.release
+        upgrades = moment.ended.action == "upgrade" and moment.before is not None
         if new is None or not (upgrades or is_flux(rehearsal)):
             continue
-        deleted = {e.object for e in rehearsal.timeline if e.step <= step and e.actor == "helm" and e.effect in GOING}
-        own = [crd for crd in new.crds if crd.ref not in deleted and (upgrades or _is_left(rehearsal, step, crd.ref))]
-        lives = [Stale(crd, live_after(rehearsal, step, crd.ref)) for crd in own]
-        stale = [found for found in lives if _is_stale(rehearsal, step, found)]
+        deleted = {
+            e.object for e in rehearsal.timeline if e.step <= moment.index and e.actor == "helm" and e.effect in GOING
+        }
+        own = [crd for crd in new.crds if crd.ref not in deleted and (upgrades or _is_left(moment, crd.ref))]
+        lives = [Stale(crd, moment.live(crd.ref)) for crd in own]
+        stale = [found for found in lives if _is_stale(moment, found)]
         if stale:
-            yield _finding(rehearsal, case, step, new, stale)
+            yield _finding(moment, new, stale)
             return
 
 
-def _is_left(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
+def _is_left(moment: Moment, ref: Ref) -> bool:
     """Whether Flux did nothing about a definition for a HelmRelease that it had Helm install or upgrade."""
-    if _acting(rehearsal.steps[step], ref) is None:
+    if _acting(moment.ended, ref) is None:
         return False
-    before = live_before(rehearsal, step, ref)
+    before = moment.was(ref)
     if before is None:
-        return live_after(rehearsal, step, ref) is None
-    return any(0 <= event.step < step and event.after for event in rehearsal.of_object(ref))
+        return moment.live(ref) is None
+    return any(0 <= event.step < moment.index and event.after for event in moment.rehearsal.of_object(ref))
 
 
 def _acting(ended: StepResult, ref: Ref) -> Reconciled | None:
     return next((one for one in ended.reconciled if ref in one.objects and one.acts), None)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, new: Release, stale: list[Stale]) -> Finding:
-    ended = rehearsal.steps[step]
-    refused = _refused(rehearsal, step, stale)
-    users = sorted({*_unmapped(rehearsal, case, step, stale), *(event.object for event in refused)})
+def _finding(moment: Moment, new: Release, stale: list[Stale]) -> Finding:
+    ended = moment.ended
+    refused = _refused(moment, stale)
+    users = sorted({*_unmapped(moment, stale), *(event.object for event in refused)})
     definitions = [one.written.ref for one in stale]
     certainty, damage = _how_bad(new, stale, broken=bool(users))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[*definitions, *users],
         damage=damage,
         certainty=certainty,
@@ -112,11 +114,11 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, new: Release, stale: l
         details=(
             helm_says(ended) if users else "",
             f"New, and not in the cluster: {_gains(stale)}.",
-            aftermath(rehearsal, case, step) if users else "",
+            aftermath(moment) if users else "",
             "Helm 3 would report success: the API server drops a field that it does not know, with a warning."
-            if UNDECLARED.search(ended.error) and not is_flux(rehearsal)
+            if UNDECLARED.search(ended.error) and not is_flux(moment.rehearsal)
             else "",
-            _fresh(rehearsal, step),
+            _fresh(moment),
             _instead(ended, stale),
         ),
         places=[*_places(new, refused), *(one.written.place("metadata", "name") for one in stale)],
@@ -148,32 +150,32 @@ def _last(one: Reconciled) -> str:
     return next(act for act in reversed(one.acts) if act in ("install", "upgrade"))
 
 
-def _is_stale(rehearsal: Rehearsal, step: int, one: Stale) -> bool:
+def _is_stale(moment: Moment, one: Stale) -> bool:
     if one.live is None:
         return True
-    return shape(one.live) != shape(one.written.body) and not _is_of_another(rehearsal, step, one.written.ref)
+    return shape(one.live) != shape(one.written.body) and not _is_of_another(moment, one.written.ref)
 
 
-def _is_of_another(rehearsal: Rehearsal, step: int, ref: Ref) -> bool:
+def _is_of_another(moment: Moment, ref: Ref) -> bool:
     """Whether another release has put its own text in place: crd-shared-ownership-downgrade tells that."""
-    begun = rehearsal.steps[step]
-    writes = [e for e in rehearsal.of_object(ref) if 0 <= e.step < step and is_written(e)]
-    owners = [writer_of(rehearsal, event) for event in writes]
+    begun = moment.ended
+    writes = [e for e in moment.rehearsal.of_object(ref) if 0 <= e.step < moment.index and is_written(e)]
+    owners = [writer_of(moment.rehearsal, event) for event in writes]
     ours = (begun.release, begun.namespace, "")
     return ours in owners and owners[-1] != ours
 
 
-def _refused(rehearsal: Rehearsal, step: int, stale: list[Stale]) -> list[Event]:
+def _refused(moment: Moment, stale: list[Stale]) -> list[Event]:
     """What the API server refused of the kinds whose definitions stayed behind."""
     kinds = {(dig(one.written.body, "spec", "group"), dig(one.written.body, "spec", "names", "kind")) for one in stale}
-    events = (e for e in rehearsal.of_step(step) if e.actor == "helm" and e.effect == "refused" and e.verb != "delete")
+    events = (e for e in moment.events() if e.actor == "helm" and e.effect == "refused" and e.verb != "delete")
     return [event for event in events if (event.object.group, event.object.kind) in kinds]
 
 
-def _unmapped(rehearsal: Rehearsal, case: Case, step: int, stale: list[Stale]) -> Iterator[Ref]:
+def _unmapped(moment: Moment, stale: list[Stale]) -> Iterator[Ref]:
     """What Helm could not look up, and the new definitions would have served."""
-    for failed, _, kinds in unserved(rehearsal, case):
-        if failed == step:
+    for failed, _, kinds in unserved(moment.rehearsal, moment.case):
+        if failed == moment.index:
             definitions = [one.written for one in stale]
             yield from (user for missing in kinds if defined_by(definitions, missing) for user in missing.users)
 
@@ -204,10 +206,10 @@ def _what_is_there(stale: list[Stale]) -> str:
     return ", and ".join(filter(None, said))
 
 
-def _fresh(rehearsal: Rehearsal, step: int) -> str:
+def _fresh(moment: Moment) -> str:
     """Whether a later install of the same chart went well."""
-    source = rehearsal.steps[step].source
-    later = (e for e in rehearsal.steps[step + 1 :] if e.action == "install" and e.source == source)
+    source = moment.ended.source
+    later = (e for e in moment.rehearsal.steps[moment.index + 1 :] if e.action == "install" and e.source == source)
     if all(ended.outcome != "ok" for ended in later):
         return ""
     return "A fresh install of the same chart succeeds: tests that only install do not see this."

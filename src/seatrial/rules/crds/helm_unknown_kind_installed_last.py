@@ -40,13 +40,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words, speaker
 from seatrial.evidence.history import owner_of
+from seatrial.evidence.moment import Moment, found
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.helm.kindorder import is_known
 from seatrial.kinds import Need
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
@@ -58,15 +58,16 @@ MAKERS = ("helm", "kubectl")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[tuple[object, object]] = set()
     for step, release in enumerate(case.releases):
+        moment = Moment(rehearsal, case, step)
         if release is None:
             continue
         by_kubectl = rehearsal.steps[step].action == "apply"
         for user, need, brought in _last_ones(release, by_files=by_kubectl):
             key = user.ref, need.object
-            refused = _refused(rehearsal, step, user, need)
+            refused = _refused(moment, user, need)
             if refused is not None and key not in told:
                 told.add(key)
-                yield _finding(rehearsal, case, step, user, need, brought, refused)
+                yield _finding(moment, user, need, brought, refused)
 
 
 def _last_ones(release: Release, *, by_files: bool) -> Iterator[tuple[Resource, Need, Resource]]:
@@ -81,39 +82,36 @@ def _last_ones(release: Release, *, by_files: bool) -> Iterator[tuple[Resource, 
                 yield user, need, brought
 
 
-def _refused(rehearsal: Rehearsal, step: int, user: Resource, need: Need) -> Event | None:
+def _refused(moment: Moment, user: Resource, need: Need) -> Event | None:
     """The first refusal of a user, or of what it owns, for want of an object that is made later in the same step."""
     kind, name = need.object.kind, need.object.name
     words = f'{kind} "{name}" not found', f"no {kind} with name {name} was found"
     refused = None
-    for event in rehearsal.of_step(step):
+    for event in moment.events():
         if refused is None and event.effect in ("refused", "said") and any(said in event.message for said in words):
-            is_of_user = user.ref in (event.object, owner_of(rehearsal, step, event.object))
+            is_of_user = user.ref in (event.object, owner_of(moment, event.object))
             refused = event if is_of_user else None
         if event.object == need.object and event.effect == "created" and event.actor in MAKERS:
             return refused
     return None
 
 
-def _finding(
-    rehearsal: Rehearsal, case: Case, step: int, user: Resource, need: Need, brought: Resource, refused: Event
-) -> Finding:
-    who, fails = speaker(rehearsal, step), refused.actor in MAKERS
+def _finding(moment: Moment, user: Resource, need: Need, brought: Resource, refused: Event) -> Finding:
+    who, fails = moment.speaker, refused.actor in MAKERS
     last = "which Helm makes last" if who == "Helm" else f"which {who} makes after it"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[user.ref, need.object],
         damage="failed-deploy" if fails else "nuisance",
         message=f"{user.ref} asks for {need.object}, {last}: "
-        + (f"{act_in_words(rehearsal, step)} fails" if fails else "its pods are refused at first"),
+        + (f"{moment.act} fails" if fails else "its pods are refused at first"),
         details=(
             f'The API server says: "{refused.message}"',
             f"Helm's order of kinds does not know {need.object.kind}: such objects come after all others."
             if who == "Helm"
             else f"{who} applies objects in the order in which they stand in the files: {brought.file} comes later.",
-            aftermath(rehearsal, case, step)
+            aftermath(moment)
             if fails
             else "The controller tries again, after pauses that grow to minutes; nothing has to be done but wait.",
             "On a cluster that has it already, all goes well: that hides it.",

@@ -43,12 +43,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import says, speaker
 from seatrial.evidence.argocd.syncs import look_at_operation
 from seatrial.evidence.argocd.unserved import Unknown, generator_of, unknown_kinds
 from seatrial.evidence.flux.reconciliations import failed_kustomization, failed_release
 from seatrial.evidence.history import newest
 from seatrial.evidence.hooks.runs import helm_act
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import (
     Unserved,
     defined_by,
@@ -58,7 +58,7 @@ from seatrial.evidence.unserved import (
 )
 from seatrial.helm import hooks
 from seatrial.kinds.operators.generated import GENERATORS
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, dig, group_of
 from seatrial.model.timeline import Rehearsal, StepResult
@@ -96,38 +96,35 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         made = [(missing, generated_by(brought, missing)) for missing in kinds]
         early = [(missing, generator) for missing, generator in made if generator is not None]
         if early:
-            yield _finding(rehearsal, case, step, *zip(*early, strict=True))
+            yield _finding(Moment(rehearsal, case, step), *zip(*early, strict=True))
             return
     for unknown in unknown_kinds(rehearsal, case):
         if generator := generator_of(case, unknown):
-            yield _of_sync(rehearsal, unknown, generator)
+            yield _of_sync(rehearsal, case, unknown, generator)
     deployed = newest(rehearsal, case)
-    if deployed is not None and rehearsal.steps[deployed[0]].outcome == "ok":
-        yield from _packaged(rehearsal, case, *deployed)
+    if deployed is not None and deployed[0].ended.outcome == "ok":
+        yield from _packaged(*deployed)
 
 
-def _finding(
-    rehearsal: Rehearsal, case: Case, step: int, kinds: tuple[Unserved, ...], generators: tuple[Resource, ...]
-) -> Finding:
-    ended = rehearsal.steps[step]
+def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Resource, ...]) -> Finding:
+    ended = moment.ended
     users = [user for missing in kinds for user in missing.users]
-    who = "Helm" if failed_release(ended, users[0]) else speaker(rehearsal, step)
+    who = "Helm" if failed_release(ended, users[0]) else moment.speaker
     written = [resource for missing in kinds for resource in missing.written]
     templates = sorted({generator.ref for generator in generators})
-    definition = next(_definitions(rehearsal, step, kinds), "")
+    definition = next(_definitions(moment, kinds), "")
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[*templates, *users],
         damage="failed-deploy",
-        message=f"{_fails(rehearsal, step, users[0])}: {named_is(users)} of a kind that {_maker(templates[0])} "
+        message=f"{_fails(moment, users[0])}: {named_is(users)} of a kind that {_maker(templates[0])} "
         f"makes of {named(templates)}, and {who} looks for it before that is done",
         details=(
-            says(rehearsal, step),
+            moment.says,
             LOOKED_UP_BY.get(who) or _why(written, ended, users[0]),
             f"{definition} was made when {who} had failed." if definition else "",
-            ALIKE if failed_kustomization(ended, users[0]) else aftermath(rehearsal, case, step),
+            ALIKE if failed_kustomization(ended, users[0]) else aftermath(moment),
             "On a cluster where the template has been for long, the kind is there: that hides it.",
         ),
         places=[
@@ -138,14 +135,13 @@ def _finding(
     )
 
 
-def _of_sync(rehearsal: Rehearsal, unknown: Unknown, generator: Resource) -> Finding:
+def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Resource) -> Finding:
     """Argo CD looks up all kinds before its first wave, or where that is forgiven, in the wave of the object."""
     operation, users = unknown.operation, [resource.ref for resource in unknown.resources]
     when = "in its wave" if unknown.in_its_wave else "before its first wave"
     return found(
         RULE,
-        rehearsal,
-        unknown.step,
+        Moment(rehearsal, case, unknown.step),
         objects=[generator.ref, *users],
         damage="failed-deploy",
         message=f"the sync of {operation.app} fails {when}: {named_is(users)} of a kind that {_maker(generator.ref)} "
@@ -167,15 +163,15 @@ def _maker(template: Ref) -> str:
     return GENERATORS[template.group, template.kind][0]
 
 
-def _definitions(rehearsal: Rehearsal, step: int, kinds: tuple[Unserved, ...]) -> Iterator[str]:
+def _definitions(moment: Moment, kinds: tuple[Unserved, ...]) -> Iterator[str]:
     for missing in kinds:
-        if definition := definition_in_cluster(rehearsal, step, missing):
+        if definition := definition_in_cluster(moment, missing):
             yield f"CustomResourceDefinition/{dig(definition, 'metadata', 'name')}"
 
 
-def _fails(rehearsal: Rehearsal, step: int, user: Ref) -> str:
-    own = failed_kustomization(rehearsal.steps[step], user)
-    return f"{own.object} can never be applied as a whole" if own else f"{helm_act(rehearsal, step, user)} fails"
+def _fails(moment: Moment, user: Ref) -> str:
+    own = failed_kustomization(moment.ended, user)
+    return f"{own.object} can never be applied as a whole" if own else f"{helm_act(moment, user)} fails"
 
 
 def _why(written: list[Resource], ended: StepResult, user: Ref) -> str:
@@ -191,15 +187,15 @@ def _why(written: list[Resource], ended: StepResult, user: Ref) -> str:
     )
 
 
-def _packaged(rehearsal: Rehearsal, case: Case, step: int, release: Release) -> Iterator[Finding]:
+def _packaged(moment: Moment, release: Release) -> Iterator[Finding]:
     """Objects whose kinds seem to come with a package that the same release asks for."""
     packages = [(r, words) for r in release.resources if (words := _words_of_package(r))]
     for resource in release.resources:
         missing = Unserved(resource.ref.kind, str(resource.body.get("apiVersion", "")), (resource.ref,), (resource,))
         brings = next((p for p, words in packages if words & _words(resource.ref.group)), None)
         own = (resource.ref.group, resource.ref.kind) in PACKAGES
-        if brings is not None and not own and defined_by(case.all_resources(), missing) is None:
-            yield _with_package(rehearsal, step, resource, brings)
+        if brings is not None and not own and defined_by(moment.case.all_resources(), missing) is None:
+            yield _with_package(moment, resource, brings)
 
 
 def _words_of_package(resource: Resource) -> frozenset[str]:
@@ -212,12 +208,11 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(re.split(r"[^a-z0-9]+", name.lower())) - NO_NAMES - {""}
 
 
-def _with_package(rehearsal: Rehearsal, step: int, resource: Resource, package: Resource) -> Finding:
+def _with_package(moment: Moment, resource: Resource, package: Resource) -> Finding:
     asked = dig(package.body, *PACKAGES[package.ref.group, package.ref.kind])
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[package.ref, resource.ref],
         damage="failed-deploy",
         certainty="may",

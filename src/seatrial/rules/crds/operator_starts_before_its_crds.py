@@ -33,9 +33,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import holder
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import DEFINITION, DEFINITIONS
 from seatrial.kinds.operators.table import Operator, workload_of
-from seatrial.model.finding import Certainty, Finding, Rule, found
+from seatrial.model.finding import Certainty, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -92,8 +93,7 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, operator: Operator)
     certainty: Certainty = "will" if later else "may"
     return found(
         RULE,
-        rehearsal,
-        event.step,
+        Moment(rehearsal, case, event.step),
         objects=[resource.ref for resource in workloads],
         damage="nuisance" if later else "failed-deploy",
         certainty=certainty,

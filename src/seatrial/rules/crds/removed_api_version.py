@@ -32,12 +32,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words
 from seatrial.evidence.history import newest
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import Unserved, unserved
 from seatrial.helm import hooks
 from seatrial.kinds.tables.removed import REMOVED, Removal
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import group_of, version_of
 from seatrial.model.timeline import Rehearsal
@@ -50,28 +50,27 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, _, kinds in unserved(rehearsal, case):
         gone = [(missing, removal) for missing in kinds if (removal := _removal(missing.api_version, missing.kind))]
         if gone:
-            yield _refused(rehearsal, case, step, gone)
+            yield _refused(Moment(rehearsal, case, step), gone)
             return
     deployed = newest(rehearsal, case)
-    if deployed is not None and rehearsal.steps[deployed[0]].outcome == "ok":
-        yield from _going(rehearsal, *deployed)
+    if deployed is not None and deployed[0].ended.outcome == "ok":
+        yield from _going(*deployed)
 
 
 def _removal(api_version: str, kind: str) -> Removal | None:
     return REMOVED.get((group_of(api_version), version_of(api_version), kind))
 
 
-def _refused(rehearsal: Rehearsal, case: Case, step: int, gone: list[Removed]) -> Finding:
-    ended = rehearsal.steps[step]
+def _refused(moment: Moment, gone: list[Removed]) -> Finding:
+    ended = moment.ended
     users = [user for missing, _ in gone for user in missing.users]
     written = [resource for missing, _ in gone for resource in missing.written]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=users,
         damage="failed-deploy",
-        message=f"{act_in_words(rehearsal, step)} fails: {named_is(users)} written in "
+        message=f"{moment.act} fails: {named_is(users)} written in "
         f"{_versions(gone)}, which Kubernetes no longer serves",
         details=(
             *(_since(missing.api_version, missing.kind, removal) for missing, removal in gone),
@@ -80,7 +79,7 @@ def _refused(rehearsal: Rehearsal, case: Case, step: int, gone: list[Removed]) -
             "It is a hook, and those are looked up when their turn comes: all before it was made."
             if written and all(hooks.is_hook(resource.body) for resource in written)
             else "",
-            aftermath(rehearsal, case, step),
+            aftermath(moment),
         ),
         places=[resource.place("apiVersion") for resource in written],
         confirm=f"kubectl explain {gone[0][0].kind.lower()} --api-version={gone[0][0].api_version}  # no such version",
@@ -96,20 +95,19 @@ def _since(api_version: str, kind: str, removal: Removal) -> str:
     return f"{kind} in {api_version} is served before Kubernetes {removal.minor} only: {instead}."
 
 
-def _going(rehearsal: Rehearsal, step: int, release: Release) -> Iterator[Finding]:
+def _going(moment: Moment, release: Release) -> Iterator[Finding]:
     """What is served here and will not be by a later Kubernetes."""
     for resource in release.resources:
         removal = _removal(str(resource.body.get("apiVersion", "")), resource.ref.kind)
         if removal is not None:
-            yield _later(rehearsal, step, resource, removal)
+            yield _later(moment, resource, removal)
 
 
-def _later(rehearsal: Rehearsal, step: int, resource: Resource, removal: Removal) -> Finding:
+def _later(moment: Moment, resource: Resource, removal: Removal) -> Finding:
     api_version = str(resource.body["apiVersion"])
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[resource.ref],
         damage="failed-deploy",
         certainty="may",

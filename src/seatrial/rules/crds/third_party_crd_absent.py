@@ -38,8 +38,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import act_in_words, says, speaker
 from seatrial.evidence.history import newest
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import (
     DEFINITION,
     Unserved,
@@ -54,7 +54,7 @@ from seatrial.helm import hooks
 from seatrial.kinds.operators.table import brought, release_number
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, group_of, name_of, version_of
 from seatrial.model.timeline import Rehearsal
@@ -82,19 +82,18 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, release, kinds in unserved(rehearsal, case):
         foreign = [missing for missing in kinds if _is_foreign(missing) and not _comes_too_late(case, missing)]
         if foreign:
-            yield _refused(rehearsal, case, step, release, foreign)
+            yield _refused(Moment(rehearsal, case, step), release, foreign)
             return
     deployed = newest(rehearsal, case) or _applied(rehearsal, case)
-    if deployed is not None and rehearsal.steps[deployed[0]].outcome == "ok":
-        yield from _ending(rehearsal, case, *deployed)
+    if deployed is not None and deployed[0].ended.outcome == "ok":
+        yield from _ending(*deployed)
 
 
-def _applied(rehearsal: Rehearsal, case: Case) -> tuple[int, Release] | None:
+def _applied(rehearsal: Rehearsal, case: Case) -> tuple[Moment, Release] | None:
     """The last thing that kubectl or Pulumi deploys, where it is the engine."""
     act = {"kubectl": "apply", "pulumi": "up"}.get(rehearsal.engine.name)
-    steps = zip(rehearsal.steps, case.releases, strict=True)
-    found = [(step, release) for step, (ended, release) in enumerate(steps) if release and ended.action == act]
-    return found[-1] if found else None
+    applied = [(m, m.release) for m in moments(rehearsal, case) if m.release and m.ended.action == act]
+    return applied[-1] if applied else None
 
 
 def _is_foreign(missing: Unserved) -> bool:
@@ -108,28 +107,25 @@ def _comes_too_late(case: Case, missing: Unserved) -> bool:
     return defined_by(brought, missing) is not None or generated_by(brought, missing) is not None
 
 
-def _refused(rehearsal: Rehearsal, case: Case, step: int, release: Release, kinds: list[Unserved]) -> Finding:
-    ended = rehearsal.steps[step]
+def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding:
+    ended = moment.ended
     users = [user for missing in kinds for user in missing.users]
     written = [resource for missing in kinds for resource in missing.written]
-    there = [(missing, definition_in_cluster(rehearsal, step, missing)) for missing in kinds]
+    there = [(missing, definition_in_cluster(moment, missing)) for missing in kinds]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=users,
         damage="failed-deploy",
-        message=f"{act_in_words(rehearsal, step)} fails: {named_is(users)} written in "
+        message=f"{moment.act} fails: {named_is(users)} written in "
         f"{', '.join(dict.fromkeys(missing.api_version for missing in kinds))}, which nobody serves",
         details=(
             *dict.fromkeys(_what_is_there(missing, definition) for missing, definition in there),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
             *dict.fromkeys(_mixed(release, missing) for missing in kinds),
-            says(rehearsal, step),
-            _not_the_order(speaker(rehearsal, step), ended.error, written)
-            if any(definition for _, definition in there)
-            else "",
-            aftermath(rehearsal, case, step),
+            moment.says,
+            _not_the_order(moment.speaker, ended.error, written) if any(definition for _, definition in there) else "",
+            aftermath(moment),
         ),
         places=[resource.place("apiVersion") for resource in written]
         + [own.place("spec", "versions") for missing in kinds for own in _own(release, missing)],
@@ -206,46 +202,47 @@ def _look_at(missing: Unserved, definition: Body | None) -> str:
     return f"kubectl get crd {name_of(definition)} -o jsonpath='{SERVED}'"
 
 
-def _ending(rehearsal: Rehearsal, case: Case, step: int, release: Release) -> Iterator[Finding]:
+def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
     """Versions that the newest release of their operator no longer serves, where nothing says which one runs."""
     by_version: dict[tuple[str, Ending], list[Resource]] = {}
     for resource in release.resources:
         api_version = str(resource.body.get("apiVersion", ""))
         ending = _end_of(api_version, resource.ref.kind)
-        if ending is not None and _is_made_up(rehearsal, case, step, resource.ref):
+        if ending is not None and _is_made_up(moment, resource.ref):
             by_version.setdefault((api_version, ending), []).append(resource)
     for (api_version, ending), resources in by_version.items():
-        yield _no_longer(rehearsal, step, release, api_version, ending, resources)
+        yield _no_longer(moment, release, api_version, ending, resources)
 
 
-def _is_made_up(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> bool:
+def _is_made_up(moment: Moment, ref: Ref) -> bool:
     """Whether the definition serves just what is used, because nobody said what the cluster has."""
     used = {
         version_of(str(resource.body.get("apiVersion", "")))
-        for resource in case.all_resources()
+        for resource in moment.case.all_resources()
         if (resource.ref.group, resource.ref.kind) == (ref.group, ref.kind)
     }
     missing = Unserved(ref.kind, f"{ref.group}/", (), ())
-    definition = definition_in_cluster(rehearsal, step, missing)
-    own = any(resource.ref.kind == DEFINITION and defines(resource.body, missing) for resource in case.all_resources())
+    definition = definition_in_cluster(moment, missing)
+    own = any(
+        resource.ref.kind == DEFINITION and defines(resource.body, missing) for resource in moment.case.all_resources()
+    )
     return definition is not None and not own and set(served_versions(definition)) == used
 
 
 def _no_longer(
-    rehearsal: Rehearsal, step: int, release: Release, api_version: str, ending: Ending, resources: list[Resource]
+    moment: Moment, release: Release, api_version: str, ending: Ending, resources: list[Resource]
 ) -> Finding:
     refs = [resource.ref for resource in resources]
     missing = Unserved(refs[0].kind, api_version, tuple(refs), tuple(resources))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=refs,
         damage="failed-deploy",
         certainty="may",
         message=f"{named_is(refs)} written in {api_version}, which {ending.operator} serves before {ending.until} only",
         details=(
-            f'Where a newer one runs, {speaker(rehearsal, step)} fails: "no matches for kind "{refs[0].kind}" in '
+            f'Where a newer one runs, {moment.speaker} fails: "no matches for kind "{refs[0].kind}" in '
             f'version "{api_version}"". It was assumed to be served here, as nothing says which release runs.',
             f"Write {ending.instead}." if ending.instead else "",
             _mixed(release, missing),

@@ -34,9 +34,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words
 from seatrial.evidence.history import newest_resources
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
@@ -67,7 +67,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             rehearsal,
             case,
             refusal,
-            message=f"the selector of {refusal.ref} changed: {act_in_words(rehearsal, refusal.step)} is refused",
+            message=f"the selector of {refusal.ref} changed: {Moment(rehearsal, case, refusal.step).act} is refused",
             changed=changed,
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, which "
             f"stops its pods; with --cascade=orphan they go on{', and' if _selects_old_pods(refusal) else ', but'} the "
@@ -88,18 +88,17 @@ def _selects_old_pods(refusal: Refusal) -> bool:
 
 def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
     """Selectors that will change with the next version of the chart."""
-    for step, resource in newest_resources(rehearsal, case):
+    for moment, resource in newest_resources(rehearsal, case):
         labels = version_labels(dig(resource.body, *SELECTOR, "matchLabels"))
         if resource.ref.kind in KINDS and labels and resource.ref not in told:
-            yield _next_version(rehearsal, step, resource, labels)
+            yield _next_version(moment, resource, labels)
 
 
-def _next_version(rehearsal: Rehearsal, step: int, resource: Resource, labels: list[str]) -> Finding:
+def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Finding:
     value = dig(resource.body, *SELECTOR, "matchLabels", labels[0])
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[resource.ref],
         damage="failed-deploy",
         certainty="may",

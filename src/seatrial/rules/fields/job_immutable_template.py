@@ -36,10 +36,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words
 from seatrial.evidence.history import newest_resources
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
@@ -61,7 +61,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
     for refusal in refusals(rehearsal, case, ("Job",)):
         told.add(refusal.ref)
-        act = act_in_words(rehearsal, refusal.step)
+        act = Moment(rehearsal, case, refusal.step).act
         yield refused(
             RULE,
             rehearsal,
@@ -77,24 +77,23 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
     """Templates that will change with the next version of the chart, under a name that will not."""
-    for step, resource in newest_resources(rehearsal, case):
+    for moment, resource in newest_resources(rehearsal, case):
         if resource.ref.kind != "Job" or resource.ref in told or not _stays(resource):
             continue
         labels = version_labels(dig(resource.body, *TEMPLATE, "metadata", "labels"))
         if labels and not VERSION.search(resource.ref.name):
-            yield _next_version(rehearsal, step, resource, labels)
+            yield _next_version(moment, resource, labels)
 
 
 def _stays(resource: Resource) -> bool:
     return not hooks.is_hook(resource.body) and dig(resource.body, "spec", "ttlSecondsAfterFinished") is None
 
 
-def _next_version(rehearsal: Rehearsal, step: int, resource: Resource, labels: list[str]) -> Finding:
+def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Finding:
     value = dig(resource.body, *TEMPLATE, "metadata", "labels", labels[0])
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[resource.ref],
         damage="failed-deploy",
         certainty="may",

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words
+from seatrial.evidence.moment import Moment
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
@@ -54,7 +54,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} changed in {what}: {act_in_words(rehearsal, refusal.step)} is refused",
+            message=f"{refusal.ref} changed in {what}: {Moment(rehearsal, case, refusal.step).act} is refused",
             changed=changed,
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, or "
             "another name for it.",

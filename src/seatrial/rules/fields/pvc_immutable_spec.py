@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words
+from seatrial.evidence.moment import Moment
 from seatrial.kinds.core.quantities import amount
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
@@ -40,7 +40,7 @@ SIZE = ("spec", "resources", "requests", "storage")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for refusal in refusals(rehearsal, case, ("PersistentVolumeClaim",)):
         changed = differences(refusal, ("spec",))
-        act = act_in_words(rehearsal, refusal.step)
+        act = Moment(rehearsal, case, refusal.step).act
         grows = _only_grows(changed)
         yield refused(
             RULE,

@@ -38,11 +38,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import engine_in_words
+from seatrial.evidence.acts import label_of
 from seatrial.evidence.history import newest, owner_of, restarted
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM
 from seatrial.kinds.workloads.rollout import rollout_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Place, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -63,10 +64,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for event in rehearsal.timeline:
         if event.effect != "said" or event.step < 0 or not (ELSEWHERE in event.message or TAKEN in event.message):
             continue
-        workload = owner_of(rehearsal, event.step, event.object, event.after)
+        workload = owner_of(Moment(rehearsal, case, event.step), event.object, event.after)
         if workload is None or workload.kind != "Deployment" or workload in told:
             continue
-        others = [owner for owner in _holders(rehearsal, event) if owner != workload]
+        others = [owner for owner in _holders(rehearsal, case, event) if owner != workload]
         told.update((workload, *others))
         yield _seen(rehearsal, case, event, workload, others)
     yield from _waiting(rehearsal, case, told)
@@ -77,8 +78,7 @@ def _seen(rehearsal: Rehearsal, case: Case, event: Event, workload: Ref, others:
     claims = list(_claims(event.after or {}, workload.namespace))
     return found(
         RULE,
-        rehearsal,
-        event.step,
+        Moment(rehearsal, case, event.step),
         objects=[workload, *claims],
         damage="failed-deploy",
         message=f"a pod of {workload} waits for {named(claims)}, which "
@@ -87,7 +87,7 @@ def _seen(rehearsal: Rehearsal, case: Case, event: Event, workload: Ref, others:
             f'{event.object} says: "{event.message}"',
             "" if others else _why(written),
             ONE_POD if TAKEN in event.message else ONE_NODE,
-            f"{engine_in_words(rehearsal)} reported success; after ten minutes the Deployment says "
+            f"{label_of(rehearsal.engine)} reported success; after ten minutes the Deployment says "
             "ProgressDeadlineExceeded."
             if ended.outcome == "ok"
             else f"The {ended.action} {ended.outcome}: {ended.error}.",
@@ -98,12 +98,12 @@ def _seen(rehearsal: Rehearsal, case: Case, event: Event, workload: Ref, others:
     )
 
 
-def _holders(rehearsal: Rehearsal, event: Event) -> Iterator[Ref]:
+def _holders(rehearsal: Rehearsal, case: Case, event: Event) -> Iterator[Ref]:
     """The workloads of the pods that the message names."""
     named_pods = event.message.partition("used by pod(s) ")[2]
     for name in filter(None, named_pods.split(", ")):
         pod = Ref("Pod", event.object.namespace, name)
-        owner = owner_of(rehearsal, event.step, pod)
+        owner = owner_of(Moment(rehearsal, case, event.step), pod)
         if owner is not None:
             yield owner
 
@@ -113,23 +113,22 @@ def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Findi
     deployed = newest(rehearsal, case)
     if deployed is None:
         return
-    step, release = deployed
+    moment, release = deployed
     for resource in release.resources:
         if resource.ref.kind != "Deployment" or resource.ref in told or not _keeps_old_pods(resource.body):
             continue
-        if any(restarted(rehearsal, index, resource.ref) for index in range(len(rehearsal.steps))):
+        if any(restarted(step, resource.ref) for step in moments(rehearsal, case)):
             continue  # It was seen to go well here; where it does not, it is told as seen.
         claims = _claims(dig(resource.body, "spec", "template"), resource.ref.namespace)
         held = [ref for ref in claims if _is_for_one(release, ref)]
         if held:
-            yield _next_change(rehearsal, case, step, resource, held)
+            yield _next_change(moment, resource, held)
 
 
-def _next_change(rehearsal: Rehearsal, case: Case, step: int, resource: Resource, claims: list[Ref]) -> Finding:
+def _next_change(moment: Moment, resource: Resource, claims: list[Ref]) -> Finding:
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[resource.ref, *claims],
         damage="failed-deploy",
         certainty="may",
@@ -140,7 +139,7 @@ def _next_change(rehearsal: Rehearsal, case: Case, step: int, resource: Resource
             "It happens when the pod template changes and the scheduler puts the new pod on another node: "
             '"Multi-Attach error for volume ... Volume is already used by pod(s) ...".',
         ),
-        places=[*_strategy(resource), *_modes(case, step, claims)],
+        places=[*_strategy(resource), *_modes(moment.case, moment.index, claims)],
         confirm=f"kubectl rollout restart deployment {resource.ref.name} -n {resource.ref.namespace}  # on two nodes",
     )
 

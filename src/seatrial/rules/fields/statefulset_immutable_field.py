@@ -32,9 +32,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words
 from seatrial.evidence.history import newest_resources
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig, listed
 from seatrial.model.timeline import Rehearsal
@@ -74,7 +74,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} changed in what may not change: {act_in_words(rehearsal, refusal.step)} is refused",
+            message=f"{refusal.ref} changed in what may not change: "
+            f"{Moment(rehearsal, case, refusal.step).act} is refused",
             changed=changed,
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} --cascade=orphan and "
             f"{try_again(rehearsal, refusal)}: pods and claims stay, and the new one takes them over.",
@@ -85,10 +86,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
     """Claim templates that will change with the next version of the chart."""
-    for step, resource in newest_resources(rehearsal, case):
+    for moment, resource in newest_resources(rehearsal, case):
         paths = list(_versioned(resource)) if resource.ref.kind == "StatefulSet" else []
         if paths and resource.ref not in told:
-            yield _next_version(rehearsal, step, resource, paths)
+            yield _next_version(moment, resource, paths)
 
 
 def _versioned(resource: Resource) -> Iterator[Path]:
@@ -97,12 +98,11 @@ def _versioned(resource: Resource) -> Iterator[Path]:
             yield (*CLAIMS, index, "metadata", "labels", label)
 
 
-def _next_version(rehearsal: Rehearsal, step: int, resource: Resource, paths: list[Path]) -> Finding:
+def _next_version(moment: Moment, resource: Resource, paths: list[Path]) -> Finding:
     labels = ", ".join(sorted({str(path[-1]) for path in paths}))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[resource.ref],
         damage="failed-deploy",
         certainty="may",

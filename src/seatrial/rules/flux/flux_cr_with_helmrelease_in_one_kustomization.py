@@ -27,7 +27,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import definition, kustomizations, missing_kind
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Reconciled, Rehearsal
@@ -35,30 +36,27 @@ from seatrial.model.timeline import Reconciled, Rehearsal
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told = set()
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step]
-        for one in kustomizations(ended) if release else ():
+    for moment in moments(rehearsal, case):
+        release = moment.release
+        for one in kustomizations(moment.ended) if release else ():
             wanted = missing_kind(one.message)
             bringing = [
                 other
-                for other in ended.reconciled
+                for other in moment.ended.reconciled
                 if release and wanted and other.object in one.objects and definition(release, other, wanted)
             ]
             if release and wanted and bringing and one.object not in told:
                 told.add(one.object)
-                yield _finding(rehearsal, step, release, one, bringing[0], wanted)
+                yield _finding(moment, release, one, bringing[0], wanted)
 
 
-def _finding(
-    rehearsal: Rehearsal, step: int, release: Release, one: Reconciled, helm: Reconciled, wanted: tuple[str, str]
-) -> Finding:
+def _finding(moment: Moment, release: Release, one: Reconciled, helm: Reconciled, wanted: tuple[str, str]) -> Finding:
     used = [ref for ref in one.objects if (ref.group, ref.kind) == wanted]
     written = [release.find(ref) for ref in (*used, helm.object)]
-    said = [e for e in rehearsal.of_step(step) if e.object == one.object and e.effect == "said"]
+    said = [e for e in moment.events() if e.object == one.object and e.effect == "said"]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[one.object],
         damage="failed-deploy",
         message=f"{one.object} can never be applied as a whole: {_named(used)} needs a definition that "

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -35,9 +36,9 @@ NOT_FOUND = " not found"
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        waiting = {one.object for one in ended.reconciled if not one.attempts}
-        for event in rehearsal.of_step(step):
+    for moment in moments(rehearsal, case):
+        waiting = {one.object for one in moment.ended.reconciled if not one.attempts}
+        for event in moment.events():
             is_waiting = event.object in waiting and event.effect == "said" and event.message.endswith(NOT_FOUND)
             if is_waiting and event.object not in told:
                 told.add(event.object)
@@ -56,8 +57,7 @@ def _findings(rehearsal: Rehearsal, case: Case, event: Event) -> Iterator[Findin
         kind, name = event.object.kind, event.object.name
         yield found(
             RULE,
-            rehearsal,
-            event.step,
+            Moment(rehearsal, case, event.step),
             objects=[event.object],
             damage="failed-deploy",
             message=f"{event.object} is never reconciled: it depends on {entry.get('name')}, which is a "

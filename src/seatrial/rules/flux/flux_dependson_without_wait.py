@@ -43,7 +43,8 @@ from seatrial.evidence.flux.reconciliations import (
     is_checked,
     missing_kind,
 )
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Reconciled, Rehearsal
@@ -51,17 +52,16 @@ from seatrial.model.timeline import Event, Reconciled, Rehearsal
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for late in (late for late in delayed(rehearsal, case) if late.own.ref.kind == "Kustomization"):
-        early = list(_early(rehearsal, late.step, late.own, late.release, late.first))
+        moment = Moment(rehearsal, case, late.step)
+        early = list(_early(moment, late.own, late.release, late.first))
         if early:
             brings = _brings(late.release, rehearsal.steps[late.step].reconciled, late.first)
-            yield _finding(rehearsal, late.step, late.own, early, late.first, brings)
+            yield _finding(moment, late.own, early, late.first, brings)
 
 
-def _early(
-    rehearsal: Rehearsal, step: int, own: Resource, release: Release, first: Event
-) -> Iterator[tuple[int, Resource]]:
+def _early(moment: Moment, own: Resource, release: Release, first: Event) -> Iterator[tuple[int, Resource]]:
     """What it depends on and what was called Ready before the failure, without anything having been looked at."""
-    said = (e for e in rehearsal.of_step(step) if e.effect == "said" and e.index < first.index)
+    said = (e for e in moment.events() if e.effect == "said" and e.index < first.index)
     ready = {event.object for event in said if event.message == "Ready"}
     for index, ref in dependencies(own):
         other = release.find(ref)
@@ -76,8 +76,7 @@ def _brings(release: Release, reconciled: tuple[Reconciled, ...], first: Event) 
 
 
 def _finding(
-    rehearsal: Rehearsal,
-    step: int,
+    moment: Moment,
     own: Resource,
     early: list[tuple[int, Resource]],
     first: Event,
@@ -87,8 +86,7 @@ def _finding(
     how = "is Ready as soon as it is applied" if len(early) == 1 else "are Ready as soon as they are applied"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[own.ref],
         damage="nuisance",
         message=f"{own.ref} begins too early and fails at its first attempt: {names}, on which it depends, {how}",

@@ -33,29 +33,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Reconciled, Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told = set()
-    for step, ended in enumerate(rehearsal.steps):
-        for one in ended.reconciled:
+    for moment in moments(rehearsal, case):
+        for one in moment.ended.reconciled:
             if one.heals and one.object not in told:
                 told.add(one.object)
-                yield _finding(rehearsal, case, step, one)
+                yield _finding(moment, one)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, one: Reconciled) -> Finding:
-    ended = rehearsal.steps[step]
-    own = case.written(step, one.object)
-    failed = [e for e in rehearsal.of_step(step) if e.object == one.object and e.effect == "said" and e.message]
+def _finding(moment: Moment, one: Reconciled) -> Finding:
+    ended = moment.ended
+    own = moment.case.written(moment.index, one.object)
+    failed = [e for e in moment.events() if e.object == one.object and e.effect == "said" and e.message]
     name, namespace = one.object.name, one.object.namespace
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[one.object],
         damage="failed-deploy",
         certainty="may",

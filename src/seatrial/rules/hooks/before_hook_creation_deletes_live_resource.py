@@ -37,9 +37,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import as_plain, cascade, held_up
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import consumers_sentence, users_beyond_hooks
@@ -51,18 +52,22 @@ MEANT = ("Job", "Pod", "CustomResourceDefinition")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    for moment in moments(rehearsal, case):
+        old, new = moment.before, moment.release
         for resource in new.resources if new else ():
-            if resource.ref.kind in MEANT or resource.ref in seen or not hooks.runs_at(resource.body, ended.action):
+            if (
+                resource.ref.kind in MEANT
+                or resource.ref in seen
+                or not hooks.runs_at(resource.body, moment.ended.action)
+            ):
                 continue
             if new is None or as_plain(new, resource.ref):
                 continue
-            deletion = _deletion_of_live(rehearsal, step, resource.ref)
-            owner = _other_release(rehearsal, case, step, resource.ref)
+            deletion = _deletion_of_live(moment, resource.ref)
+            owner = _other_release(moment, resource.ref)
             if deletion is None or not (owner or _was_hook(old, resource)):
                 continue
-            finding = _finding(rehearsal, owner or old, resource, step, deletion)
+            finding = _finding(moment, owner or old, resource, deletion)
             if finding is not None:
                 seen.add(resource.ref)
                 yield finding
@@ -74,49 +79,46 @@ def _was_hook(old: Release | None, resource: Resource) -> bool:
     return was is not None and hooks.is_hook(was.body)
 
 
-def _other_release(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Release | None:
+def _other_release(moment: Moment, ref: Ref) -> Release | None:
     """The release that has made an object last, where that is not the one which a step is about."""
-    made = (e for e in rehearsal.of_object(ref) if e.effect == "created" and 0 <= e.step < step)
-    last = max((event.step for event in made), default=step)
-    names = [(ended.release, ended.namespace) for ended in (rehearsal.steps[last], rehearsal.steps[step])]
-    return case.releases[last] if names[0] != names[1] else None
+    made = (e for e in moment.rehearsal.of_object(ref) if e.effect == "created" and 0 <= e.step < moment.index)
+    last = max((event.step for event in made), default=moment.index)
+    names = [(ended.release, ended.namespace) for ended in (moment.rehearsal.steps[last], moment.ended)]
+    return moment.case.releases[last] if names[0] != names[1] else None
 
 
-def _deletion_of_live(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
+def _deletion_of_live(moment: Moment, ref: Ref) -> Event | None:
     """Helm's first deed to the object in this step, where that takes away what an earlier step left."""
-    deeds = (e for e in rehearsal.of_step(step) if e.object == ref and e.actor == "helm")
+    deeds = (e for e in moment.events() if e.object == ref and e.actor == "helm")
     first = next(deeds, None)
     return first if first is not None and first.effect in ("deleted", "deleting") else None
 
 
-def _finding(
-    rehearsal: Rehearsal, old: Release | None, resource: Resource, step: int, deletion: Event
-) -> Finding | None:
-    ref, ended = resource.ref, rehearsal.steps[step]
+def _finding(moment: Moment, old: Release | None, resource: Resource, deletion: Event) -> Finding | None:
+    ref, ended = resource.ref, moment.ended
     if old is None:
         return None
     shared = (old.name, old.namespace) != (ended.release, ended.namespace)
-    lost = cascade(rehearsal, deletion)
+    lost = cascade(moment.rehearsal, deletion)
     users = users_beyond_hooks(old, ref)
-    if not lost and not users and (ref.kind != "PersistentVolumeClaim" or held_up(rehearsal, step, ref)):
+    if not lost and not users and (ref.kind != "PersistentVolumeClaim" or held_up(moment, ref)):
         return None  # A claim that cannot go is told by hook-recreate-races-finalizer.
     what = f"{ref}{with_it(lost)}"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
-        damage=damage_of(rehearsal, step, ref, lost),
+        damage=damage_of(moment, ref, lost),
         message=f"helm {ended.action} of {ended.release} deletes {what}, which is that of release {old.name}"
         if shared
         else f"every helm {ended.action} deletes {what}, because it is a hook",
         details=(
             _policy_sentence(resource),
             _shared_sentence(old, ref) if shared else "",
-            lost_sentence(rehearsal, step, [event.object for event in lost]),
+            lost_sentence(moment, [event.object for event in lost]),
             consumers_sentence(old, ref),
-            back_sentence(rehearsal, step, ref),
-            _outcome_sentence(rehearsal, step),
+            back_sentence(moment, ref),
+            _outcome_sentence(moment),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=(deletion, *lost[:LOST_MAX]),
@@ -145,8 +147,8 @@ def _policy_sentence(resource: Resource) -> str:
     )
 
 
-def _outcome_sentence(rehearsal: Rehearsal, step: int) -> str:
-    ended = rehearsal.steps[step]
+def _outcome_sentence(moment: Moment) -> str:
+    ended = moment.ended
     if ended.outcome == "ok":
         return "Helm reported success."
     return f'The {ended.action} {"hangs" if ended.outcome == "hung" else "fails"}: "{ended.error.strip()}"'

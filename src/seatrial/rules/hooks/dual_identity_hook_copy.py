@@ -37,10 +37,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import as_hook, as_plain, live_after, live_before
+from seatrial.evidence.history import as_hook, as_plain
 from seatrial.evidence.hooks.runs import done_by_helm, helm_act
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -53,39 +54,34 @@ UNAUTHORIZED = "Tokens that its pods have are of the account that is gone: the A
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for step, release in enumerate(case.releases):
+        moment = Moment(rehearsal, case, step)
         for hook in release.resources if release else ():
             assert release is not None
             plain = as_plain(release, hook.ref)
             if hook is not as_hook(release, hook.ref) or plain is None or hook.ref in seen:
                 continue
-            deeds = [event for event in done_by_helm(rehearsal, step, hook.ref) if event.effect != "refused"]
-            if _takes_away(rehearsal, step, hook.ref, deeds):
+            deeds = [event for event in done_by_helm(moment, hook.ref) if event.effect != "refused"]
+            if _takes_away(moment, hook.ref, deeds):
                 seen.add(hook.ref)
-                yield _finding(rehearsal, step, release, hook, plain, deeds)
+                yield _finding(moment, release, hook, plain, deeds)
 
 
-def _takes_away(rehearsal: Rehearsal, step: int, ref: Ref, deeds: list[Event]) -> bool:
+def _takes_away(moment: Moment, ref: Ref, deeds: list[Event]) -> bool:
     """Whether the object that was there was deleted, or the one that should be there is not."""
     deleted = any(event.effect in GOING for event in deeds)
-    return deleted and (
-        live_before(rehearsal, step, ref) is not None
-        or (rehearsal.steps[step].outcome == "ok" and live_after(rehearsal, step, ref) is None)
-    )
+    return deleted and (moment.was(ref) is not None or (moment.ended.outcome == "ok" and moment.live(ref) is None))
 
 
-def _finding(
-    rehearsal: Rehearsal, step: int, release: Release, hook: Resource, plain: Resource, deeds: list[Event]
-) -> Finding:
+def _finding(moment: Moment, release: Release, hook: Resource, plain: Resource, deeds: list[Event]) -> Finding:
     ref = hook.ref
-    stays_away = live_after(rehearsal, step, ref) is None
+    stays_away = moment.live(ref) is None
     users = users_beyond_hooks(release, ref)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="outage" if users or stays_away else "nuisance",
-        message=f"{helm_act(rehearsal, step, ref)} deletes {ref} "
+        message=f"{helm_act(moment, ref)} deletes {ref} "
         f"{'and leaves it so' if stays_away else 'and makes it anew'}: the chart has it twice, as a hook and as a "
         "plain object",
         details=(

@@ -39,8 +39,9 @@ from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import ARGOCD, done_by_argocd, is_argocd
 from seatrial.evidence.hooks.runs import done_by_helm
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks, hooks
-from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of
 from seatrial.model.timeline import Rehearsal
@@ -64,19 +65,20 @@ class Fault(Struct, frozen=True):
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[tuple[Ref, tuple[str, ...]]] = set()
     for step, release in enumerate(case.releases):
+        moment = Moment(rehearsal, case, step)
         for resource in release.resources if release else ():
-            fault = _fault(rehearsal, step, resource)
+            fault = _fault(moment, resource)
             if fault is None or (resource.ref, fault.path) in seen:
                 continue
             seen.add((resource.ref, fault.path))
             users = [str(edge.user.ref) for edge in users_beyond_hooks(release, resource.ref)] if release else []
-            yield _finding(rehearsal, step, resource, fault, users)
+            yield _finding(moment, resource, fault, users)
 
 
-def _fault(rehearsal: Rehearsal, step: int, resource: Resource) -> Fault | None:
-    if is_argocd(rehearsal):
-        return _of_argocd(rehearsal, resource)
-    done = any(done_by_helm(rehearsal, step, resource.ref))
+def _fault(moment: Moment, resource: Resource) -> Fault | None:
+    if is_argocd(moment.rehearsal):
+        return _of_argocd(moment.rehearsal, resource)
+    done = any(done_by_helm(moment, resource.ref))
     if hooks.is_hook(resource.body):
         return _of_a_hook(resource, done=done)
     return _of_a_plain_object(resource) if done else None
@@ -191,31 +193,30 @@ def _worth(resource: Resource) -> Damage:
     return "failed-deploy" if resource.ref.kind in ("Job", "Pod") else "nuisance"
 
 
-def _finding(rehearsal: Rehearsal, step: int, resource: Resource, fault: Fault, users: list[str]) -> Finding:
+def _finding(moment: Moment, resource: Resource, fault: Fault, users: list[str]) -> Finding:
     ref = resource.ref
-    done_by = done_by_argocd if is_argocd(rehearsal) else done_by_helm
-    done = list(done_by(rehearsal, step, ref))
+    done_by = done_by_argocd if is_argocd(moment.rehearsal) else done_by_helm
+    done = list(done_by(moment, ref))
     needed = f"{', '.join(users)} needs it." if users and not done else ""
     refused = f'The API server refuses it: "{done[-1].message}".' if done and done[-1].effect == "refused" else ""
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="outage" if needed else fault.damage,
         message=fault.message,
         details=(fault.then, needed, refused),
         places=[resource.place(*fault.path)],
         evidence=done[-1:],
-        confirm=_confirm(rehearsal, step, resource),
+        confirm=_confirm(moment, resource),
     )
 
 
-def _confirm(rehearsal: Rehearsal, step: int, resource: Resource) -> str:
-    release = rehearsal.steps[step].release
-    if is_argocd(rehearsal):
+def _confirm(moment: Moment, resource: Resource) -> str:
+    release = moment.ended.release
+    if is_argocd(moment.rehearsal):
         return f"argocd app resources {release}  # and the waves: argocd app get {release} --show-operation"
-    if any(done_by_helm(rehearsal, step, resource.ref)):
+    if any(done_by_helm(moment, resource.ref)):
         listed = "as it is read" if hooks.is_hook(resource.body) else "which does not list it"
         return f"helm get hooks {release}  # {listed}"
     return f"kubectl get {in_kubectl(resource.ref)}  # nor do helm get hooks {release} and helm get manifest list it"

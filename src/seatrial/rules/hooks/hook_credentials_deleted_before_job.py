@@ -36,13 +36,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import failed_release, flux_says, goes_on
-from seatrial.evidence.history import GOING, live_after
+from seatrial.evidence.history import GOING
 from seatrial.evidence.hooks.runs import acted_on, done_by_helm, event_of
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.workloads.job import is_over
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -54,29 +55,29 @@ BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        release = acted_on(case, step)
-        for job in release.resources if release and ended.outcome != "ok" else ():
-            goes_on = job.ref not in told and _goes_on(rehearsal, step, job)
-            lost = list(_lost(rehearsal, release, step, job)) if release and goes_on else []
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
+        for job in release.resources if release and moment.ended.outcome != "ok" else ():
+            goes_on = job.ref not in told and _goes_on(moment, job)
+            lost = list(_lost(moment, release, job)) if release and goes_on else []
             if lost:
                 told.add(job.ref)
-                yield _finding(rehearsal, step, job, lost)
+                yield _finding(moment, job, lost)
 
 
-def _goes_on(rehearsal: Rehearsal, step: int, job: Resource) -> bool:
+def _goes_on(moment: Moment, job: Resource) -> bool:
     """Whether Helm left a hook Job behind that has not ended."""
-    if job.ref.kind != "Job" or not event_of(rehearsal, step, job):
+    if job.ref.kind != "Job" or not event_of(moment, job):
         return False
-    body = live_after(rehearsal, step, job.ref)
+    body = moment.live(job.ref)
     return body is not None and not is_over(body)
 
 
-def _lost(rehearsal: Rehearsal, release: Release, step: int, job: Resource) -> Iterator[tuple[Resource, Event]]:
+def _lost(moment: Moment, release: Release, job: Resource) -> Iterator[tuple[Resource, Event]]:
     """What the Job runs with, and how Helm deleted it after it had made the Job."""
-    made = [e.index for e in done_by_helm(rehearsal, step, job.ref) if e.effect == "created"]
+    made = [e.index for e in done_by_helm(moment, job.ref) if e.effect == "created"]
     used = _used(release, job)
-    for event in done_by_helm(rehearsal, step) if made else ():
+    for event in done_by_helm(moment) if made else ():
         resource = release.find(event.object)
         if event.effect in GOING and event.index > made[-1] and resource is not None and resource.ref in used:
             yield resource, event
@@ -97,20 +98,18 @@ def _used(release: Release, job: Resource) -> set[Ref]:
     return named
 
 
-def _finding(rehearsal: Rehearsal, step: int, job: Resource, lost: list[tuple[Resource, Event]]) -> Finding:
+def _finding(moment: Moment, job: Resource, lost: list[tuple[Resource, Event]]) -> Finding:
     names = ", ".join(str(resource.ref) for resource, _ in lost)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[job.ref, *(resource.ref for resource, _ in lost)],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step, job.ref)}, and Helm deletes {names} when it gives up, while {job.ref} goes on "
-        "without",
+        message=f"{ends(moment, job.ref)}, and Helm deletes {names} when it gives up, while {job.ref} goes on without",
         details=(
             f"The policies differ: {_policies(lost[0][0])} against {_policies(job)} on the Job, which stays.",
             "Its running pod is refused as Unauthorized from then on, and a new one is not made.",
-            f"{flux_says(own)}. {goes_on(own)}" if (own := failed_release(rehearsal.steps[step], job.ref)) else "",
+            f"{flux_says(own)}. {goes_on(own)}" if (own := failed_release(moment.ended, job.ref)) else "",
         ),
         places=[lost[0][0].place("metadata", "annotations", hooks.DELETE_POLICY), job.place("metadata", "annotations")],
         evidence=[event for _, event in lost],

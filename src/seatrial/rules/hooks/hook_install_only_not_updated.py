@@ -30,13 +30,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import live_after
 from seatrial.evidence.hooks.runs import Lack, lacks
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import same_input
 from seatrial.helm import hooks
 from seatrial.kinds.core.secret import default_secret
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import (
@@ -56,20 +56,20 @@ DATA = ("data", "binaryData")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        old, new = deployed_before(rehearsal, case, step), case.releases[step]
-        if ended.action != "upgrade" or old is None or new is None:
+    for moment in moments(rehearsal, case):
+        old, new = moment.before, moment.release
+        if moment.ended.action != "upgrade" or old is None or new is None:
             continue
         for resource in new.resources:
             if not _is_of_the_install_only(resource):
                 continue
-            if _never_made(rehearsal, case, step, resource.ref):
-                yield _missing(rehearsal, step, new, resource)
-            elif keys := _stale(rehearsal, case, step, resource):
-                yield _outdated(rehearsal, step, new, resource, keys)
+            if _never_made(moment, resource.ref):
+                yield _missing(moment, new, resource)
+            elif keys := _stale(moment, resource):
+                yield _outdated(moment, new, resource, keys)
     for lack in lacks(rehearsal, case):
         if lack.why == "never" and lack.event == "pre-upgrade":
-            yield _for_a_hook(rehearsal, lack)
+            yield _for_a_hook(rehearsal, case, lack)
 
 
 def _is_of_the_install_only(resource: Resource) -> bool:
@@ -78,21 +78,23 @@ def _is_of_the_install_only(resource: Resource) -> bool:
     return made_once and resource.ref.kind not in RUN and hooks.SUCCEEDED not in hooks.delete_policies(body)
 
 
-def _never_made(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> bool:
+def _never_made(moment: Moment, ref: Ref) -> bool:
     """Whether it is missing and missed. What was plain in any revision is another story: release-to-hook-flip."""
-    new = case.releases[step]
+    new = moment.release
     users = [edge for edge in users_beyond_hooks(new, ref) if not edge.need.optional] if new else []
-    written = (release.find(ref) for release in (case.before, *case.releases[:step]) if release)
+    written = (release.find(ref) for release in (moment.case.before, *moment.case.releases[: moment.index]) if release)
     plain = any(was is not None and not hooks.is_hook(was.body) for was in written)
-    return bool(users) and not plain and live_after(rehearsal, step, ref) is None
+    return bool(users) and not plain and moment.live(ref) is None
 
 
-def _stale(rehearsal: Rehearsal, case: Case, step: int, resource: Resource) -> list[str]:
+def _stale(moment: Moment, resource: Resource) -> list[str]:
     """Keys whose value the new revision changes, and that are still as the old one wrote them."""
-    old, here, ref = deployed_before(rehearsal, case, step), case.releases[step], resource.ref
-    was, there = old.find(ref) if old else None, live_after(rehearsal, step, ref)
+    old, here, ref = moment.before, moment.release, resource.ref
+    was, there = old.find(ref) if old else None, moment.live(ref)
     # Another rendering of the same tells values from what is made up each time.
-    others = (r for i, r in enumerate(case.releases) if i != step and r is not None and same_input(r, here))
+    others = (
+        r for i, r in enumerate(moment.case.releases) if i != moment.index and r is not None and same_input(r, here)
+    )
     again = next((found for release in others if (found := release.find(ref))), None)
     if was is None or there is None or again is None or same_input(old, here):
         return []
@@ -105,36 +107,34 @@ def _data(body: Body) -> dict[str, str]:
     return {key: value for field in DATA for key, value in (whole.get(field) or {}).items()}
 
 
-def _missing(rehearsal: Rehearsal, step: int, new: Release, resource: Resource) -> Finding:
-    ref, ended = resource.ref, rehearsal.steps[step]
+def _missing(moment: Moment, new: Release, resource: Resource) -> Finding:
+    ref, ended = resource.ref, moment.ended
     event = ", ".join(hooks.events_of(resource.body))
     reported = "Helm reported success." if ended.outcome == "ok" else ended.error
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
         message=f"helm upgrade never makes {ref}, which is a hook of {event} only and needed from this revision on",
         details=(
             f"No object of that name was there before, and an upgrade runs no {event} hook. {reported}",
-            consumers_sentence(new, ref, says(rehearsal, step, ref)),
+            consumers_sentence(new, ref, says(moment, ref)),
             "A fresh install makes it: only those who have the release see this.",
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
-        evidence=filter(None, [said_of(rehearsal, step, ref)]),
+        evidence=filter(None, [said_of(moment, ref)]),
         confirm=f"kubectl get {in_kubectl(ref)}  # after the upgrade",
     )
 
 
-def _outdated(rehearsal: Rehearsal, step: int, new: Release, resource: Resource, keys: list[str]) -> Finding:
+def _outdated(moment: Moment, new: Release, resource: Resource, keys: list[str]) -> Finding:
     ref = resource.ref
     named = f"key {keys[0]}" if len(keys) == 1 else f"keys {', '.join(keys)}"
     event = ", ".join(hooks.events_of(resource.body))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="nuisance",
         message=f"helm upgrade leaves {ref} as it is, though this revision changes it ({named})",
@@ -144,23 +144,23 @@ def _outdated(rehearsal: Rehearsal, step: int, new: Release, resource: Resource,
             users_sentence(new, ref),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
-        confirm=f"kubectl get {in_kubectl(ref)} -o yaml  # beside helm get hooks {rehearsal.steps[step].release}",
+        confirm=f"kubectl get {in_kubectl(ref)} -o yaml  # beside helm get hooks {moment.ended.release}",
     )
 
 
-def _for_a_hook(rehearsal: Rehearsal, lack: Lack) -> Finding:
+def _for_a_hook(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
+    moment = Moment(rehearsal, case, lack.step)
     assert lack.brought is not None
     events = ", ".join(hooks.events_of(lack.brought.body))
     return found(
         RULE,
-        rehearsal,
-        lack.step,
+        moment,
         objects=[lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, which is a hook of {events} only",
-        details=("Nothing of that name was there before.", ends_sentence(rehearsal, lack)),
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which is a hook of {events} only",
+        details=("Nothing of that name was there before.", ends_sentence(rehearsal, case, lack)),
         places=[lack.brought.place("metadata", "annotations", hooks.HOOK), lack.hook.place(*lack.need.field)],
-        evidence=evidence_of(rehearsal, lack),
+        evidence=evidence_of(rehearsal, case, lack),
         confirm=look_at(lack),
     )
 

@@ -39,10 +39,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import acted_on, event_of, helm_act, pod_of
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
 from seatrial.kinds.workloads.images import WORKLOADS, image_path
 from seatrial.kinds.workloads.pod_template import containers_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -52,15 +53,15 @@ TEMPLATE = ("spec", "template", "spec")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step in range(len(rehearsal.steps)):
-        release = acted_on(case, step)
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
         given = _given(release) if release else {}
         for hook in release.resources if release and given else ():
-            pod = pod_of(rehearsal, step, hook) if hook.ref not in seen else None
+            pod = pod_of(moment, hook) if hook.ref not in seen else None
             if pod is not None and not listed(pod.after, "spec", "imagePullSecrets"):
                 for image, other in _alike(pod.after or {}, given):
                     seen.add(hook.ref)
-                    yield _finding(rehearsal, step, hook, pod, image, other)
+                    yield _finding(moment, hook, pod, image, other)
                     break
 
 
@@ -96,21 +97,18 @@ def _registry(image: str) -> str:
     return f"docker.io/{path[0] if len(path) > 1 else 'library'}"
 
 
-def _finding(
-    rehearsal: Rehearsal, step: int, hook: Resource, pod: Event, image: str, other: tuple[Resource, list[str]]
-) -> Finding:
+def _finding(moment: Moment, hook: Resource, pod: Event, image: str, other: tuple[Resource, list[str]]) -> Finding:
     workload, secrets = other
-    ref, event = hook.ref, event_of(rehearsal, step, hook)
+    ref, event = hook.ref, event_of(moment, hook)
     path = ("spec",) if ref.kind == "Pod" else TEMPLATE
     named = f"Secret{'s' if len(secrets) > 1 else ''} {', '.join(secrets)}"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"{helm_act(rehearsal, step, ref)} hangs at the {event} hook {ref} if {image} is private: its pod "
+        message=f"{helm_act(moment, ref)} hangs at the {event} hook {ref} if {image} is private: its pod "
         f"has no pull secret, and {workload.ref} has",
         details=(
             f"{workload.ref} pulls from {_registry(image)} with {named}. Neither the hook's template nor the account "

@@ -53,8 +53,9 @@ from seatrial.evidence.argocd.blocked import never_run
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.hooks.refused_commands import Refused, refused_commands
 from seatrial.evidence.hooks.script_faults import SPECS
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Place, Ref, listed
 from seatrial.model.timeline import Rehearsal
@@ -84,15 +85,15 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
+    moment = Moment(rehearsal, case, refused.step)
     owner, account = refused.owner, refused.account
-    hidden = owner.ref.kind in SPECS and end_of(rehearsal, refused.step, refused.said.object) == "completes"
+    hidden = owner.ref.kind in SPECS and end_of(moment, refused.said.object) == "completes"
     return found(
         RULE,
-        rehearsal,
-        refused.step,
+        moment,
         objects=[owner.ref],
         damage="nuisance" if hidden else "failed-deploy",
-        message=f"{_who_fails(rehearsal, refused)}, since {account} may not {' and '.join(refused.verbs)} "
+        message=f"{_who_fails(rehearsal, case, refused)}, since {account} may not {' and '.join(refused.verbs)} "
         f"{refused.resource}",
         details=(
             f'{refused.said.object} prints: "{refused.said.message}"',
@@ -106,22 +107,27 @@ def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
     )
 
 
-def _who_fails(rehearsal: Rehearsal, refused: Refused) -> str:
+def _who_fails(rehearsal: Rehearsal, case: Case, refused: Refused) -> str:
+    moment = Moment(rehearsal, case, refused.step)
     ref = refused.owner.ref
     if ref.kind not in SPECS:
         return f"the pods of {ref} do not start"
-    does = DOES[end_of(rehearsal, refused.step, refused.said.object)]
-    return f"{brings_down(rehearsal, refused.step, refused.owner)} {does}"
+    does = DOES[end_of(moment, refused.said.object)]
+    return f"{brings_down(moment, refused.owner)} {does}"
 
 
 def _what_follows(rehearsal: Rehearsal, case: Case, refused: Refused) -> Iterator[str]:
-    ended, operation = rehearsal.steps[refused.step], operation_on(rehearsal, refused.step, refused.owner.ref)
+    moment = Moment(rehearsal, case, refused.step)
+    ended, operation = (
+        rehearsal.steps[refused.step],
+        operation_on(moment, refused.owner.ref),
+    )
     if operation is not None and operation.phase != "Succeeded":
         yield f'Argo CD says: "{operation.message.rstrip(".")}".'
         yield never_run(operation)
     elif ended.outcome == "failed" and not is_argocd(rehearsal):
         yield helm_says(ended)
-        yield aftermath(rehearsal, case, refused.step) if ended.action != "uninstall" else ""
+        yield aftermath(moment) if ended.action != "uninstall" else ""
 
 
 def _why(refused: Refused) -> str:

@@ -35,10 +35,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import acted_on, done_by_helm
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
 from seatrial.kinds.scripts.commands import needed
 from seatrial.kinds.tables.catalogue import plural_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal
@@ -52,27 +53,29 @@ NOT_TOLD = (*ENDED, *BETTER_TOLD, "CustomResourceDefinition")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        if ended.action != "uninstall" or ended.outcome != "ok":
+    for moment in moments(rehearsal, case):
+        if moment.ended.action != "uninstall" or moment.ended.outcome != "ok":
             continue
         # Where a rollback came between, it is still the newest release that its author can change.
         newest = acted_on(case, len(case.releases) - 1)
-        written = [(newest.find(ref) if newest else None) or case.written(step, ref) for ref in ended.orphans]
+        written = [
+            (newest.find(ref) if newest else None) or case.written(moment.index, ref) for ref in moment.ended.orphans
+        ]
         left = [resource for resource in written if resource is not None and hooks.is_hook(resource.body)]
-        cleaners = _cleaners(rehearsal, case, step)
+        cleaners = _cleaners(moment)
         told = [r for r in left if _is_told(r) and not any(_deletes(cleaner, r.ref) for cleaner in cleaners)]
         if told:
-            yield _finding(rehearsal, step, told, [r.ref for r in left if r.ref.kind in ENDED], cleaners)
+            yield _finding(moment, told, [r.ref for r in left if r.ref.kind in ENDED], cleaners)
 
 
 def _is_told(resource: Resource) -> bool:
     return resource.ref.kind not in NOT_TOLD and annotations_of(resource.body).get(hooks.RESOURCE_POLICY) != "keep"
 
 
-def _cleaners(rehearsal: Rehearsal, case: Case, step: int) -> list[Resource]:
+def _cleaners(moment: Moment) -> list[Resource]:
     """The hooks of an uninstall that run a program."""
-    release = acted_on(case, step)
-    run = {event.object for event in done_by_helm(rehearsal, step) if event.object.kind in ENDED}
+    release = acted_on(moment.case, moment.index)
+    run = {event.object for event in done_by_helm(moment) if event.object.kind in ENDED}
     return [hook for hook in release.resources if hook.ref in run] if release else []
 
 
@@ -87,17 +90,14 @@ def _deletes(cleaner: Resource, ref: Ref) -> bool:
     )
 
 
-def _finding(
-    rehearsal: Rehearsal, step: int, resources: list[Resource], ended_too: list[Ref], cleaners: list[Resource]
-) -> Finding:
+def _finding(moment: Moment, resources: list[Resource], ended_too: list[Ref], cleaners: list[Resource]) -> Finding:
     refs = [resource.ref for resource in resources]
     more = f" and {len(refs) - 1} more object{'s' if len(refs) > 2 else ''} that hooks made"
     what = f"{refs[0]}{more}" if len(refs) > 1 else f"{refs[0]}, which a hook made"
     listed = f"Left behind: {named(refs)}." if len(refs) > 1 else ""
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=refs,
         damage="nuisance",
         certainty="may" if cleaners else "will",
@@ -110,13 +110,13 @@ def _finding(
             f"Also left, but ended: {named(ended_too)}." if ended_too else "",
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK) for resource in resources],
-        evidence=filter(None, (_made(rehearsal, step, ref) for ref in refs)),
-        confirm=f"kubectl get {in_kubectl(refs[0])}  # after helm uninstall {rehearsal.steps[step].release}",
+        evidence=filter(None, (_made(moment, ref) for ref in refs)),
+        confirm=f"kubectl get {in_kubectl(refs[0])}  # after helm uninstall {moment.ended.release}",
     )
 
 
-def _made(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
-    made = [e for e in rehearsal.of_object(ref) if e.effect == "created" and e.step <= step]
+def _made(moment: Moment, ref: Ref) -> Event | None:
+    made = [e for e in moment.rehearsal.of_object(ref) if e.effect == "created" and e.step <= moment.index]
     return made[-1] if made else None
 
 

@@ -39,16 +39,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.history import ENGINES
 from seatrial.evidence.hooks.runs import acted_on, event_of, is_of
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import backs, behind, state, workload_ref
 from seatrial.helm import argocd_hooks
 from seatrial.kinds.core.conditions import is_true
 from seatrial.kinds.network.endpoints import ports_of
 from seatrial.kinds.workloads.pod_template import containers_of
-from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -60,39 +60,39 @@ LIVE = ("upgrade", "rollback")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: dict[tuple[Ref, ...], Finding] = {}
-    for step in sorted(range(len(rehearsal.steps)), key=lambda step: not _is_live(rehearsal, step)):
-        release = acted_on(case, step)
-        made = {e.object for e in rehearsal.of_step(step) if e.actor in ENGINES and e.effect == "created"}
+    for moment in sorted(moments(rehearsal, case), key=lambda moment: not _is_live(moment)):
+        release = acted_on(case, moment.index)
+        made = {e.object for e in moment.events() if e.actor in ENGINES and e.effect == "created"}
         for hook in release.resources if release else ():
-            if hook.ref.kind in RUN and hook.ref in made and _ran(rehearsal, step, hook):
-                for finding in _of_hook(rehearsal, case, step, hook):
+            if hook.ref.kind in RUN and hook.ref in made and _ran(moment, hook):
+                for finding in _of_hook(moment, hook):
                     told.setdefault(finding.objects, finding)
     yield from told.values()
 
 
-def _is_live(rehearsal: Rehearsal, step: int) -> bool:
+def _is_live(moment: Moment) -> bool:
     """Whether the app is in use meanwhile."""
-    return rehearsal.steps[step].action in LIVE or (rehearsal.steps[step].action == "sync" and step > 0)
+    return moment.ended.action in LIVE or (moment.ended.action == "sync" and moment.index > 0)
 
 
-def _ran(rehearsal: Rehearsal, step: int, hook: Resource) -> bool:
-    if is_argocd(rehearsal):
-        return argocd_hooks.is_hook(hook.body) and rehearsal.steps[step].action == "sync"
-    return bool(event_of(rehearsal, step, hook))
+def _ran(moment: Moment, hook: Resource) -> bool:
+    if is_argocd(moment.rehearsal):
+        return argocd_hooks.is_hook(hook.body) and moment.ended.action == "sync"
+    return bool(event_of(moment, hook))
 
 
-def _of_hook(rehearsal: Rehearsal, case: Case, step: int, hook: Resource) -> Iterator[Finding]:
+def _of_hook(moment: Moment, hook: Resource) -> Iterator[Finding]:
     """The Services that had a hook's pod behind them once it was ready."""
-    ready = next((event for event in rehearsal.of_step(step) if _is_ready_pod(event, hook.ref)), None)
+    ready = next((event for event in moment.events() if _is_ready_pod(event, hook.ref)), None)
     if ready is None or ready.after is None:
         return
-    world = state(rehearsal, ready)
+    world = state(moment.rehearsal, ready)
     for ref, service in world.items():
         near = ref.kind == "Service" and ref.namespace == hook.ref.namespace
         if near and backs(ready.after, service) and _is_asked(service, ready.after):
             meant = [workload for workload in behind(world, ref) if workload_ref(workload) != hook.ref]
             if meant:
-                yield _finding(rehearsal, case, step, hook, ref, ready, meant[0])
+                yield _finding(moment, hook, ref, ready, meant[0])
 
 
 def _is_ready_pod(event: Event, hook: Ref) -> bool:
@@ -109,22 +109,18 @@ def _is_asked(service: Body, pod: Body) -> bool:
     return bool(numbers) and not numbers & listens and not probed
 
 
-def _finding(
-    rehearsal: Rehearsal, case: Case, step: int, hook: Resource, service: Ref, ready: Event, meant: Body
-) -> Finding:
-    written, live = case.written(step, service), _is_live(rehearsal, step)
+def _finding(moment: Moment, hook: Resource, service: Ref, ready: Event, meant: Body) -> Finding:
+    written, live = moment.case.written(moment.index, service), _is_live(moment)
     damage: Damage = "outage" if live else "nuisance"
-    selector = dig(state(rehearsal, ready)[service], "spec", "selector") or {}
+    selector = dig(state(moment.rehearsal, ready)[service], "spec", "selector") or {}
     replicas = int(dig(meant, "spec", "replicas") or 1)
     path = ("metadata", "labels") if hook.ref.kind == "Pod" else ("spec", "template", "metadata", "labels")
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[hook.ref, service],
         damage=damage,
-        message=f"while {act_in_words(rehearsal, step)} runs {hook.ref}, {service} sends requests to its pod, where "
-        "nothing serves",
+        message=f"while {moment.act} runs {hook.ref}, {service} sends requests to its pod, where nothing serves",
         details=(
             f"{ready.object} carries {_labels(selector)}, which is all that {service} asks for. It has no readiness "
             "probe, so it counts as ready from the moment it runs until it ends.",

@@ -36,13 +36,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import cascade, held_up, live_after
+from seatrial.evidence.history import cascade, held_up
 from seatrial.evidence.hooks.runs import acted_on, event_of
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import state
 from seatrial.helm import hooks
 from seatrial.kinds.core.objectmeta import finalizers_of
 from seatrial.kinds.workloads.pod_template import claims_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, name_of
 from seatrial.model.timeline import Event, Rehearsal
@@ -52,38 +53,36 @@ from seatrial.phrases.objects import in_kubectl, users_beyond_hooks
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step in range(len(rehearsal.steps)):
-        release = acted_on(case, step)
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
         for hook in release.resources if release else ():
-            deletion = held_up(rehearsal, step, hook.ref) if hooks.is_hook(hook.body) else None
-            if deletion is not None and hook.ref not in seen and _comes_to_harm(rehearsal, step, release, deletion):
+            deletion = held_up(moment, hook.ref) if hooks.is_hook(hook.body) else None
+            if deletion is not None and hook.ref not in seen and _comes_to_harm(moment, release, deletion):
                 seen.add(hook.ref)
-                yield _finding(rehearsal, step, hook, deletion)
+                yield _finding(moment, hook, deletion)
 
 
-def _comes_to_harm(rehearsal: Rehearsal, step: int, release: Release | None, deletion: Event) -> bool:
+def _comes_to_harm(moment: Moment, release: Release | None, deletion: Event) -> bool:
     """Whether it is missed, and by hooks only: what others lose with it is told elsewhere."""
-    ref, ended = deletion.object, rehearsal.steps[step]
-    if release is None or users_beyond_hooks(release, ref) or cascade(rehearsal, deletion):
+    ref, ended = deletion.object, moment.ended
+    if release is None or users_beyond_hooks(release, ref) or cascade(moment.rehearsal, deletion):
         return False
-    return ref in (*ended.waits_for, *ended.lacking) or live_after(rehearsal, step, ref) is None
+    return ref in (*ended.waits_for, *ended.lacking) or moment.live(ref) is None
 
 
-def _finding(rehearsal: Rehearsal, step: int, hook: Resource, deletion: Event) -> Finding:
-    ref, ended = hook.ref, rehearsal.steps[step]
-    event, waits = event_of(rehearsal, step, hook), ref in ended.waits_for
+def _finding(moment: Moment, hook: Resource, deletion: Event) -> Finding:
+    ref, ended = hook.ref, moment.ended
+    event, waits = event_of(moment, hook), ref in ended.waits_for
     outcome = "waits for that in vain" if waits else "applies it onto the one that is going"
     lost = f" and leaves no {ref.name}" if ended.outcome == "ok" else ""
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step, ref)}{lost}: Helm deletes {ref} of the last run for the {event} hook and "
-        f"{outcome}",
+        message=f"{ends(moment, ref)}{lost}: Helm deletes {ref} of the last run for the {event} hook and {outcome}",
         details=(
-            _held_by(rehearsal, deletion),
+            _held_by(moment.rehearsal, deletion),
             f"Helm {ended.error.strip()}." if ended.outcome == "hung" and not waits else "",
             ""
             if waits

@@ -35,11 +35,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.evidence.history import live_before
 from seatrial.evidence.hooks.runs import acted_on, event_of, helm_act, left_over
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
 from seatrial.helm.hooks import SAYS_BEFORE
-from seatrial.model.finding import Certainty, Finding, Rule, found
+from seatrial.model.finding import Certainty, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -55,31 +55,30 @@ DELETES = ("pre-delete", "post-delete")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step in range(len(rehearsal.steps)):
-        release = acted_on(case, step)
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
         for hook in release.resources if release else ():
-            collision = left_over(rehearsal, step, hook)
-            if collision is not None and hook.ref not in seen and event_of(rehearsal, step, hook) not in DELETES:
+            collision = left_over(moment, hook)
+            if collision is not None and hook.ref not in seen and event_of(moment, hook) not in DELETES:
                 seen.add(hook.ref)
-                yield _finding(rehearsal, case, step, hook, collision)
+                yield _finding(moment, hook, collision)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, hook: Resource, met: Event) -> Finding:
-    ref, action = hook.ref, rehearsal.steps[step].action
+def _finding(moment: Moment, hook: Resource, met: Event) -> Finding:
+    ref, action = hook.ref, moment.ended.action
     sure: Certainty = "will" if ref.kind in RUN or met.effect == "refused" else "may"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
         certainty=sure,
-        message=_outcome(rehearsal, step, hook, met),
+        message=_outcome(moment, hook, met),
         details=(
             _policy(hook),
-            _what_helm_made_of_it(rehearsal, step, hook, met),
-            f'Helm 3 creates hooks and fails: "{_helm_3(rehearsal, step, hook)}"',
-            aftermath(rehearsal, case, step) if sure == "will" and rehearsal.steps[step].outcome != "ok" else "",
+            _what_helm_made_of_it(moment, hook, met),
+            f'Helm 3 creates hooks and fails: "{_helm_3(moment, hook)}"',
+            aftermath(moment) if sure == "will" and moment.ended.outcome != "ok" else "",
             "" if ref.kind not in RUN else f"kubectl delete {in_kubectl(ref)} lets the next {action} run it.",
         ),
         places=[hook.place("metadata", "annotations", hooks.DELETE_POLICY)],
@@ -88,9 +87,9 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, hook: Resource, met: E
     )
 
 
-def _outcome(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> str:
-    act = helm_act(rehearsal, step, hook.ref)
-    if met.effect == "refused" or _ended(live_before(rehearsal, step, hook.ref)) == "Failed":
+def _outcome(moment: Moment, hook: Resource, met: Event) -> str:
+    act = helm_act(moment, hook.ref)
+    if met.effect == "refused" or _ended(moment.was(hook.ref)) == "Failed":
         return f"{act} fails, since {hook.ref} of an earlier run is still there"
     if hook.ref.kind in RUN:
         return f"{act} succeeds and does not run {hook.ref}, since that of an earlier run is still there"
@@ -106,8 +105,8 @@ def _policy(hook: Resource) -> str:
     return f"Its delete policy is {named}{known}, which replaces before-hook-creation: nothing deletes it first."
 
 
-def _what_helm_made_of_it(rehearsal: Rehearsal, step: int, hook: Resource, met: Event) -> str:
-    ended = rehearsal.steps[step]
+def _what_helm_made_of_it(moment: Moment, hook: Resource, met: Event) -> str:
+    ended = moment.ended
     if hook.ref.kind not in RUN:
         return "Helm 4 applies it, and the object is updated in place."
     if met.effect == "refused":
@@ -124,8 +123,8 @@ def _ended(job: Body | None) -> str:
     return next((str(word) for word in said if word in ("Complete", "Failed")), "")
 
 
-def _helm_3(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
-    event, ref = event_of(rehearsal, step, hook), hook.ref
+def _helm_3(moment: Moment, hook: Resource) -> str:
+    event, ref = event_of(moment, hook), hook.ref
     return f'{SAYS_BEFORE.get(event, "")}warning: Hook {event} ... failed: {in_api(ref)} "{ref.name}" already exists'
 
 

@@ -27,9 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import adoption, in_kubectl
@@ -38,16 +39,16 @@ NOT_OURS = "cannot be imported into the current release: invalid ownership metad
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        old, new = deployed_before(rehearsal, case, step), case.releases[step]
-        if ended.outcome != "failed" or NOT_OURS not in ended.error or old is None or new is None:
+    for moment in moments(rehearsal, case):
+        old, new = moment.before, moment.release
+        if moment.ended.outcome != "failed" or NOT_OURS not in moment.ended.error or old is None or new is None:
             continue
         for resource in new.resources:
             was = old.find(resource.ref)
             if was is None or not hooks.is_hook(was.body) or hooks.is_hook(resource.body):
                 continue
-            if _named(resource.ref) in ended.error:
-                yield _finding(rehearsal, resource, was, step)
+            if _named(resource.ref) in moment.ended.error:
+                yield _finding(moment, resource, was)
 
 
 def _named(ref: Ref) -> str:
@@ -55,12 +56,11 @@ def _named(ref: Ref) -> str:
     return f'{ref.kind} "{ref.name}" in namespace "{ref.namespace}" exists'
 
 
-def _finding(rehearsal: Rehearsal, resource: Resource, was: Resource, step: int) -> Finding:
-    ref, ended = resource.ref, rehearsal.steps[step]
+def _finding(moment: Moment, resource: Resource, was: Resource) -> Finding:
+    ref, ended = resource.ref, moment.ended
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
         message=f"{ref} was a hook and is now a plain object: helm {ended.action} refuses to take it over",
@@ -72,14 +72,14 @@ def _finding(rehearsal: Rehearsal, resource: Resource, was: Resource, step: int)
             adoption(ref, ended),
         ),
         places=[resource.place("metadata", "name"), was.place("metadata", "annotations", hooks.HOOK)],
-        evidence=_made_by_hook(rehearsal, step, ref),
+        evidence=_made_by_hook(moment, ref),
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",
     )
 
 
-def _made_by_hook(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
+def _made_by_hook(moment: Moment, ref: Ref) -> list[Event]:
     """How the object came to be there, without ownership metadata."""
-    events = [e for e in rehearsal.of_object(ref) if e.step < step and e.effect == "created"]
+    events = [e for e in moment.rehearsal.of_object(ref) if e.step < moment.index and e.effect == "created"]
     return events[-1:]
 
 

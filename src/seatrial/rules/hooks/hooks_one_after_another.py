@@ -37,8 +37,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import event_of, helm_act, pod_of
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import dig
 from seatrial.model.timeline import Rehearsal
@@ -53,33 +54,33 @@ WAITED_FOR = ("Job", "Pod")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[str] = set()
     for step, release in enumerate(case.releases):
-        for file, run in _of_one_template(rehearsal, step, release).items():
+        moment = Moment(rehearsal, case, step)
+        for file, run in _of_one_template(moment, release).items():
             if len(run) >= HOOKS_MIN and file not in seen:
                 seen.add(file)
-                yield _finding(rehearsal, step, run)
+                yield _finding(moment, run)
 
 
-def _of_one_template(rehearsal: Rehearsal, step: int, release: Release | None) -> dict[str, list[Resource]]:
+def _of_one_template(moment: Moment, release: Release | None) -> dict[str, list[Resource]]:
     """The hooks that Helm waited for in a step, by the template that makes them."""
     found: dict[str, list[Resource]] = {}
     for hook in release.resources if release else ():
-        waited = hook.ref.kind in WAITED_FOR and hooks.runs_at(hook.body, rehearsal.steps[step].action)
-        if waited and pod_of(rehearsal, step, hook) is not None:
+        waited = hook.ref.kind in WAITED_FOR and hooks.runs_at(hook.body, moment.ended.action)
+        if waited and pod_of(moment, hook) is not None:
             found.setdefault(str(hook.place("metadata", "name")), []).append(hook)
     return found
 
 
-def _finding(rehearsal: Rehearsal, step: int, run: list[Resource]) -> Finding:
-    event = event_of(rehearsal, step, run[0])
+def _finding(moment: Moment, run: list[Resource]) -> Finding:
+    event = event_of(moment, run[0])
     seconds = [_longest_seconds(hook) for hook in run]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[run[0].ref],
         damage="nuisance",
         certainty="may",
-        message=f"{helm_act(rehearsal, step, run[0].ref)} runs {len(run)} {event} hooks of one template one "
+        message=f"{helm_act(moment, run[0].ref)} runs {len(run)} {event} hooks of one template one "
         f"after the other, for up to {_in_words(sum(seconds))}",
         details=(
             f"{named(hook.ref for hook in run)}: Helm waits for each before it makes the next. Every further one adds "
@@ -87,7 +88,7 @@ def _finding(rehearsal: Rehearsal, step: int, run: list[Resource]) -> Finding:
             "--timeout (5m0s unless said otherwise) is for each of them, and not for all.",
         ),
         places=[run[0].place("metadata", "name")],
-        evidence=[pod for hook in run[:3] if (pod := pod_of(rehearsal, step, hook)) is not None],
+        evidence=[pod for hook in run[:3] if (pod := pod_of(moment, hook)) is not None],
         confirm=f"kubectl get jobs -n {run[0].ref.namespace} --sort-by=.metadata.creationTimestamp  # while Helm waits",
     )
 

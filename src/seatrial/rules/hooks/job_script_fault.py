@@ -39,7 +39,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.script_faults import ScriptFault, script_faults
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.jobs import brings_down, operation_on
@@ -50,19 +51,19 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in script_faults(rehearsal, case):
         # A Job without end that nobody waits for may be meant to be one.
         if one.course.code is not None or one.owner.ref in rehearsal.steps[one.step].waits_for:
-            yield _finding(rehearsal, one)
+            yield _finding(rehearsal, case, one)
 
 
-def _finding(rehearsal: Rehearsal, one: ScriptFault) -> Finding:
-    operation = operation_on(rehearsal, one.step, one.owner.ref)
+def _finding(rehearsal: Rehearsal, case: Case, one: ScriptFault) -> Finding:
+    moment = Moment(rehearsal, case, one.step)
+    operation = operation_on(moment, one.owner.ref)
     says = operation.message.rstrip(".") if operation is not None and operation.phase != "Succeeded" else ""
     return found(
         RULE,
-        rehearsal,
-        one.step,
+        moment,
         objects=[one.owner.ref],
         damage="failed-deploy",
-        message=f"{brings_down(rehearsal, one.step, one.owner)} {_does(one)}",
+        message=f"{brings_down(moment, one.owner)} {_does(one)}",
         details=(
             f'{one.ran.object} prints: "{one.course.says}"' if one.course.says else "",
             f'Argo CD says: "{says}".' if says else "",

@@ -53,16 +53,16 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import act_in_words, speaker
 from seatrial.evidence.hooks.runs import acted_on, event_of, is_of, pod_of
 from seatrial.evidence.hooks.services import asked_by, spec_path
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import World, behind, state
 from seatrial.graph import placed
 from seatrial.helm import hooks
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.network.policies import RULES, Direction, Peer, in_the_way
 from seatrial.kinds.scripts.commands import needed
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, ref_of
 from seatrial.model.timeline import Event, Rehearsal
@@ -119,10 +119,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if not any(event.object.kind == "NetworkPolicy" for event in rehearsal.timeline):
         return
     seen: set[tuple[Ref, Ref]] = set()
-    for step in range(len(rehearsal.steps)):
-        release = acted_on(case, step)
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
         for hook in release.resources if release else ():
-            pod = _pod(rehearsal, step, hook)
+            pod = _pod(moment, hook)
             if pod is None or pod.after is None or release is None:
                 continue
             world = state(rehearsal, pod)
@@ -131,14 +131,14 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 if shut and (hook.ref, shut.first) not in seen:
                     seen.add((hook.ref, shut.first))
                     later = _absent_yet(release, world, pod.after, target)
-                    yield _finding(rehearsal, step, release, CutOff(hook, pod, target, shut, later))
+                    yield _finding(moment, release, CutOff(hook, pod, target, shut, later))
 
 
-def _pod(rehearsal: Rehearsal, step: int, job: Resource) -> Event | None:
+def _pod(moment: Moment, job: Resource) -> Event | None:
     """The pod of a hook, or under engines that know no hooks that of a Job."""
-    if speaker(rehearsal, step) not in WITHOUT_HOOKS or job.ref.kind != "Job":
-        return pod_of(rehearsal, step, job)
-    pods = (e for e in rehearsal.of_step(step) if e.object.kind == "Pod" and e.effect == "created")
+    if moment.speaker not in WITHOUT_HOOKS or job.ref.kind != "Job":
+        return pod_of(moment, job)
+    pods = (e for e in moment.events() if e.object.kind == "Pod" and e.effect == "created")
     return next((e for e in pods if e.after is not None and is_of(e.object, e.after, job.ref)), None)
 
 
@@ -198,22 +198,21 @@ def _absent_yet(release: Release, world: World, pod: Body, target: Target) -> Re
     return next((policy for policy in absent if _shut(asks, target, [*there, placed(policy)]) is None), None)
 
 
-def _finding(rehearsal: Rehearsal, step: int, release: Release, cut: CutOff) -> Finding:
+def _finding(moment: Moment, release: Release, cut: CutOff) -> Finding:
     hook, shut, policy = cut.hook, cut.shut, cut.shut.first
-    event = event_of(rehearsal, step, hook)
+    event = event_of(moment, hook)
     written = release.find(policy)
     way = "out" if shut.direction == "Egress" else "in"
     template = () if hook.ref.kind == "Pod" else ("spec", "template")
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[hook.ref, policy],
         damage="failed-deploy",
         certainty="may",
-        message=f"{_ends(rehearsal, step, hook, event)} if the network heeds {policy}, which does not let it {way} to "
+        message=f"{_ends(moment, hook, event)} if the network heeds {policy}, which does not let it {way} to "
         f"reach {cut.target.name}",
-        details=tuple(_details(rehearsal, step, cut, event)),
+        details=tuple(_details(moment, cut, event)),
         places=[
             *([cut.later.place("metadata", "name")] if cut.later else ()),
             hook.place(*template, "metadata", "labels"),
@@ -224,8 +223,8 @@ def _finding(rehearsal: Rehearsal, step: int, release: Release, cut: CutOff) -> 
     )
 
 
-def _details(rehearsal: Rehearsal, step: int, cut: CutOff, event: str) -> Iterator[str]:
-    hook, target, who = cut.hook, cut.target, speaker(rehearsal, step)
+def _details(moment: Moment, cut: CutOff, event: str) -> Iterator[str]:
+    hook, target, who = cut.hook, cut.target, moment.speaker
     if target.command:
         yield f'It runs "{target.command}".'
     else:
@@ -235,14 +234,14 @@ def _details(rehearsal: Rehearsal, step: int, cut: CutOff, event: str) -> Iterat
     yield "Packets are dropped and not refused: its connection hangs until its client gives up."
     yield KUBECTL_SAYS if target.ref is None else ""
     if event and hook.ref.kind == "Job" and target.retried:
-        yield hook_in_vain(hook, event, rehearsal.steps[step])
+        yield hook_in_vain(hook, event, moment.ended)
     yield WITHOUT_HOOKS.get(who, "")
     yield "Where the network does not heed policies it works, and that hides it."
 
 
-def _ends(rehearsal: Rehearsal, step: int, job: Resource, event: str) -> str:
-    act = act_in_words(rehearsal, step)
-    if speaker(rehearsal, step) not in WITHOUT_HOOKS:
+def _ends(moment: Moment, job: Resource, event: str) -> str:
+    act = moment.act
+    if moment.speaker not in WITHOUT_HOOKS:
         return f"{act} does not get past the {event} hook {job.ref}"
     return f"{job.ref} of {act} does not get done"
 

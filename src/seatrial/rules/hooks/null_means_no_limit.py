@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import live_after
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
@@ -44,13 +44,13 @@ LIMITS = {
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[tuple[Ref, str]] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step] if ended.action in DEPLOYS and ended.outcome == "ok" else None
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.ended.action in DEPLOYS and moment.ended.outcome == "ok" else None
         for job in release.resources if release else ():
             for field in _without_value(job):
-                if (job.ref, field) not in seen and live_after(rehearsal, step, job.ref) is not None:
+                if (job.ref, field) not in seen and moment.live(job.ref) is not None:
                     seen.add((job.ref, field))
-                    yield _finding(rehearsal, step, job, field)
+                    yield _finding(moment, job, field)
 
 
 def _without_value(job: Resource) -> Iterator[str]:
@@ -59,11 +59,10 @@ def _without_value(job: Resource) -> Iterator[str]:
         yield from (field for field in LIMITS if field in spec and spec[field] is None)
 
 
-def _finding(rehearsal: Rehearsal, step: int, job: Resource, field: str) -> Finding:
+def _finding(moment: Moment, job: Resource, field: str) -> Finding:
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[job.ref],
         damage="nuisance",
         message=f"{field} of {job.ref} has no value: {LIMITS[field]}",
@@ -71,7 +70,7 @@ def _finding(rehearsal: Rehearsal, step: int, job: Resource, field: str) -> Find
             "What stands behind the colon renders to nothing, which is null: the API server leaves the field out.",
         ),
         places=[job.place("spec", field)],
-        evidence=[e for e in rehearsal.of_step(step) if e.object == job.ref and e.effect == "created"][:1],
+        evidence=[e for e in moment.events() if e.object == job.ref and e.effect == "created"][:1],
         confirm=f"kubectl get {in_kubectl(job.ref)} -o jsonpath='{{.spec.{field}}}'  # prints nothing",
     )
 

@@ -43,9 +43,10 @@ from collections.abc import Iterator
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.flux.reconciliations import failed_release, goes_on
 from seatrial.evidence.hooks.runs import Lack, acted_on, lacks
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.graph import needs_of
 from seatrial.helm import argocd_hooks, hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.hooks import (
@@ -64,34 +65,33 @@ NOT_BROUGHT = ("plain", "later", "never")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = acted_on(case, step) if is_argocd(rehearsal) and ended.action == "delete" else None
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index) if is_argocd(rehearsal) and moment.ended.action == "delete" else None
         for hook in release.resources if release else ():
-            if hook.ref in ended.waits_for and argocd_hooks.runs_on_deletion(hook.body, "PostDelete"):
-                yield from _after_an_application(rehearsal, case, step, hook)
+            if hook.ref in moment.ended.waits_for and argocd_hooks.runs_on_deletion(hook.body, "PostDelete"):
+                yield from _after_an_application(moment, hook)
     for lack in lacks(rehearsal, case):
         if lack.event == "post-delete" and lack.why in NOT_BROUGHT:
-            yield _finding(rehearsal, lack)
+            yield _finding(rehearsal, case, lack)
 
 
-def _after_an_application(rehearsal: Rehearsal, case: Case, step: int, hook: Resource) -> Iterator[Finding]:
+def _after_an_application(moment: Moment, hook: Resource) -> Iterator[Finding]:
     """A PostDelete hook of Argo CD that needs what went with its Application."""
-    deleted = {e.object: e for e in rehearsal.of_step(step) if e.effect == "deleted"}
+    deleted = {e.object: e for e in moment.events() if e.effect == "deleted"}
     need = next((need for need in needs_of(hook) if need.object in deleted and not need.optional), None)
-    brought = case.written(step, need.object) if need else None
+    brought = moment.case.written(moment.index, need.object) if need else None
     if need is None or brought is None:
         return
     yield found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[hook.ref, need.object],
         damage="failed-deploy",
         message=f"deleting the Application never ends: the PostDelete hook {hook.ref} {how(need)} {need.object}, "
         "which is gone with the Application",
         details=(
             "PostDelete hooks run when every object of the Application is deleted.",
-            says(rehearsal, step, need.object),
+            says(moment, need.object),
             "The Application stays until somebody takes off its finalizer, post-delete-finalizer.argocd.argoproj.io.",
         ),
         places=[hook.place(*need.field), brought.place("metadata", "name")],
@@ -100,24 +100,24 @@ def _after_an_application(rehearsal: Rehearsal, case: Case, step: int, hook: Res
     )
 
 
-def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
+    moment = Moment(rehearsal, case, lack.step)
     assert lack.brought is not None
     gone = _deletion(rehearsal, lack)
     return found(
         RULE,
-        rehearsal,
-        lack.step,
+        moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
         details=(
             "Post-delete hooks run when Helm has deleted every plain object of the release." if gone else "",
-            ends_sentence(rehearsal, lack),
+            ends_sentence(rehearsal, case, lack),
             f"The release is gone then{_stays(lack)}: uninstalling once more does not run it.",
             goes_on(own) if (own := failed_release(rehearsal.steps[lack.step], lack.hook.ref)) else "",
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=[*([gone] if gone else []), *evidence_of(rehearsal, lack)],
+        evidence=[*([gone] if gone else []), *evidence_of(rehearsal, case, lack)],
         confirm=look_at(lack),
     )
 

@@ -38,10 +38,11 @@ from collections.abc import Iterator
 from seatrial.evidence.flux.reconciliations import failed_act, failed_release
 from seatrial.evidence.hooks.runs import act_at, acts_of, done_by_helm
 from seatrial.evidence.hooks.waiters import awaited_jobs
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Rehearsal, StepResult
@@ -53,15 +54,15 @@ WAITS = ("--wait", "--atomic", "--rollback-on-failure")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step]
+    for moment in moments(rehearsal, case):
+        release = moment.release
         if release is None:
             continue
-        for workload in (resource for resource in release.resources if _waits(ended, resource.ref)):
-            if workload.ref in ended.waits_for:
-                yield from _of_needs(rehearsal, case, release, step, workload)
+        for workload in (resource for resource in release.resources if _waits(moment.ended, resource.ref)):
+            if workload.ref in moment.ended.waits_for:
+                yield from _of_needs(moment, release, workload)
             elif not hooks.is_hook(workload.body):
-                yield from _of_init_containers(rehearsal, release, step, workload)
+                yield from _of_init_containers(moment, release, workload)
 
 
 def _waits(ended: StepResult, ref: Ref) -> bool:
@@ -70,14 +71,14 @@ def _waits(ended: StepResult, ref: Ref) -> bool:
     return told or any(one.waits and one.acts and ref in one.objects for one in ended.reconciled)
 
 
-def _of_needs(rehearsal: Rehearsal, case: Case, release: Release, step: int, workload: Resource) -> Iterator[Finding]:
+def _of_needs(moment: Moment, release: Release, workload: Resource) -> Iterator[Finding]:
     """What a workload that is waited for names, and only a post hook brings."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     for need in needs_of(workload):
         brought = release.find(need.object) if need.object in ended.lacking and not need.optional else None
-        event = _post_event(brought.body, acts_of(rehearsal, step)) if brought else ""
+        event = _post_event(brought.body, acts_of(moment)) if brought else ""
         if brought is not None and event:
-            yield _deadlock(rehearsal, case, step, workload, need, brought, event)
+            yield _deadlock(moment, workload, need, brought, event)
 
 
 def _post_event(body: Body, acts: tuple[str, ...]) -> str:
@@ -89,25 +90,22 @@ def _post_event(body: Body, acts: tuple[str, ...]) -> str:
     return ""
 
 
-def _deadlock(
-    rehearsal: Rehearsal, case: Case, step: int, workload: Resource, need: Need, brought: Resource, event: str
-) -> Finding:
-    ref, said = need.object, said_of(rehearsal, step, need.object)
-    fluxs = failed_release(rehearsal.steps[step], workload.ref)
+def _deadlock(moment: Moment, workload: Resource, need: Need, brought: Resource, event: str) -> Finding:
+    ref, said = need.object, said_of(moment, need.object)
+    fluxs = failed_release(moment.ended, workload.ref)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[workload.ref, ref],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step, workload.ref)}: {workload.ref} {how(need)} {ref}, a {event} hook that Helm "
+        message=f"{ends(moment, workload.ref)}: {workload.ref} {how(need)} {ref}, a {event} hook that Helm "
         f"runs only after {workload.ref.name} is ready",
         details=(
             f"{'Unless it is told not to, Flux' if fluxs else 'With --wait Helm'} waits for all workloads between the "
             f"main phase and the {event} hooks: each of the two waits for the other.",
-            says(rehearsal, step, ref),
-            waited_in_vain(workload, rehearsal.steps[step]),
-            aftermath(rehearsal, case, step, workload.ref),
+            says(moment, ref),
+            waited_in_vain(workload, moment.ended),
+            aftermath(moment, workload.ref),
             f"With {failed_act(fluxs)}.disableWait: true it goes through: the pods stay unready until the {event} hook "
             "has run."
             if fluxs
@@ -120,20 +118,19 @@ def _deadlock(
     )
 
 
-def _of_init_containers(rehearsal: Rehearsal, release: Release, step: int, workload: Resource) -> Iterator[Finding]:
+def _of_init_containers(moment: Moment, release: Release, workload: Resource) -> Iterator[Finding]:
     """An init container that waits for a Job which only a post hook brings."""
     spec = dig(workload.body, "spec", "template", "spec")
-    made = any(e.effect in ("created", "changed") for e in done_by_helm(rehearsal, step, workload.ref))
+    made = any(e.effect in ("created", "changed") for e in done_by_helm(moment, workload.ref))
     for name, at in awaited_jobs(spec, workload.ref.namespace) if isinstance(spec, dict) and made else ():
         job = release.find(Ref("Job", workload.ref.namespace, name, "batch"))
-        event = _post_event(job.body, acts_of(rehearsal, step)) if job else ""
+        event = _post_event(job.body, acts_of(moment)) if job else ""
         if job is not None and event:
-            waits = "Flux waits in vain" if rehearsal.steps[step].reconciled else f"helm {act_at(event)} --wait hangs"
-            without = "With disableWait: true" if rehearsal.steps[step].reconciled else "Without --wait"
+            waits = "Flux waits in vain" if moment.ended.reconciled else f"helm {act_at(event)} --wait hangs"
+            without = "With disableWait: true" if moment.ended.reconciled else "Without --wait"
             yield found(
                 RULE,
-                rehearsal,
-                step,
+                moment,
                 objects=[workload.ref, job.ref],
                 damage="failed-deploy",
                 certainty="may",

@@ -36,8 +36,9 @@ from collections.abc import Iterator
 
 from seatrial.evidence.hooks.refused_commands import refused_commands
 from seatrial.evidence.hooks.runs import acted_on, done_by_helm, lacks, left_over
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
@@ -50,53 +51,52 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     explained = {(lack.step, lack.hook.ref) for lack in lacks(rehearsal, case) if lack.why != "nobody"}
     explained |= {(refused.step, refused.owner.ref) for refused in refused_commands(rehearsal, case)}
     seen: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        release = acted_on(case, step)
-        if ended.action != "uninstall" or ended.outcome == "ok" or release is None:
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
+        if moment.ended.action != "uninstall" or moment.ended.outcome == "ok" or release is None:
             continue
         for hook in release.resources:
-            if _blocks(rehearsal, step, hook) and (step, hook.ref) not in explained and hook.ref not in seen:
+            if _blocks(moment, hook) and (moment.index, hook.ref) not in explained and hook.ref not in seen:
                 seen.add(hook.ref)
-                yield _finding(rehearsal, step, hook)
+                yield _finding(moment, hook)
 
 
-def _blocks(rehearsal: Rehearsal, step: int, hook: Resource) -> bool:
+def _blocks(moment: Moment, hook: Resource) -> bool:
     """Whether Helm stopped at this hook: it waits for it, names it, or was refused it."""
     if "pre-delete" not in hooks.events_of(hook.body):
         return False
-    ended = rehearsal.steps[step]
-    refused = any(e.effect == "refused" and e.verb != "delete" for e in done_by_helm(rehearsal, step, hook.ref))
+    ended = moment.ended
+    refused = any(e.effect == "refused" and e.verb != "delete" for e in done_by_helm(moment, hook.ref))
     return refused or hook.ref in ended.waits_for or f"resource {hook.ref} not ready" in ended.error
 
 
-def _finding(rehearsal: Rehearsal, step: int, hook: Resource) -> Finding:
-    ended, ref = rehearsal.steps[step], hook.ref
+def _finding(moment: Moment, hook: Resource) -> Finding:
+    ended, ref = moment.ended, hook.ref
     how = "does not end" if ended.outcome == "hung" else "fails"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, step, ref)} and deletes nothing: the pre-delete hook {ref} {how}",
+        message=f"{ends(moment, ref)} and deletes nothing: the pre-delete hook {ref} {how}",
         details=(
             helm_says(ended, ref),
             f"The release is left uninstalling: it can neither be upgraded nor installed anew. helm uninstall "
             f"{ended.release} --no-hooks takes it away, without what the hook is for.",
-            _second_try(rehearsal, step, hook),
+            _second_try(moment, hook),
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK)],
-        evidence=[e for e in done_by_helm(rehearsal, step, ref) if e.verb != "delete"][-1:],
+        evidence=[e for e in done_by_helm(moment, ref) if e.verb != "delete"][-1:],
         confirm=f"kubectl describe {in_kubectl(ref)}",
     )
 
 
-def _second_try(rehearsal: Rehearsal, step: int, hook: Resource) -> str:
+def _second_try(moment: Moment, hook: Resource) -> str:
     """What another uninstall makes of the Job that the first one left."""
-    later = [i for i, s in enumerate(rehearsal.steps) if i > step and s.action == "uninstall"]
+    later = [i for i, s in enumerate(moment.rehearsal.steps) if i > moment.index and s.action == "uninstall"]
     if hooks.BEFORE_CREATION in hooks.delete_policies(hook.body):
         return ""
-    met = left_over(rehearsal, later[0], hook) if later else None
+    met = left_over(moment.at(later[0]), hook) if later else None
     if met is None:
         return f"Nothing deletes {hook.ref} before the next try: Helm 3 will say that it already exists."
     return (

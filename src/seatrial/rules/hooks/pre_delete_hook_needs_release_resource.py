@@ -36,7 +36,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import Lack, lacks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import absent, ends, ends_sentence, evidence_of, hook_needs, look_at
@@ -47,27 +48,27 @@ NOT_BROUGHT = ("plain", "later", "never")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
         if lack.event == "pre-delete" and lack.why in NOT_BROUGHT:
-            yield _finding(rehearsal, lack)
+            yield _finding(rehearsal, case, lack)
 
 
-def _finding(rehearsal: Rehearsal, lack: Lack) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
+    moment = Moment(rehearsal, case, lack.step)
     assert lack.brought is not None
     ended = rehearsal.steps[lack.step]
     return found(
         RULE,
-        rehearsal,
-        lack.step,
+        moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
         details=(
             _earlier(rehearsal, lack),
-            ends_sentence(rehearsal, lack),
+            ends_sentence(rehearsal, case, lack),
             f"Nothing was deleted, and the release is left uninstalling. helm uninstall {ended.release} --no-hooks "
             "takes it away.",
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(rehearsal, lack),
+        evidence=evidence_of(rehearsal, case, lack),
         confirm=look_at(lack),
     )
 

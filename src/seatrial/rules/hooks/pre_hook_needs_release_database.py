@@ -39,9 +39,10 @@ from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import event_of, helm_act, pod_of
 from seatrial.evidence.hooks.services import Asked, asked_by, backends
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import World, state
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -55,8 +56,9 @@ STORES = frozenset((1433, 2379, 3306, 4222, 5432, 5672, 6379, 8123, 9042, 9092, 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[tuple[Ref, Ref]] = set()
     for step, release in enumerate(case.releases):
+        moment = Moment(rehearsal, case, step)
         for hook in release.resources if release else ():
-            pod = pod_of(rehearsal, step, hook) if event_of(rehearsal, step, hook) in BEFORE else None
+            pod = pod_of(moment, hook) if event_of(moment, hook) in BEFORE else None
             if pod is None or release is None:
                 continue
             world = state(rehearsal, pod)
@@ -66,7 +68,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 pair = hook.ref, asked.service.ref
                 if pair not in seen and _is_not_there(asked.service, release, world):
                     seen.add(pair)
-                    yield _finding(rehearsal, step, hook, pod, asked)
+                    yield _finding(moment, hook, pod, asked)
 
 
 def _is_store(service: Resource, release: Release) -> bool:
@@ -80,19 +82,18 @@ def _is_not_there(service: Resource, release: Release, world: World) -> bool:
     return service.ref not in world or (bool(behind) and all(r.ref not in world for r in behind))
 
 
-def _finding(rehearsal: Rehearsal, step: int, hook: Resource, pod: Event, asked: Asked) -> Finding:
+def _finding(moment: Moment, hook: Resource, pod: Event, asked: Asked) -> Finding:
     ref, service = hook.ref, asked.service.ref
-    event = event_of(rehearsal, step, hook)
+    event = event_of(moment, hook)
     sure = bool(asked.command)
     how = "waits for" if asked.retried else "asks"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref, service],
         damage="failed-deploy",
         certainty="will" if sure else "may",
-        message=f"{helm_act(rehearsal, step, ref)} does not get past the {event} hook {ref}"
+        message=f"{helm_act(moment, ref)} does not get past the {event} hook {ref}"
         f"{', which' if sure else ' if that'} {how} {service}: Helm makes it only after its hooks",
         details=(
             f'It runs "{asked.command}".'

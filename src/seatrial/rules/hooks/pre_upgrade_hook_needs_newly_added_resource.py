@@ -44,7 +44,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import Lack, lacks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at
@@ -59,24 +60,24 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
+    moment = Moment(rehearsal, case, lack.step)
     assert lack.brought is not None
     return found(
         RULE,
-        rehearsal,
-        lack.step,
+        moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, which only this revision brings",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which only this revision brings",
         details=(
             _order(lack),
-            ends_sentence(rehearsal, lack),
-            aftermath(rehearsal, case, lack.step, lack.hook.ref),
+            ends_sentence(rehearsal, case, lack),
+            aftermath(moment, lack.hook.ref),
             "A fresh install runs no pre-upgrade hook and works: only those who have the release see this.",
             "Give the hook a copy of its own under another name, as a pre-upgrade hook with a lower weight; or release "
             f"{'the key' if lack.key else 'the object'} first and the hook that uses it in the next revision.",
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(rehearsal, lack),
+        evidence=evidence_of(rehearsal, case, lack),
         confirm=look_at(lack),
     )
 

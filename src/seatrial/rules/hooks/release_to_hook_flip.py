@@ -32,25 +32,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import consumers_sentence, next_time_sentence, pods_say, users_beyond_hooks
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        old, new = deployed_before(rehearsal, case, step), case.releases[step]
-        if ended.action not in ("upgrade", "rollback") or ended.outcome == "failed" or old is None or new is None:
+    for moment in moments(rehearsal, case):
+        old, new = moment.before, moment.release
+        if (
+            moment.ended.action not in ("upgrade", "rollback")
+            or moment.ended.outcome == "failed"
+            or old is None
+            or new is None
+        ):
             continue
         for resource in new.resources:
-            if not _flipped(old.find(resource.ref), resource) or resource.ref not in ended.deleted:
+            if not _flipped(old.find(resource.ref), resource) or resource.ref not in moment.ended.deleted:
                 continue
-            deeds = [e for e in rehearsal.of_step(step) if e.object == resource.ref and e.actor == "helm"]
+            deeds = [e for e in moment.events() if e.object == resource.ref and e.actor == "helm"]
             if deeds and deeds[-1].effect in ("deleted", "deleting"):
-                yield _finding(rehearsal, new, resource, step, deeds)
+                yield _finding(moment, new, resource, deeds)
 
 
 def _flipped(was: Resource | None, resource: Resource) -> bool:
@@ -60,24 +66,23 @@ def _flipped(was: Resource | None, resource: Resource) -> bool:
     return "hook-succeeded" not in hooks.delete_policies(resource.body)
 
 
-def _finding(rehearsal: Rehearsal, new: Release, resource: Resource, step: int, deeds: list[Event]) -> Finding:
-    ref, action = resource.ref, rehearsal.steps[step].action
+def _finding(moment: Moment, new: Release, resource: Resource, deeds: list[Event]) -> Finding:
+    ref, action = resource.ref, moment.ended.action
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="outage" if users_beyond_hooks(new, ref) else "failed-deploy",
         message=f"{ref} became a hook, and the {action} that makes it one leaves it deleted",
         details=(
-            _what_helm_did(deeds, waits=rehearsal.steps[step].outcome == "hung"),
-            consumers_sentence(new, ref, said=pods_say(rehearsal, step, ref)),
+            _what_helm_did(deeds, waits=moment.ended.outcome == "hung"),
+            consumers_sentence(new, ref, said=pods_say(moment, ref)),
             _why_keep_failed(resource, deeds),
-            _next_time(rehearsal, step, ref),
+            _next_time(moment, ref),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=deeds,
-        confirm=f"helm get hooks {rehearsal.steps[step].release}  # lists it; helm get manifest no longer does",
+        confirm=f"helm get hooks {moment.ended.release}  # lists it; helm get manifest no longer does",
     )
 
 
@@ -98,9 +103,9 @@ def _why_keep_failed(resource: Resource, deeds: list[Event]) -> str:
     )
 
 
-def _next_time(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+def _next_time(moment: Moment, ref: Ref) -> str:
     """What becomes of it later; what deploying once more cures, one takes for chance."""
-    later = next_time_sentence(rehearsal, step, ref)
+    later = next_time_sentence(moment, ref)
     comes_back = later.startswith("The next upgrade puts")
     return f"{later} That makes it look like chance." if comes_back else later
 

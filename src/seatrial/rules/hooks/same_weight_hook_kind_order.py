@@ -41,8 +41,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import Lack, lacks
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at
@@ -56,30 +57,30 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
+    moment = Moment(rehearsal, case, lack.step)
     assert lack.brought is not None
     needed, weight = lack.need.object, hooks.weight_of(lack.hook.body)
     return found(
         RULE,
-        rehearsal,
-        lack.step,
+        moment,
         objects=[lack.hook.ref, needed],
         damage="failed-deploy",
-        message=f"{ends(rehearsal, lack.step, lack.hook.ref)}: {hook_needs(lack)}, a hook of the same weight that "
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, a hook of the same weight that "
         "comes later by name",
         details=(
             f"Helm runs hooks by weight, then by name, one at a time: both have weight {weight}, and "
             f'"{lack.hook.ref.name}" comes before "{needed.name}". The kind counts only where the names are equal, '
             "whatever Helm's documentation says.",
             _why_now(rehearsal, lack),
-            ends_sentence(rehearsal, lack),
-            aftermath(rehearsal, case, lack.step, lack.hook.ref),
+            ends_sentence(rehearsal, case, lack),
+            aftermath(moment, lack.hook.ref),
             f"A lower weight for {needed} puts it first.",
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.WEIGHT),
             lack.hook.place(*lack.need.field),
         ],
-        evidence=evidence_of(rehearsal, lack),
+        evidence=evidence_of(rehearsal, case, lack),
         confirm=look_at(lack),
     )
 

@@ -39,8 +39,9 @@ from collections.abc import Iterator
 from seatrial.evidence.argocd.syncs import operations
 from seatrial.evidence.copies import unlike_copies
 from seatrial.evidence.hooks.runs import done_by_helm
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Operation, Rehearsal
@@ -74,17 +75,16 @@ def _of_syncs(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             copies = [resource for resource in release.resources if resource.ref == ref]
             if len(copies) > 1 and ref not in told:
                 told.add(ref)
-                yield _left_out(rehearsal, step, operation, copies, condition)
+                yield _left_out(Moment(rehearsal, case, step), operation, copies, condition)
 
 
-def _left_out(rehearsal: Rehearsal, step: int, operation: Operation, copies: list[Resource], condition: str) -> Finding:
+def _left_out(moment: Moment, operation: Operation, copies: list[Resource], condition: str) -> Finding:
     last, others = copies[-1], copies[:-1]
     alike = all(other.body == last.body for other in others)
     flips = argocd_hooks.is_hook(last.body) and not all(argocd_hooks.is_hook(other.body) for other in others)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[last.ref],
         damage="nuisance",
         message=f"{last.ref} is written {len(copies)} times, and the sync of {operation.app} applies the last only",
@@ -102,20 +102,20 @@ def _of_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     """What Helm wrote more than once in a step, each time otherwise."""
     told: set[Ref] = set()
     for step, release in enumerate(case.releases):
+        moment = Moment(rehearsal, case, step)
         for ref, copies in unlike_copies(release).items():
-            events = [e for e in done_by_helm(rehearsal, step, ref) if e.verb != "delete"]
+            events = [e for e in done_by_helm(moment, ref) if e.verb != "delete"]
             if len(events) > 1 and ref not in told:
                 told.add(ref)
-                yield _written_over(rehearsal, step, copies, events)
+                yield _written_over(moment, copies, events)
 
 
-def _written_over(rehearsal: Rehearsal, step: int, copies: list[Resource], events: list[Event]) -> Finding:
-    last, ended = copies[-1], rehearsal.steps[step]
+def _written_over(moment: Moment, copies: list[Resource], events: list[Event]) -> Finding:
+    last, ended = copies[-1], moment.ended
     fails = ended.outcome == "failed"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[last.ref],
         damage="failed-deploy",
         message=f"{last.ref} is written {len(copies)} times, and helm {ended.action} "

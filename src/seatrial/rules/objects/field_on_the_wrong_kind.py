@@ -28,7 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
@@ -63,14 +64,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             written = dig(resource.body, *path) is not None and (resource.ref, path) not in seen
             if written and resource.ref in made:
                 seen.add((resource.ref, path))
-                yield _finding(rehearsal, made[resource.ref], resource, path, instead)
+                yield _finding(Moment(rehearsal, case, made[resource.ref]), resource, path, instead)
 
 
-def _finding(rehearsal: Rehearsal, step: int, resource: Resource, path: Path, instead: str) -> Finding:
+def _finding(moment: Moment, resource: Resource, path: Path, instead: str) -> Finding:
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[resource.ref],
         damage="nuisance",
         message=f"{resource.ref} has {'.'.join(path)}, which its kind does not know: the API server leaves it out",

@@ -32,8 +32,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import outcome_of, state
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal
@@ -72,16 +73,16 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, field: str) -> Finding:
+    moment = Moment(rehearsal, case, event.step)
     verb = "apply" if _is_own_annotation(event, written) else "create"
     gate = next((words for said, words in GATED.items() if said in event.message), "")
     return found(
         RULE,
-        rehearsal,
-        event.step,
+        moment,
         objects=[event.object],
         damage="failed-deploy",
         certainty="may" if gate else "will",
-        message=f"{outcome_of(rehearsal, event.step)}: {event.object} is invalid at {field}",
+        message=f"{outcome_of(moment)}: {event.object} is invalid at {field}",
         details=(
             f'The API server says: "{event.message}"',
             _left(rehearsal, case, event),
@@ -101,10 +102,11 @@ def _is_own_annotation(event: Event, written: Resource) -> bool:
 
 
 def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
+    moment = Moment(rehearsal, case, event.step)
     if rehearsal.engine.name != "helm":
         return ""
     uninstalls = rehearsal.steps[event.step].action == "uninstall"
-    return revisions(rehearsal, event.step) if uninstalls else aftermath(rehearsal, case, event.step)
+    return revisions(moment) if uninstalls else aftermath(moment)
 
 
 def _path(field: str, message: str, written: Resource) -> tuple[str | int, ...]:

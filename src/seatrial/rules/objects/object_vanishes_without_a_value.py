@@ -35,7 +35,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Vanished
 from seatrial.model.timeline import Rehearsal
 
@@ -46,15 +47,14 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         new = [one for one in release.vanished if one.place.file not in told] if release else []
         if new:
             told.update(one.place.file for one in new)
-            yield _finding(rehearsal, step, new)
+            yield _finding(Moment(rehearsal, case, step), new)
 
 
-def _finding(rehearsal: Rehearsal, step: int, those: list[Vanished]) -> Finding:
+def _finding(moment: Moment, those: list[Vanished]) -> Finding:
     inside = f"templates/{those[0].place.file.partition('templates/')[2]}"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[],
         damage="nuisance",
         certainty="may",

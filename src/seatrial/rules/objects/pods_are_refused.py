@@ -43,9 +43,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words, engine_in_words
+from seatrial.evidence.acts import label_of
 from seatrial.evidence.history import owner_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
@@ -66,11 +67,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         said = REFUSED.search(event.message) if event.effect == "said" else None
         if said is None or _got_one(rehearsal, event):
             continue
-        workload = owner_of(rehearsal, event.step, event.object) or event.object
+        workload = owner_of(Moment(rehearsal, case, event.step), event.object) or event.object
         written = case.written(event.step, workload)
         if written is not None and workload not in seen:
             seen.add(workload)
-            yield _finding(rehearsal, event, written, said["judge"])
+            yield _finding(rehearsal, case, event, written, said["judge"])
 
 
 def _got_one(rehearsal: Rehearsal, refused: Event) -> bool:
@@ -81,16 +82,16 @@ def _got_one(rehearsal: Rehearsal, refused: Event) -> bool:
     return any((owner["kind"], owner["name"]) == (refused.object.kind, refused.object.name) for owner in owners)
 
 
-def _finding(rehearsal: Rehearsal, event: Event, written: Resource, judge: str) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, judge: str) -> Finding:
+    moment = Moment(rehearsal, case, event.step)
     ended, workload = rehearsal.steps[event.step], written.ref
-    went_well = f"{engine_in_words(rehearsal)} reported success: it made the {workload.kind}, and pods come later."
+    went_well = f"{label_of(rehearsal.engine)} reported success: it made the {workload.kind}, and pods come later."
     return found(
         RULE,
-        rehearsal,
-        event.step,
+        moment,
         objects=[workload],
         damage="failed-deploy",
-        message=f"{workload} gets no pods from {act_in_words(rehearsal, event.step)}: they {JUDGES[judge]} "
+        message=f"{workload} gets no pods from {moment.act}: they {JUDGES[judge]} "
         f"of namespace {event.object.namespace}",
         details=(went_well,) if ended.outcome == "ok" else (),
         places=[written.place("spec", "template", "spec")],

@@ -40,12 +40,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words, speaker
-from seatrial.evidence.history import ENGINES, GOING, bringer, cascade, live_after, pruned
+from seatrial.evidence.history import ENGINES, GOING, bringer, cascade, pruned
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import written_otherwise
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import named
@@ -66,40 +66,40 @@ OTHERS = "and all that others may have put into it"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step in range(len(rehearsal.steps)):
-        for deletion, namespace in _deletions(rehearsal, case, step):
-            ends = rehearsal.steps[step].action in ENDS
+    for moment in moments(rehearsal, case):
+        for deletion, namespace in _deletions(moment):
+            ends = moment.ended.action in ENDS
             # What others applied into a namespace is not of the release that brought it.
-            old, new = bringer(case, step, namespace.ref), None if ends else case.releases[step]
-            went = (e for e in cascade(rehearsal, deletion) if live_after(rehearsal, step, e.object) is None)
-            named_too = _named_by_kubectl(rehearsal, case, step)
+            old, new = bringer(case, moment.index, namespace.ref), None if ends else moment.release
+            went = (e for e in cascade(rehearsal, deletion) if moment.live(e.object) is None)
+            named_too = _named_by_kubectl(moment)
             lost = [event for event in went if _should_stay(event, old, new) and event.object not in named_too]
-            if lost or not ends or speaker(rehearsal, step) not in ASKED_FOR:
-                yield _finding(rehearsal, step, namespace, deletion, lost)
+            if lost or not ends or moment.speaker not in ASKED_FOR:
+                yield _finding(moment, namespace, deletion, lost)
 
 
-def _deletions(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Event, Resource]]:
+def _deletions(moment: Moment) -> Iterator[tuple[Event, Resource]]:
     """The engine's deletions of Namespaces that the release lists."""
-    if rehearsal.steps[step].action not in ENDS:
-        for event, was in pruned(rehearsal, case, step):
-            if was.ref.kind == "Namespace" and written_otherwise(case, step, was.ref) is None:
+    if moment.ended.action not in ENDS:
+        for event, was in pruned(moment):
+            if was.ref.kind == "Namespace" and written_otherwise(moment.case, moment.index, was.ref) is None:
                 yield event, was
         return
-    release = deployed_before(rehearsal, case, step)
-    named_itself = rehearsal.steps[step].source.split("/")[0] == "Namespace"
-    for event in rehearsal.of_step(step) if release and not named_itself else ():
+    release = moment.before
+    named_itself = moment.ended.source.split("/")[0] == "Namespace"
+    for event in moment.events() if release and not named_itself else ():
         was_there = release.find(event.object) if release else None
         own = event.actor in DELETES and event.effect in GOING and event.object.kind == "Namespace"
         if own and was_there is not None and not hooks.is_hook(was_there.body):
             yield event, was_there
 
 
-def _named_by_kubectl(rehearsal: Rehearsal, case: Case, step: int) -> set[Ref]:
+def _named_by_kubectl(moment: Moment) -> set[Ref]:
     """What `kubectl delete` is given, which may be another revision than the one that was applied last."""
-    ended = rehearsal.steps[step]
-    if speaker(rehearsal, step) != "kubectl" or ended.action != "delete":
+    ended = moment.ended
+    if moment.speaker != "kubectl" or ended.action != "delete":
         return set()
-    steps = zip(rehearsal.steps[:step], case.releases, strict=False)
+    steps = zip(moment.rehearsal.steps[: moment.index], moment.case.releases, strict=False)
     given = (release for before, release in steps if release and before.source == ended.source)
     return {resource.ref for release in given for resource in release.resources}
 
@@ -119,17 +119,16 @@ def _is_of_the_trial(rehearsal: Rehearsal, ref: Ref) -> bool:
     return any(event.effect == "created" and event.step >= 0 for event in rehearsal.of_object(ref))
 
 
-def _finding(rehearsal: Rehearsal, step: int, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
-    ref, ended, who = namespace.ref, rehearsal.steps[step], speaker(rehearsal, step)
+def _finding(moment: Moment, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
+    ref, ended, who = namespace.ref, moment.ended, moment.speaker
     what = f"with {len(lost)} object{'s' if len(lost) > 1 else ''} in it that should have stayed"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="data-loss",
-        certainty="will" if any(_is_of_the_trial(rehearsal, event.object) for event in lost) else "may",
-        message=f"{act_in_words(rehearsal, step)} deletes {ref}, {what if lost else OTHERS}",
+        certainty="will" if any(_is_of_the_trial(moment.rehearsal, event.object) for event in lost) else "may",
+        message=f"{moment.act} deletes {ref}, {what if lost else OTHERS}",
         details=(
             f"{LISTS.get(who, 'The new manifest no longer lists it')}: to {who} it was removed."
             if ended.action not in ENDS

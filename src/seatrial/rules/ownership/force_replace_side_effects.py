@@ -44,11 +44,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, is_argocd
-from seatrial.evidence.history import GOING, live_after, live_before
+from seatrial.evidence.history import GOING
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM
 from seatrial.helm import argocd_hooks
-from seatrial.model.finding import Damage, Finding, Rule, found
-from seatrial.model.release import Case, Resource, deployed_before
+from seatrial.model.finding import Damage, Finding, Rule
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import confirm_twice, in_kubectl
@@ -86,37 +87,36 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         yield from _forced(rehearsal, case)
         return
     seen: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        if not any(flag in FORCES for flag in ended.flags):
+    for moment in moments(rehearsal, case):
+        if not any(flag in FORCES for flag in moment.ended.flags):
             continue
-        if TOGETHER in ended.error:
-            yield _refused_as_a_whole(rehearsal, step)
+        if TOGETHER in moment.ended.error:
+            yield _refused_as_a_whole(moment)
             continue
-        for event in rehearsal.of_step(step):
+        for event in moment.events():
             if event.actor == "helm" and event.verb == "update" and event.object not in seen:
-                told = list(_of_replacement(rehearsal, case, step, event))
+                told = list(_of_replacement(moment, event))
                 seen.update(finding.objects[0] for finding in told)
                 yield from told
 
 
 def _forced(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     """What `kubectl apply --force` deletes, because its change was refused."""
-    for step, ended in enumerate(rehearsal.steps):
-        new = case.releases[step] if "--force" in ended.flags and ended.action == "apply" else None
-        for event in rehearsal.of_step(step) if new else ():
+    for moment in moments(rehearsal, case):
+        new = moment.release if "--force" in moment.ended.flags and moment.ended.action == "apply" else None
+        for event in moment.events() if new else ():
             own = event.actor == "kubectl" and event.effect in GOING and event.object.kind not in MEANT_FOR
             if own and new is not None and (written := new.find(event.object)):
-                yield _by_force(rehearsal, step, written, event)
+                yield _by_force(moment, written, event)
 
 
-def _by_force(rehearsal: Rehearsal, step: int, written: Resource, deletion: Event) -> Finding:
-    ref, ended = written.ref, rehearsal.steps[step]
-    refused = [e for e in rehearsal.of_step(step) if e.object == ref and e.effect == "refused"][:1]
+def _by_force(moment: Moment, written: Resource, deletion: Event) -> Finding:
+    ref, ended = written.ref, moment.ended
+    refused = [e for e in moment.events() if e.object == ref and e.effect == "refused"][:1]
     anew = "makes it anew" if ref in ended.recreated else "does not come to make it anew"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage=LOSES.get(ref.kind, "nuisance"),
         message=f"kubectl apply --force deletes {ref} and {anew}, because its change is refused",
@@ -137,11 +137,11 @@ def _by_force(rehearsal: Rehearsal, step: int, written: Resource, deletion: Even
 def _made_anew(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     """Plain objects that Argo CD deletes and makes again in a sync although nothing of them has changed."""
     told: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        old, new = deployed_before(rehearsal, case, step), case.releases[step]
-        for ref in ended.recreated if old and new and ended.action == "sync" else ():
+    for moment in moments(rehearsal, case):
+        old, new = moment.before, moment.release
+        for ref in moment.ended.recreated if old and new and moment.ended.action == "sync" else ():
             was, written = old.find(ref) if old else None, new.find(ref) if new else None
-            deeds = [e for e in done_by_argocd(rehearsal, step, ref) if e.effect in (*GOING, "created")]
+            deeds = [e for e in done_by_argocd(moment, ref) if e.effect in (*GOING, "created")]
             same = was is not None and written is not None and was.body == written.body
             if (
                 written is None
@@ -153,15 +153,14 @@ def _made_anew(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 continue
             if any(event.effect in GOING for event in deeds):
                 told.add(ref)
-                yield _again_and_again(rehearsal, step, written, deeds)
+                yield _again_and_again(moment, written, deeds)
 
 
-def _again_and_again(rehearsal: Rehearsal, step: int, written: Resource, deeds: list[Event]) -> Finding:
+def _again_and_again(moment: Moment, written: Resource, deeds: list[Event]) -> Finding:
     ref = written.ref
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage=LOSES.get(ref.kind, "nuisance"),
         message=f"every sync deletes {ref} and makes it anew, although nothing of it has changed",
@@ -176,15 +175,14 @@ def _again_and_again(rehearsal: Rehearsal, step: int, written: Resource, deeds: 
     )
 
 
-def _refused_as_a_whole(rehearsal: Rehearsal, step: int) -> Finding:
-    ended = rehearsal.steps[step]
+def _refused_as_a_whole(moment: Moment) -> Finding:
+    ended = moment.ended
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[],
         damage="failed-deploy",
-        message=f"helm {ended.action} {_flag(rehearsal, step)} is refused: {ended.release} is applied server-side",
+        message=f"helm {ended.action} {_flag(moment)} is refused: {ended.release} is applied server-side",
         details=(
             helm_says(ended),
             "Helm 4 installs with server-side apply, and upgrades go on with it. With --server-side=false it would "
@@ -194,21 +192,21 @@ def _refused_as_a_whole(rehearsal: Rehearsal, step: int) -> Finding:
     )
 
 
-def _of_replacement(rehearsal: Rehearsal, case: Case, step: int, event: Event) -> Iterator[Finding]:
-    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+def _of_replacement(moment: Moment, event: Event) -> Iterator[Finding]:
+    old, new = moment.before, moment.release
     was, written = old.find(event.object) if old else None, new.find(event.object) if new else None
     if was is None or written is None:
         return
     if event.effect == "refused":
         # Where the chart itself changes the field, no upgrade would have worked.
         if was.body.get("spec") == written.body.get("spec"):
-            yield _in_the_way(rehearsal, case, step, event, written)
+            yield _in_the_way(moment, event, written)
         return
-    before, after = live_before(rehearsal, step, event.object), live_after(rehearsal, step, event.object)
+    before, after = moment.was(event.object), moment.live(event.object)
     lost = [path for path in _lost(before, after) if dig(was.body, *path) is None]
     fewer = _fewer(before, after) if dig(written.body, "spec", "replicas") is None else ""
     if lost or fewer:
-        yield _taken_away(rehearsal, step, event, written, lost, fewer)
+        yield _taken_away(moment, event, written, lost, fewer)
 
 
 def _lost(before: Any, after: Any, at: Path = ()) -> Iterator[Path]:
@@ -230,12 +228,11 @@ def _fewer(before: Body | None, after: Body | None) -> str:
     return f"{had} replicas become {has}" if isinstance(had, int) and isinstance(has, int) and has < had else ""
 
 
-def _in_the_way(rehearsal: Rehearsal, case: Case, step: int, event: Event, written: Resource) -> Finding:
-    ended, flag = rehearsal.steps[step], _flag(rehearsal, step)
+def _in_the_way(moment: Moment, event: Event, written: Resource) -> Finding:
+    ended, flag = moment.ended, _flag(moment)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[event.object],
         damage="failed-deploy",
         message=f"{flag} puts the manifest in place of {event.object}, which Kubernetes does not allow: "
@@ -244,7 +241,7 @@ def _in_the_way(rehearsal: Rehearsal, case: Case, step: int, event: Event, writt
             f'The API server says: "{_first_line(event.message)}"',
             "The chart changes nothing of that: a plain upgrade would have sent no request at all. What is missing in "
             "the manifest is what Kubernetes itself wrote into the object when it was made.",
-            aftermath(rehearsal, case, step),
+            aftermath(moment),
         ),
         places=[written.place("metadata", "name")],
         evidence=[event],
@@ -252,18 +249,15 @@ def _in_the_way(rehearsal: Rehearsal, case: Case, step: int, event: Event, writt
     )
 
 
-def _taken_away(
-    rehearsal: Rehearsal, step: int, event: Event, written: Resource, lost: list[Path], fewer: str
-) -> Finding:
-    ended, flag = rehearsal.steps[step], _flag(rehearsal, step)
+def _taken_away(moment: Moment, event: Event, written: Resource, lost: list[Path], fewer: str) -> Finding:
+    ended, flag = moment.ended, _flag(moment)
     damage: Damage = "outage" if fewer or any(path[0] not in COSMETIC for path in lost) else "nuisance"
     shown = [".".join(map(str, path)) for path in lost]
     named = ", ".join(shown[:NAMES_MAX]) + (f" and {len(shown) - NAMES_MAX} more" if len(shown) > NAMES_MAX else "")
     what = " and ".join(filter(None, (fewer, f"{named} {'is' if len(lost) == 1 else 'are'} gone" if named else "")))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[event.object],
         damage=damage,
         message=f"helm {ended.action} {flag} takes away what others wrote into {event.object}: {what}",
@@ -277,8 +271,8 @@ def _taken_away(
     )
 
 
-def _flag(rehearsal: Rehearsal, step: int) -> str:
-    return next(flag for flag in rehearsal.steps[step].flags if flag in FORCES)
+def _flag(moment: Moment) -> str:
+    return next(flag for flag in moment.ended.flags if flag in FORCES)
 
 
 def _first_line(message: str) -> str:

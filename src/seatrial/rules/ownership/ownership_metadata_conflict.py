@@ -33,12 +33,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import failed_act, failed_release
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.ownership import Conflict, conflict, is_left_over
 from seatrial.evidence.pulumi.programs import is_pulumi
 from seatrial.evidence.unserved import came_from_crds
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal, StepResult
 from seatrial.phrases.objects import adoption, in_kubectl
@@ -58,34 +59,36 @@ OF_PULUMI = (
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step in range(len(rehearsal.steps)):
-        met = conflict(rehearsal, case, step)
-        if met is None or met.resource.ref in seen or _is_told_elsewhere(rehearsal, case, step, met):
+    for moment in moments(rehearsal, case):
+        met = conflict(moment)
+        if met is None or met.resource.ref in seen or _is_told_elsewhere(moment, met):
             continue
         seen.add(met.resource.ref)
-        yield _finding(rehearsal, step, met)
+        yield _finding(moment, met)
 
 
-def _is_told_elsewhere(rehearsal: Rehearsal, case: Case, step: int, met: Conflict) -> bool:
+def _is_told_elsewhere(moment: Moment, met: Conflict) -> bool:
     """By hook-to-release-flip, release-namespace-inside-chart, and rules of what moved or was left over."""
-    ref, old = met.resource.ref, deployed_before(rehearsal, case, step)
+    ref, old = met.resource.ref, moment.before
     was = old.find(ref) if old else None
-    moved = (was is not None and hooks.is_hook(was.body)) or came_from_crds(rehearsal, case, step, ref) is not None
-    return moved or ref == Ref("Namespace", "", rehearsal.steps[step].namespace) or is_left_over(rehearsal, step, met)
+    moved = (was is not None and hooks.is_hook(was.body)) or came_from_crds(moment, ref) is not None
+    return moved or ref == Ref("Namespace", "", moment.ended.namespace) or is_left_over(moment, met)
 
 
-def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
-    ref, ended = met.resource.ref, rehearsal.steps[step]
+def _finding(moment: Moment, met: Conflict) -> Finding:
+    ref, ended = met.resource.ref, moment.ended
     name, namespace = met.owner
     whose = f"belongs to the release {name} in {namespace}" if name else "is there already and belongs to no release"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ref} {whose}: {_outcome(rehearsal, ended)}",
-        details=(helm_says(ended), *(OF_PULUMI if is_pulumi(rehearsal) else (LOOKS_FIRST, _way_out(met, ended)))),
+        message=f"{ref} {whose}: {_outcome(moment.rehearsal, ended)}",
+        details=(
+            helm_says(ended),
+            *(OF_PULUMI if is_pulumi(moment.rehearsal) else (LOOKS_FIRST, _way_out(met, ended))),
+        ),
         places=[met.resource.place("metadata", "name")],
         evidence=[met.made] if met.made else [],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",

@@ -33,9 +33,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.records import Record, last_record
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
@@ -47,30 +48,30 @@ WEBHOOK = "failed calling webhook"
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step in range(len(rehearsal.steps)):
-        for at, record in _locks(rehearsal, step):
+    for moment in moments(rehearsal, case):
+        for at, record in _locks(moment):
             if record.ref not in seen and not _was_refused(rehearsal, record):
                 seen.add(record.ref)
-                yield _finding(rehearsal, case, at, record)
+                yield _finding(Moment(rehearsal, case, at), record)
 
 
-def _locks(rehearsal: Rehearsal, step: int) -> Iterator[tuple[int, Record]]:
+def _locks(moment: Moment) -> Iterator[tuple[int, Record]]:
     """A refusal for a record that is pending; and a step that leaves one, where no upgrade follows."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     if ended.outcome == "failed" and IN_PROGRESS in ended.error:
-        record = last_record(rehearsal, ended.release, ended.namespace, before_step=step)
+        record = last_record(moment.rehearsal, ended.release, ended.namespace, before_step=moment.index)
         if record is not None:
-            yield step, record
+            yield moment.index, record
         return
-    record = last_record(rehearsal, ended.release, ended.namespace, before_step=step + 1)
-    refused_later = any(IN_PROGRESS in later.error for later in rehearsal.steps[step + 1 :])
+    record = last_record(moment.rehearsal, ended.release, ended.namespace, before_step=moment.index + 1)
+    refused_later = any(IN_PROGRESS in later.error for later in moment.rehearsal.steps[moment.index + 1 :])
     if (
         record is not None
         and record.status.startswith("pending-")
-        and record.written.step == step
+        and record.written.step == moment.index
         and not refused_later
     ):
-        yield step, record
+        yield moment.index, record
 
 
 def _was_refused(rehearsal: Rehearsal, record: Record) -> bool:
@@ -81,23 +82,25 @@ def _was_refused(rehearsal: Rehearsal, record: Record) -> bool:
     )
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, record: Record) -> Finding:
-    ended, refused = rehearsal.steps[step], IN_PROGRESS in rehearsal.steps[step].error
+def _finding(moment: Moment, record: Record) -> Finding:
+    ended, refused = moment.ended, IN_PROGRESS in moment.ended.error
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[record.ref],
         damage="failed-deploy",
         message=f"revision {record.revision} of {ended.release} is left {record.status}: "
         + (f"helm {ended.action} refuses to begin" if refused else "every later upgrade is refused"),
         details=(
             helm_says(ended) if refused else f'The next upgrade will say: "{IN_PROGRESS}".',
-            _how_it_came(rehearsal, record),
+            _how_it_came(moment.rehearsal, record),
             "No operation is in progress; nobody holds a lock that could be released, and to wait does not help.",
             _way_out(record, ended.release, ended.namespace),
         ),
-        places=[hook.place("metadata", "annotations", hooks.HOOK) for hook in _failed_hooks(rehearsal, case, record)],
+        places=[
+            hook.place("metadata", "annotations", hooks.HOOK)
+            for hook in _failed_hooks(moment.rehearsal, moment.case, record)
+        ],
         evidence=[record.written],
         confirm=f"helm history {ended.release} -n {ended.namespace}",
     )

@@ -38,14 +38,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import act_in_words
-from seatrial.evidence.history import live_after, live_before
 from seatrial.evidence.hooks.runs import acts_of
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.secret_data import is_password, secret_data, stores_passwords
 from seatrial.evidence.volumes import claims_of
 from seatrial.graph import needs_of
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import LOCKED_OUT
@@ -61,42 +60,42 @@ class Meeting(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step in range(len(rehearsal.steps)):
-        release = deployed_before(rehearsal, case, step) if "uninstall" in acts_of(rehearsal, step) else None
+    for moment in moments(rehearsal, case):
+        release = moment.before if "uninstall" in acts_of(moment) else None
         for owner in release.resources if release else ():
             if owner.ref.kind != "StatefulSet" or not stores_passwords(owner.body):
                 continue
-            if live_after(rehearsal, step, owner.ref) is not None:
+            if moment.live(owner.ref) is not None:
                 continue
-            left = [ref for ref in claims_of(rehearsal, step, owner) if _stays(live_after(rehearsal, step, ref))]
-            if release and left and (met := _met(rehearsal, release, step, owner)):
-                yield _finding(rehearsal, step, owner, left, met)
+            left = [ref for ref in claims_of(moment, owner) if _stays(moment.live(ref))]
+            if release and left and (met := _met(moment, release, owner)):
+                yield _finding(moment, owner, left, met)
 
 
 def _stays(body: Body | None) -> bool:
     return body is not None and "deletionTimestamp" not in body["metadata"]
 
 
-def _met(rehearsal: Rehearsal, release: Release, step: int, owner: Resource) -> Meeting | None:
+def _met(moment: Moment, release: Release, owner: Resource) -> Meeting | None:
     """A Secret that the next install makes anew with another password, or would."""
-    later = _next_install(rehearsal, step)
+    later = _next_install(moment)
     for need in needs_of(owner):
         if need.object.kind != "Secret":
             continue
-        was = secret_data(live_before(rehearsal, step, need.object))
-        now = secret_data(live_after(rehearsal, later, need.object)) if later else _made_up(release, need.object)
+        was = secret_data(moment.was(need.object))
+        now = secret_data(moment.at(later).live(need.object)) if later else _made_up(release, need.object)
         keys = [key for key in sorted(was.keys() & now.keys()) if not need.key or key == need.key]
         other = tuple(key for key in keys if was[key] != now[key] and is_password(key, was[key]))
-        if other and live_after(rehearsal, step, need.object) is None:
+        if other and moment.live(need.object) is None:
             return Meeting(need.object, other, later)
     return None
 
 
-def _next_install(rehearsal: Rehearsal, step: int) -> int | None:
-    begun = rehearsal.steps[step]
-    for later, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
+def _next_install(moment: Moment) -> int | None:
+    begun = moment.ended
+    for later, ended in enumerate(moment.rehearsal.steps[moment.index + 1 :], start=moment.index + 1):
         same = (ended.release, ended.namespace) == (begun.release, begun.namespace)
-        if same and "install" in acts_of(rehearsal, later):
+        if same and "install" in acts_of(moment.at(later)):
             return later
     return None
 
@@ -107,12 +106,11 @@ def _made_up(release: Release, ref: Ref) -> dict[str, str]:
     return secret_data(written.body if written else None)
 
 
-def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], met: Meeting) -> Finding:
-    many, act = len(left) > 1, act_in_words(rehearsal, step)
+def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> Finding:
+    many, act = len(left) > 1, moment.act
     return found(
         RULE,
-        rehearsal,
-        step if met.step is None else met.step,
+        moment.at(moment.index if met.step is None else met.step),
         objects=[owner.ref],
         damage="outage",
         certainty="may" if met.step is None else "will",
@@ -124,7 +122,7 @@ def _finding(rehearsal: Rehearsal, step: int, owner: Resource, left: list[Ref], 
             _met_sentence(met),
         ),
         places=[owner.place("spec", "volumeClaimTemplates")],
-        evidence=_made(rehearsal, left),
+        evidence=_made(moment.rehearsal, left),
         confirm=f"kubectl get pvc -n {owner.ref.namespace}  # after {act}",
     )
 

@@ -32,9 +32,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import GOING
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.ownership import Conflict, conflict, is_left_over
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
@@ -48,27 +49,26 @@ TERMINATING = "because it is being terminated"
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     met_before: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        met = conflict(rehearsal, case, step)
+    for moment in moments(rehearsal, case):
+        met = conflict(moment)
         if met is not None:
             # What was in the way of an upgrade already is told by another rule.
-            if met.resource.ref not in met_before and is_left_over(rehearsal, step, met):
-                yield _kept(rehearsal, step, met)
+            if met.resource.ref not in met_before and is_left_over(moment, met):
+                yield _kept(moment, met)
             met_before.add(met.resource.ref)
-        elif any(words in ended.error for words in NAME_IN_USE):
-            yield from _name_in_use(rehearsal, case, step)
-        elif ended.action == "install" and ended.outcome != "ok":
-            yield from _terminating(rehearsal, case, step)
+        elif any(words in moment.ended.error for words in NAME_IN_USE):
+            yield from _name_in_use(moment)
+        elif moment.ended.action == "install" and moment.ended.outcome != "ok":
+            yield from _terminating(moment)
 
 
-def _kept(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
-    ref, ended = met.resource.ref, rehearsal.steps[step]
+def _kept(moment: Moment, met: Conflict) -> Finding:
+    ref, ended = met.resource.ref, moment.ended
     assert met.made is not None
-    maker = rehearsal.steps[met.made.step]
+    maker = moment.rehearsal.steps[met.made.step]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
         message=f"{ref} was left behind when {maker.release} was uninstalled: helm {ended.action} refuses to begin",
@@ -93,23 +93,22 @@ def _why_it_stayed(met: Conflict) -> str:
     return f"{why}, and its marks still name the release {name} in {namespace}."
 
 
-def _name_in_use(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+def _name_in_use(moment: Moment) -> Iterator[Finding]:
     """An install of a name whose last install failed, and was not cleared away."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     earlier = [
         index
-        for index, other in enumerate(rehearsal.steps[:step])
+        for index, other in enumerate(moment.rehearsal.steps[: moment.index])
         if (other.release, other.namespace) == (ended.release, ended.namespace)
     ]
-    last = rehearsal.steps[earlier[-1]] if earlier else None
+    last = moment.rehearsal.steps[earlier[-1]] if earlier else None
     if last is None or last.action != "install" or last.outcome == "ok":
         return
-    made = [e for e in rehearsal.of_step(earlier[-1]) if _is_object_of(case, earlier[-1], e)]
-    first = case.releases[step]
+    made = [e for e in moment.rehearsal.of_step(earlier[-1]) if _is_object_of(moment.case, earlier[-1], e)]
+    first = moment.release
     yield found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[event.object for event in made[:1]],
         damage="failed-deploy",
         message=f"the first install of {ended.release} failed and is still there: helm install refuses to begin again",
@@ -125,19 +124,18 @@ def _name_in_use(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Findin
     )
 
 
-def _terminating(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+def _terminating(moment: Moment) -> Iterator[Finding]:
     """An install into a namespace that an earlier uninstall has not got rid of yet."""
-    refused = [e for e in rehearsal.of_step(step) if e.effect == "refused" and TERMINATING in e.message]
+    refused = [e for e in moment.events() if e.effect == "refused" and TERMINATING in e.message]
     for namespace in sorted({event.object.namespace for event in refused}):
-        deletion = _deletion(rehearsal, step, Ref("Namespace", "", namespace))
+        deletion = _deletion(moment, Ref("Namespace", "", namespace))
         if deletion is None:
             continue
-        release, first = case.releases[step], next(e for e in refused if e.object.namespace == namespace)
+        release, first = moment.release, next(e for e in refused if e.object.namespace == namespace)
         written = release.find(first.object) if release else None
         yield found(
             RULE,
-            rehearsal,
-            step,
+            moment,
             objects=[deletion.object],
             damage="failed-deploy",
             message=f"{deletion.object} is still going since the uninstall: helm install can make nothing in it",
@@ -151,10 +149,10 @@ def _terminating(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Findin
         )
 
 
-def _deletion(rehearsal: Rehearsal, step: int, ref: Ref) -> Event | None:
+def _deletion(moment: Moment, ref: Ref) -> Event | None:
     """Its deletion, where that began with an uninstall."""
-    found = [e for e in rehearsal.of_object(ref) if 0 <= e.step < step and e.effect in GOING]
-    return found[-1] if found and rehearsal.steps[found[-1].step].action == "uninstall" else None
+    found = [e for e in moment.rehearsal.of_object(ref) if 0 <= e.step < moment.index and e.effect in GOING]
+    return found[-1] if found and moment.rehearsal.steps[found[-1].step].action == "uninstall" else None
 
 
 def _is_object_of(case: Case, step: int, event: Event) -> bool:

@@ -37,10 +37,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import DEPLOYS, GOING, cascade
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.ownership import Conflict, conflict
 from seatrial.helm import hooks
 from seatrial.helm.records import NAME as RECORD
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -49,34 +50,35 @@ from seatrial.phrases.outcome import helm_says, named
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        met = conflict(rehearsal, case, step)
-        if met is None or met.resource.ref in seen or met.resource.ref != Ref("Namespace", "", ended.namespace):
+    for moment in moments(rehearsal, case):
+        met = conflict(moment)
+        if met is None or met.resource.ref in seen or met.resource.ref != Ref("Namespace", "", moment.ended.namespace):
             continue
         seen.add(met.resource.ref)
-        yield _finding(rehearsal, step, met)
-    for step, ended in enumerate(rehearsal.steps):
-        ref = Ref("Namespace", "", ended.namespace)
-        written = case.written(step, ref)
-        deletion = next((e for e in rehearsal.of_step(step) if _goes(e, ref)), None)
-        if deletion and ended.action in DEPLOYS and written and hooks.is_hook(written.body) and ref not in seen:
+        yield _finding(moment, met)
+    for moment in moments(rehearsal, case):
+        ref = Ref("Namespace", "", moment.ended.namespace)
+        written = case.written(moment.index, ref)
+        deletion = next((e for e in moment.events() if _goes(e, ref)), None)
+        if deletion and moment.ended.action in DEPLOYS and written and hooks.is_hook(written.body) and ref not in seen:
             seen.add(ref)
-            yield _deleted(rehearsal, step, written, deletion)
+            yield _deleted(moment, written, deletion)
 
 
 def _goes(event: Event, ref: Ref) -> bool:
     return event.object == ref and event.actor == "helm" and event.effect in GOING
 
 
-def _deleted(rehearsal: Rehearsal, step: int, written: Resource, deletion: Event) -> Finding:
-    ended, ref = rehearsal.steps[step], written.ref
-    lost = cascade(rehearsal, deletion)
+def _deleted(moment: Moment, written: Resource, deletion: Event) -> Finding:
+    ended, ref = moment.ended, written.ref
+    lost = cascade(moment.rehearsal, deletion)
     records = [event for event in lost if RECORD.fullmatch(event.object.name)]
-    later = rehearsal.steps[step + 1].error.strip() if step + 1 < len(rehearsal.steps) else ""
+    later = (
+        moment.rehearsal.steps[moment.index + 1].error.strip() if moment.index + 1 < len(moment.rehearsal.steps) else ""
+    )
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="data-loss",
         message=f"helm {ended.action} deletes {ref}, into which it deploys, because it is a hook of the chart"
@@ -94,12 +96,11 @@ def _deleted(rehearsal: Rehearsal, step: int, written: Resource, deletion: Event
     )
 
 
-def _finding(rehearsal: Rehearsal, step: int, met: Conflict) -> Finding:
-    ref, ended = met.resource.ref, rehearsal.steps[step]
+def _finding(moment: Moment, met: Conflict) -> Finding:
+    ref, ended = met.resource.ref, moment.ended
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
         message=f"the chart brings {ref}, into which it is to be deployed: helm {ended.action} refuses",

@@ -42,14 +42,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.flux.reconciliations import FLUX, holder
 from seatrial.evidence.history import ENGINES, GOING
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM, gone, volume_of
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import users_sentence
@@ -68,51 +68,47 @@ DELETES = (*ENGINES, FLUX)
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        before = deployed_before(rehearsal, case, step)
-        release = before if ended.action in ("uninstall", "delete") else _remedied(rehearsal, case, step)
-        for event in rehearsal.of_step(step) if release else ():
+    for moment in moments(rehearsal, case):
+        before = moment.before
+        release = before if moment.ended.action in ("uninstall", "delete") else _remedied(moment)
+        for event in moment.events() if release else ():
             claim = release.find(event.object) if release and event.object.kind == CLAIM else None
             if claim is None or hooks.is_hook(claim.body) or event.actor not in DELETES or event.effect not in GOING:
                 continue
-            if volume := volume_of(rehearsal, step, claim.ref):
-                yield _finding(rehearsal, release, step, claim, event, volume)
+            if volume := volume_of(moment, claim.ref):
+                yield _finding(moment, release, claim, event, volume)
 
 
-def _remedied(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:
+def _remedied(moment: Moment) -> Release | None:
     """What Flux deploys, where it remedies a failed upgrade by uninstalling what was there before."""
-    said = (e.message for e in rehearsal.of_step(step) if e.object.kind == "HelmRelease" and e.effect == "said")
+    said = (e.message for e in moment.events() if e.object.kind == "HelmRelease" and e.effect == "said")
     uninstalls = any(words.startswith(REMEDY) for words in said)
-    return case.releases[step] if uninstalls and deployed_before(rehearsal, case, step) else None
+    return moment.release if uninstalls and moment.before else None
 
 
-def _finding(
-    rehearsal: Rehearsal, release: Release | None, step: int, claim: Resource, deletion: Event, volume: Ref
-) -> Finding:
+def _finding(moment: Moment, release: Release | None, claim: Resource, deletion: Event, volume: Ref) -> Finding:
     assert release is not None
-    ref, ended, lost = claim.ref, rehearsal.steps[step], gone(rehearsal, step, [volume])
+    ref, ended, lost = claim.ref, moment.ended, gone(moment, [volume])
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="data-loss" if lost else "nuisance",
-        message=f"{act_in_words(rehearsal, step)} deletes {ref}"
-        + (" and the data on it" if lost else ", and leaves its data to nobody"),
+        message=f"{moment.act} deletes {ref}" + (" and the data on it" if lost else ", and leaves its data to nobody"),
         details=(
             users_sentence(release, ref),
             f"{volume} goes with it: its reclaim policy is Delete, the default of volumes that a StorageClass made."
             if lost
             else f"{volume} is Released: only an administrator can get at its data.",
             "Only claims that a StatefulSet makes from volumeClaimTemplates survive: the manifest does not list them. "
-            + _kept(rehearsal, deletion),
+            + _kept(moment.rehearsal, deletion),
             "Flux remedies the failed upgrade so: upgrade.remediation.strategy of the HelmRelease is uninstall."
             if ended.action == "sync"
             else "",
         ),
         places=[claim.place("metadata", "name")],
         evidence=[deletion, *lost],
-        confirm=_confirm(rehearsal, step, ref, deletion),
+        confirm=_confirm(moment, ref, deletion),
     )
 
 
@@ -122,11 +118,11 @@ def _kept(rehearsal: Rehearsal, deletion: Event) -> str:
     return KEPT_BY_FLUX if deletion.actor == FLUX else KEPT_BY_HELM
 
 
-def _confirm(rehearsal: Rehearsal, step: int, ref: Ref, deletion: Event) -> str:
-    ended = rehearsal.steps[step]
-    if is_argocd(rehearsal):
+def _confirm(moment: Moment, ref: Ref, deletion: Event) -> str:
+    ended = moment.ended
+    if is_argocd(moment.rehearsal):
         return f"argocd app resources {ended.release}  # lists the claim"
-    held = (holder(earlier, ref) for earlier in rehearsal.steps[step::-1])
+    held = (holder(earlier, ref) for earlier in moment.rehearsal.steps[moment.index :: -1])
     own = next(filter(None, held), Ref("", ended.namespace, ended.release))
     if deletion.actor == FLUX:
         return f"flux tree kustomization {own.name} -n {own.namespace}  # lists the claim"

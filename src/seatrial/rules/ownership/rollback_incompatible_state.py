@@ -38,9 +38,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.records import recorded_by
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -52,17 +53,19 @@ Images = dict[str, str]
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[tuple[Ref, ...]] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        before = recorded_by(rehearsal, step) if ended.action == "rollback" else None
-        target, current = case.releases[step], case.releases[before] if before is not None else None
+    for moment in moments(rehearsal, case):
+        before = recorded_by(moment) if moment.ended.action == "rollback" else None
+        target, current = moment.release, case.releases[before] if before is not None else None
         if before is None or target is None or current is None or _has_rollback_hook(target):
             continue
         older = _older(target, current)
-        ran = [pair for pair in _hook_jobs(rehearsal, case, before) if _images(pair[0].body).keys() & older.keys()]
+        ran = [
+            pair for pair in _hook_jobs(Moment(rehearsal, case, before)) if _images(pair[0].body).keys() & older.keys()
+        ]
         jobs = tuple(job.ref for job, _ in ran)
         if jobs and jobs not in seen:
             seen.add(jobs)
-            yield _finding(rehearsal, step, ran, older)
+            yield _finding(moment, ran, older)
 
 
 def _has_rollback_hook(target: Release) -> bool:
@@ -83,14 +86,14 @@ def _older(target: Release, current: Release) -> dict[str, tuple[Ref, str, str]]
     return found
 
 
-def _hook_jobs(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Resource, Event]]:
+def _hook_jobs(moment: Moment) -> Iterator[tuple[Resource, Event]]:
     """The Jobs that the last upgrade ran as hooks."""
-    release = case.releases[step]
-    for event in rehearsal.of_step(step):
+    release = moment.release
+    for event in moment.events():
         if event.actor != "helm" or event.effect != "created" or event.object.kind != "Job" or release is None:
             continue
         job = release.find(event.object)
-        if job is not None and hooks.runs_at(job.body, rehearsal.steps[step].action):
+        if job is not None and hooks.runs_at(job.body, moment.ended.action):
             yield job, event
 
 
@@ -106,16 +109,13 @@ def _repository(image: str) -> str:
     return f"{path}/{name.partition(':')[0]}"
 
 
-def _finding(
-    rehearsal: Rehearsal, step: int, ran: list[tuple[Resource, Event]], older: dict[str, tuple[Ref, str, str]]
-) -> Finding:
+def _finding(moment: Moment, ran: list[tuple[Resource, Event]], older: dict[str, tuple[Ref, str, str]]) -> Finding:
     job = ran[0][0]
     workload, image, had = next(older[repository] for repository in _images(job.body) if repository in older)
     jobs = named(resource.ref for resource, _ in ran)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[resource.ref for resource, _ in ran],
         damage="outage",
         certainty="may",
@@ -128,7 +128,7 @@ def _finding(
         ),
         places=[job.place("metadata", "annotations", hooks.HOOK)],
         evidence=[event for _, event in ran],
-        confirm=f"helm get hooks {rehearsal.steps[step].release} -n {rehearsal.steps[step].namespace}",
+        confirm=f"helm get hooks {moment.ended.release} -n {moment.ended.namespace}",
     )
 
 

@@ -33,10 +33,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import live_before
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.records import recorded_by
 from seatrial.helm import hooks
-from seatrial.model.finding import Certainty, Finding, Rule, found
+from seatrial.model.finding import Certainty, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -48,38 +48,39 @@ REFUSALS = ('no {kind} with the name "{name}" found', 'original object {kind} wi
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[tuple[Ref, ...]] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        before = recorded_by(rehearsal, step) if ended.action == "rollback" else None
-        target, current = case.releases[step], case.releases[before] if before is not None else None
+    for moment in moments(rehearsal, case):
+        before = recorded_by(moment) if moment.ended.action == "rollback" else None
+        target, current = moment.release, case.releases[before] if before is not None else None
         if before is None or target is None or current is None:
             continue
-        found_here = [r for r in target.resources if _is_readded(rehearsal, r, current, step)]
+        found_here = [r for r in target.resources if _is_readded(moment, r, current)]
         refs = tuple(resource.ref for resource in found_here)
         if refs and refs not in seen:
             seen.add(refs)
-            yield _finding(rehearsal, step, before, current, found_here)
+            yield _finding(moment, before, current, found_here)
 
 
-def _is_readded(rehearsal: Rehearsal, resource: Resource, current: Release, step: int) -> bool:
+def _is_readded(moment: Moment, resource: Resource, current: Release) -> bool:
     """Plain in the target, not plain in the last revision, and in the cluster nevertheless."""
-    if hooks.is_hook(resource.body) or live_before(rehearsal, step, resource.ref) is None:
+    if hooks.is_hook(resource.body) or moment.was(resource.ref) is None:
         return False
     now = current.find(resource.ref)
     if now is None:
         return True
     # A flip that deleted the object is told by release-to-hook-flip; without it there is nothing to roll back from.
-    return hooks.is_hook(now.body) and not any(resource.ref in ended.deleted for ended in rehearsal.steps[:step])
+    return hooks.is_hook(now.body) and not any(
+        resource.ref in ended.deleted for ended in moment.rehearsal.steps[: moment.index]
+    )
 
 
-def _finding(rehearsal: Rehearsal, step: int, before: int, current: Release, readded: list[Resource]) -> Finding:
-    ended, first = rehearsal.steps[step], readded[0].ref
+def _finding(moment: Moment, before: int, current: Release, readded: list[Resource]) -> Finding:
+    ended, first = moment.ended, readded[0].ref
     refused = [words.format(kind=first.kind, name=first.name) for words in REFUSALS]
     happened = any(words in ended.error for words in refused)
     certainty: Certainty = "will" if happened else "may"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[resource.ref for resource in readded],
         damage="failed-deploy",
         certainty=certainty,
@@ -87,14 +88,14 @@ def _finding(rehearsal: Rehearsal, step: int, before: int, current: Release, rea
         f"{'is' if len(readded) == 1 else 'are'} still there"
         + ("" if happened else ": Helm up to 3.21, 4.0 and 4.1 refuse"),
         details=(
-            _why_it_is_there(rehearsal, before, current, readded[0]),
+            _why_it_is_there(moment.rehearsal, before, current, readded[0]),
             f'Helm up to 3.21 says: "{refused[0]}"; Helm 4.0 and 4.1: "{refused[1]}". It is there; the manifest '
             "of the last revision does not list it.",
-            "" if happened else f"The Helm of this rehearsal ({rehearsal.engine}) takes what is there and goes on.",
+            "" if happened else f"The Helm of this rehearsal ({moment.engine}) takes what is there and goes on.",
             "A rollback that is refused is recorded as failed, and the revision before it as superseded.",
         ),
         places=[readded[0].place("metadata", "name")],
-        evidence=_made(rehearsal, step, first),
+        evidence=_made(moment, first),
         confirm=f"helm get manifest {ended.release} -n {ended.namespace}  # does not list it; kubectl get does",
     )
 
@@ -108,8 +109,8 @@ def _why_it_is_there(rehearsal: Rehearsal, before: int, current: Release, resour
     return "The last revision does not list it; it was kept when it was dropped."
 
 
-def _made(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
-    made = [e for e in rehearsal.of_object(ref) if e.step < step and e.effect == "created"]
+def _made(moment: Moment, ref: Ref) -> list[Event]:
+    made = [e for e in moment.rehearsal.of_object(ref) if e.step < moment.index and e.effect == "created"]
     return made[-1:]
 
 

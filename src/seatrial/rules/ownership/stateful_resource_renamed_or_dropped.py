@@ -40,13 +40,13 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import act_in_words, speaker
 from seatrial.evidence.flux.reconciliations import is_uninstalled
-from seatrial.evidence.history import live_after, live_before, pruned
+from seatrial.evidence.history import pruned
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import same_input, written_otherwise
 from seatrial.evidence.volumes import CLAIM, claims_of, gone, volume_of
-from seatrial.model.finding import Damage, Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Damage, Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl, users_sentence
@@ -73,16 +73,18 @@ class Loss(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        forward = ended.action == "upgrade" or (ended.action in FORWARD and not _goes_back(case, step))
-        for deletion, was in pruned(rehearsal, case, step) if forward else ():
-            if written_otherwise(case, step, was.ref) is not None:
+    for moment in moments(rehearsal, case):
+        forward = moment.ended.action == "upgrade" or (
+            moment.ended.action in FORWARD and not _goes_back(case, moment.index)
+        )
+        for deletion, was in pruned(moment) if forward else ():
+            if written_otherwise(case, moment.index, was.ref) is not None:
                 continue  # self-pruning-template-guard says why.
-            loss = _loss(rehearsal, case, step, deletion, was)
-            if loss is None or _is_called_so_by_pulumi(case, step, loss):
+            loss = _loss(moment, deletion, was)
+            if loss is None or _is_called_so_by_pulumi(case, moment.index, loss):
                 continue
-            if loss.lost or (loss.stranded and not is_uninstalled(ended, was.ref)):
-                yield _finding(rehearsal, case, step, loss)
+            if loss.lost or (loss.stranded and not is_uninstalled(moment.ended, was.ref)):
+                yield _finding(moment, loss)
 
 
 def _goes_back(case: Case, step: int) -> bool:
@@ -90,19 +92,19 @@ def _goes_back(case: Case, step: int) -> bool:
     return any(same_input(earlier, case.releases[step]) for earlier in case.releases[:step])
 
 
-def _loss(rehearsal: Rehearsal, case: Case, step: int, deletion: Event, was: Resource) -> Loss | None:
-    successor = _successor(deployed_before(rehearsal, case, step), case.releases[step], was)
+def _loss(moment: Moment, deletion: Event, was: Resource) -> Loss | None:
+    successor = _successor(moment.before, moment.release, was)
     match was.ref.kind:
         case "PersistentVolumeClaim":
-            held = [volume_of(rehearsal, step, was.ref)]
+            held = [volume_of(moment, was.ref)]
         case "StatefulSet":
-            held = list(claims_of(rehearsal, step, was))
+            held = list(claims_of(moment, was))
         case "PersistentVolume":
-            held = [was.ref] if dig(live_before(rehearsal, step, was.ref), "spec", "claimRef") else []
+            held = [was.ref] if dig(moment.was(was.ref), "spec", "claimRef") else []
         case _:
             return None
     there = [ref for ref in held if ref is not None]
-    lost = gone(rehearsal, step, there)
+    lost = gone(moment, there)
     left = set(there) - {event.object for event in lost}
     return Loss(deletion, was, successor, tuple(lost), tuple(sorted(left)))
 
@@ -125,33 +127,32 @@ def _successor(old: Release | None, new: Release | None, was: Resource) -> Resou
     return fresh[nearest[0]] if nearest else None
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, loss: Loss) -> Finding:
-    ref, old = loss.was.ref, deployed_before(rehearsal, case, step)
+def _finding(moment: Moment, loss: Loss) -> Finding:
+    ref, old = loss.was.ref, moment.before
     assert old is not None
-    who = speaker(rehearsal, step)
+    who = moment.speaker
     none = "the new chart has none" if who not in KEPT_BY else "nothing takes its place"
     there = f"{loss.successor.ref} takes its place and starts empty" if loss.successor else none
-    act = act_in_words(rehearsal, step) if who in KEPT_BY else f"the {rehearsal.steps[step].action}"
+    act = moment.act if who in KEPT_BY else f"the {moment.ended.action}"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage=_damage(loss),
         message=f"{act} deletes {ref}: {there}",
         details=(
             _fate(loss),
             users_sentence(old, ref),
-            _rolled_back(rehearsal, step, ref),
+            _rolled_back(moment, ref),
             KEPT_BY.get(who, ""),
-            f"{who} reported success." if rehearsal.steps[step].outcome == "ok" else "",
+            f"{who} reported success." if moment.ended.outcome == "ok" else "",
         ),
         places=[
             *([loss.successor.place("metadata", "name")] if loss.successor else []),
             loss.was.place("metadata", "name"),
         ],
         evidence=[loss.deletion, *loss.lost],
-        confirm=f"kubectl get {in_kubectl(ref)}  # before and after the {rehearsal.steps[step].action}",
+        confirm=f"kubectl get {in_kubectl(ref)}  # before and after the {moment.ended.action}",
     )
 
 
@@ -172,9 +173,9 @@ def _fate(loss: Loss) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _rolled_back(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
-    for later, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
-        if ended.action == "rollback" and ref in ended.created and live_after(rehearsal, later, ref):
+def _rolled_back(moment: Moment, ref: Ref) -> str:
+    for later, ended in enumerate(moment.rehearsal.steps[moment.index + 1 :], start=moment.index + 1):
+        if ended.action == "rollback" and ref in ended.created and moment.at(later).live(ref):
             if ref.kind == "StatefulSet":
                 return "helm rollback makes it anew; only then its old claims are used again."
             return "helm rollback makes one of the same name, with a new and empty volume."

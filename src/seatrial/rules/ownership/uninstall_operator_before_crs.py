@@ -48,13 +48,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words, speaker
 from seatrial.evidence.finalizers import Held, held_by_gone_operators, programs_before, rights_gone
 from seatrial.evidence.flux.reconciliations import FLUX, failed_release, flux_says, goes_on, is_flux
-from seatrial.evidence.history import live_after
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import DEFINITION
 from seatrial.kinds.core.objectmeta import is_going
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Place, Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -64,27 +63,26 @@ from seatrial.phrases.outcome import named
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
-    for step in range(len(rehearsal.steps)):
+    for moment in moments(rehearsal, case):
         groups: dict[Ref, list[Held]] = {}
-        for held in held_by_gone_operators(rehearsal, case, step):
+        for held in held_by_gone_operators(moment):
             if held.deletion.object not in told:
                 groups.setdefault(held.operator.object, []).append(held)
         for group in groups.values():
             told |= {held.deletion.object for held in group}
-            yield _finding(rehearsal, case, step, group)
+            yield _finding(moment, group)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, group: list[Held]) -> Finding:
-    act = act_in_words(rehearsal, step)
+def _finding(moment: Moment, group: list[Held]) -> Finding:
+    act = moment.act
     first, refs = group[0], sorted({held.deletion.object for held in group})
     operator, sample = first.operator, refs[0]
-    rights = rights_gone(rehearsal, first)
-    unseen = next(programs_before(case, step), None)
-    sure = first.known and unseen is None and (bool(rights) or operator.step < step or _with_namespace(first))
+    rights = rights_gone(moment.rehearsal, first)
+    unseen = next(programs_before(moment.case, moment.index), None)
+    sure = first.known and unseen is None and (bool(rights) or operator.step < moment.index or _with_namespace(first))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[operator.object, *refs],
         damage="failed-deploy",
         certainty="will" if sure else "may",
@@ -92,19 +90,19 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, group: list[Held]) -> 
         + ("which takes off" if first.known else "which may have to take off")
         + f" its finalizer {first.finalizer}, is deleted {_before(first)}",
         details=(
-            _order(rehearsal, first),
+            _order(moment.rehearsal, first),
             _rights(first, rights),
-            _ended(rehearsal, step, refs, first.finalizer),
+            _ended(moment, refs, first.finalizer),
             "" if first.known else f"Who takes off {first.finalizer} is not known here: it may be somebody else.",
             f"{unseen.ref} runs before: what its program does cannot be seen, and it may be there for this."
             if unseen
             else "",
-            _later(rehearsal, step, sample),
+            _later(moment, sample),
             f"To end it: install the operator again, which takes the finalizer off; or, without its cleaning up, "
             f'kubectl patch {in_kubectl(sample)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'. '
             "--force and --grace-period=0 are about pods and do not help.",
         ),
-        places=_places(case, step, [*refs, operator.object]),
+        places=_places(moment.case, moment.index, [*refs, operator.object]),
         evidence=[operator, *(held.deletion for held in group)],
         confirm=f"kubectl get {in_kubectl(sample)} -o jsonpath='{{.metadata.finalizers}}'  # after {act}",
     )
@@ -161,34 +159,34 @@ def _rights(held: Held, rights: list[Ref]) -> str:
     return f"A pod of it that lives on for some seconds cannot help: {named(rights)} went before as well."
 
 
-def _ended(rehearsal: Rehearsal, step: int, refs: list[Ref], finalizer: str) -> str:
+def _ended(moment: Moment, refs: list[Ref], finalizer: str) -> str:
     """Who is content, and who waits."""
-    ended = rehearsal.steps[step]
-    who = speaker(rehearsal, step)
+    ended = moment.ended
+    who = moment.speaker
     if ended.outcome == "hung" and who in ("kubectl", "Pulumi"):
         return f"{who} {ended.error}."
     content = "Helm reported success; with --wait it would wait until its timeout." if who == "Helm" else ""
     content = content if ended.outcome == "ok" else ""
-    if is_flux(rehearsal):
+    if is_flux(moment.rehearsal):
         one = failed_release(ended, refs[0])
         content = f"{flux_says(one)}. {goes_on(one)}" if one else "Flux is content: a Kustomization goes at once."
-    going = [ref for ref in _going(rehearsal, step) if ref.kind in (DEFINITION, "Namespace")]
+    going = [ref for ref in _going(moment) if ref.kind in (DEFINITION, "Namespace")]
     waits = f"{named(going)} waits for it, too." if going else ""
     words = f"Some content in the namespace has finalizers remaining: {finalizer} in {len(refs)} resource instances"
     deleted = f'When its namespace is deleted, that stays as well: "{words}".' if refs[0].namespace else ""
     return " ".join(filter(None, (content, waits, deleted)))
 
 
-def _going(rehearsal: Rehearsal, step: int) -> list[Ref]:
-    deleting = {event.object for event in rehearsal.of_step(step) if event.effect == "deleting"}
-    return sorted(ref for ref in deleting if (live := live_after(rehearsal, step, ref)) and is_going(live))
+def _going(moment: Moment) -> list[Ref]:
+    deleting = {event.object for event in moment.events() if event.effect == "deleting"}
+    return sorted(ref for ref in deleting if (live := moment.live(ref)) and is_going(live))
 
 
-def _later(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
+def _later(moment: Moment, ref: Ref) -> str:
     """What becomes of it when the operator comes back."""
-    for event in rehearsal.timeline:
-        if event.step > step and event.object == ref and event.effect == "deleted":
-            act = rehearsal.steps[event.step]
+    for event in moment.rehearsal.timeline:
+        if event.step > moment.index and event.object == ref and event.effect == "deleted":
+            act = moment.rehearsal.steps[event.step]
             lost = " and is missing from the release then" if ref in act.missing else ""
             return f"The {act.action} after it brings the operator back: {ref} goes at once{lost}."
     return ""

@@ -34,7 +34,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import CHART_V3, HELM_RELEASE, Program, Registration, effective, short
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
@@ -43,29 +44,28 @@ from seatrial.model.timeline import Rehearsal
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[str] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step] if step < len(case.releases) else None
-        if release is None or release.program is None or ended.outcome != "failed":
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.index < len(case.releases) else None
+        if release is None or release.program is None or moment.ended.outcome != "failed":
             continue
         for one in release.program.registrations:
-            if one.unrendered and one.unrendered in ended.error and one.urn not in told:
+            if one.unrendered and one.unrendered in moment.ended.error and one.urn not in told:
                 told.add(one.urn)
-                yield _finding(rehearsal, step, release.program, one)
+                yield _finding(moment, release.program, one)
 
 
-def _finding(rehearsal: Rehearsal, step: int, program: Program, one: Registration) -> Finding:
+def _finding(moment: Moment, program: Program, one: Registration) -> Finding:
     makers = list(_makers(program, one.after))
     places = (place for resource in (one, *makers) if (place := resource.place))
     brought = f"{one.after[0]}{f' and {len(one.after) - 1} more' if len(one.after) > 1 else ''}"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=one.after,
         damage="failed-deploy",
         message=f"pulumi up fails on a cluster without {brought}: {short(one.urn)} asks for it when it is rendered, "
         "and the same program makes it",
-        details=(f'Helm says: "{one.unrendered}"', _when(program, one, makers), _again(rehearsal, step)),
+        details=(f'Helm says: "{one.unrendered}"', _when(program, one, makers), _again(moment)),
         places=places,
         confirm=f"kubectl get crd {one.after[0].name}  # not there: pulumi preview fails alike",
     )
@@ -98,9 +98,13 @@ def _when(program: Program, one: Registration, makers: list[Registration]) -> st
     )
 
 
-def _again(rehearsal: Rehearsal, step: int) -> str:
-    failed = [ended for ended in rehearsal.steps[step + 1 :] if ended.action == "up" and ended.outcome == "failed"]
-    return "Nothing is made, and the up after it fails alike." if failed and not rehearsal.steps[step].created else ""
+def _again(moment: Moment) -> str:
+    failed = [
+        ended
+        for ended in moment.rehearsal.steps[moment.index + 1 :]
+        if ended.action == "up" and ended.outcome == "failed"
+    ]
+    return "Nothing is made, and the up after it fails alike." if failed and not moment.ended.created else ""
 
 
 RULE = Rule("ST903", "plan-time-crd-lookup", check)

@@ -48,9 +48,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.history import live_after
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import Program, Registration, effective, short
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, listed
@@ -80,17 +80,17 @@ class Trap(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step] if step < len(case.releases) else None
-        if ended.outcome != "hung" or release is None or release.program is None:
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.index < len(case.releases) else None
+        if moment.ended.outcome != "hung" or release is None or release.program is None:
             continue
-        pairs = list(_waiting_for_each_other(release.program, ended.waits_for, ended.lacking))
+        pairs = list(_waiting_for_each_other(release.program, moment.ended.waits_for, moment.ended.lacking))
         if pairs:
-            yield _finding(rehearsal, case, step, pairs)
+            yield _finding(moment, pairs)
             return
         for one in release.program.registrations:
-            if one.ref in ended.waits_for and (trap := _trap(rehearsal, step, one)):
-                yield _waits_for_ever(rehearsal, step, one, trap)
+            if one.ref in moment.ended.waits_for and (trap := _trap(moment, one)):
+                yield _waits_for_ever(moment, one, trap)
                 return
 
 
@@ -105,10 +105,10 @@ def _waiting_for_each_other(
                 yield first, second
 
 
-def _trap(rehearsal: Rehearsal, step: int, one: Registration) -> Trap | None:
+def _trap(moment: Moment, one: Registration) -> Trap | None:
     """Why an object is never what Pulumi waits for, by itself and whatever else is made."""
     assert one.ref is not None
-    live = live_after(rehearsal, step, one.ref) or {}
+    live = moment.live(one.ref) or {}
     if why := _held_back(one.object or {}):
         rolled_out = f"kubectl rollout status {in_kubectl(one.ref)}  # done, while pulumi up waits"
         return Trap(f"it waits until every pod of {one.ref} is of the new revision, and {why}", ALL_IS_WELL, rolled_out)
@@ -136,32 +136,30 @@ def _held_back(body: Body) -> str:
     return ""
 
 
-def _waits_for_ever(rehearsal: Rehearsal, step: int, one: Registration, trap: Trap) -> Finding:
+def _waits_for_ever(moment: Moment, one: Registration, trap: Trap) -> Finding:
     assert one.ref is not None
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[one.ref],
         damage="failed-deploy",
         message=f"pulumi up hangs: {trap.why}",
-        details=(f"Pulumi {rehearsal.steps[step].error}", trap.told, SKIPPED),
+        details=(f"Pulumi {moment.ended.error}", trap.told, SKIPPED),
         places=[one.place] if one.place else [],
-        evidence=[event for event in rehearsal.of_step(step) if event.object == one.ref][:4],
+        evidence=[event for event in moment.events() if event.object == one.ref][:4],
         confirm=trap.confirm,
     )
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, pairs: list[tuple[Registration, Registration]]) -> Finding:
+def _finding(moment: Moment, pairs: list[tuple[Registration, Registration]]) -> Finding:
     first, second = pairs[0]
     assert first.ref is not None and second.ref is not None
-    ended = rehearsal.steps[step]
-    waiting = case.written(step, first.ref)
+    ended = moment.ended
+    waiting = moment.case.written(moment.index, first.ref)
     places = [place for one in (second, first) if (place := one.place)]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[first.ref, second.ref],
         damage="failed-deploy",
         message=f"pulumi up hangs: it waits for {first.ref}, which lacks {second.ref}, which is made only after it",
@@ -171,7 +169,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, pairs: list[tuple[Regi
             "Nothing of what depends on either is made, and every up after it does the same.",
         ),
         places=places or ([waiting.place("kind")] if waiting else []),
-        evidence=[event for event in rehearsal.of_step(step) if event.object == first.ref][:4],
+        evidence=[event for event in moment.events() if event.object == first.ref][:4],
         confirm=f"kubectl describe {in_kubectl(first.ref)}  # while pulumi up waits",
     )
 

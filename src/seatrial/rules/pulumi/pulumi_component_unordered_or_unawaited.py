@@ -44,8 +44,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pulumi.programs import Unordered, unordered
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import short
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
@@ -66,20 +67,20 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Finding:
     first = failed[0]
     step = first.event.step
+    moment = Moment(rehearsal, case, step)
     refs = list(dict.fromkeys(one.ref for one in failed))
     component = short(first.component.urn)
     places = (place for one in (first.registration, first.component) if (place := one.place))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=refs,
         damage="failed-deploy",
         message=_message(refs, first, component),
         details=(
             f'Pulumi says: "{first.event.message}"',
             _why(first, component),
-            _again(rehearsal, step, refs),
+            _again(moment, refs),
         ),
         places=places,
         evidence=[event for event in rehearsal.of_step(step) if event.object in (first.ref, first.culprit)][:6],
@@ -123,8 +124,8 @@ def _why(first: Unordered, component: str) -> str:
     return "Nothing in such a component depends on anything else in it, whatever Helm's order of kinds would be."
 
 
-def _again(rehearsal: Rehearsal, step: int, refs: list[Ref]) -> str:
-    for ended in rehearsal.steps[step + 1 :]:
+def _again(moment: Moment, refs: list[Ref]) -> str:
+    for ended in moment.rehearsal.steps[moment.index + 1 :]:
         if ended.action == "up" and set(refs) <= set(ended.created):
             return "The up after it makes it: that trying again works hides this until the cluster is built anew."
     return ""

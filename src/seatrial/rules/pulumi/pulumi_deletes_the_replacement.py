@@ -34,8 +34,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import GOING, live_after
-from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.evidence.history import GOING
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.program import Registration
 from seatrial.model.release import Case
 from seatrial.model.timeline import Event, Rehearsal
@@ -44,34 +45,35 @@ from seatrial.phrases.recreated import HOLDS_DATA
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step] if step < len(case.releases) else None
-        if ended.action != "up" or release is None or release.program is None:
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.index < len(case.releases) else None
+        if moment.ended.action != "up" or release is None or release.program is None:
             continue
         for one in release.program.registrations:
-            deeds = _deeds(rehearsal, step, one)
-            if [event.effect == "created" for event in deeds] == [True, False] and _is_gone(rehearsal, step, one):
-                yield _finding(rehearsal, step, one, deeds)
+            deeds = _deeds(moment, one)
+            if [event.effect == "created" for event in deeds] == [True, False] and _is_gone(moment, one):
+                yield _finding(moment, one, deeds)
 
 
-def _deeds(rehearsal: Rehearsal, step: int, one: Registration) -> list[Event]:
+def _deeds(moment: Moment, one: Registration) -> list[Event]:
     """What Pulumi made and deleted of a resource in a step, in order."""
-    events = rehearsal.of_object(one.ref) if one.ref else ()
+    events = moment.rehearsal.of_object(one.ref) if one.ref else ()
     effects = (*GOING, "created")
-    return [event for event in events if event.step == step and event.actor == "pulumi" and event.effect in effects]
+    return [
+        event for event in events if event.step == moment.index and event.actor == "pulumi" and event.effect in effects
+    ]
 
 
-def _is_gone(rehearsal: Rehearsal, step: int, one: Registration) -> bool:
-    return one.ref is not None and live_after(rehearsal, step, one.ref) is None
+def _is_gone(moment: Moment, one: Registration) -> bool:
+    return one.ref is not None and moment.live(one.ref) is None
 
 
-def _finding(rehearsal: Rehearsal, step: int, one: Registration, deeds: list[Event]) -> Finding:
+def _finding(moment: Moment, one: Registration, deeds: list[Event]) -> Finding:
     assert one.ref is not None
     damage: Damage = "data-loss" if one.ref.kind in HOLDS_DATA else "outage"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[one.ref],
         damage=damage,
         message=f"pulumi up makes {one.ref} and deletes it again, since an up before had deleted it and then failed",

@@ -37,9 +37,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
-from seatrial.model.finding import Certainty, Damage, Finding, Rule, found
+from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.program import CHART_V3
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
@@ -54,12 +55,13 @@ TESTS = hooks.EVENTS_OF["test"]
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     step, release = next(_programs(rehearsal, case), (0, None))
+    moment = Moment(rehearsal, case, step)
     if release is None:
         return
     if release.left_out:
-        yield _dropped(rehearsal, step, release)
+        yield _dropped(moment, release)
     if plain := [hook for hook in _made_like_all_else(release) if _is_work(hook)]:
-        yield _unordered(rehearsal, step, plain)
+        yield _unordered(moment, plain)
 
 
 def _programs(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release]]:
@@ -83,17 +85,16 @@ def _is_work(hook: Resource) -> bool:
     return hook.ref.kind in RUNS and any(event in DEPLOYS for event in hooks.events_of(hook.body))
 
 
-def _dropped(rehearsal: Rehearsal, step: int, release: Release) -> Finding:
+def _dropped(moment: Moment, release: Release) -> Finding:
     dropped = list(release.left_out)
     work, missed = [hook for hook in dropped if _is_work(hook)], next(_missed(release), None)
-    first, ended = (work or dropped)[0], rehearsal.steps[step]
+    first, ended = (work or dropped)[0], moment.ended
     refs = [hook.ref for hook in (*work, *(hook for hook in dropped if hook not in work))]
     damage: Damage = "failed-deploy" if work or missed else "nuisance"
     certainty: Certainty = "will" if missed else "may"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=refs,
         damage=damage,
         certainty=certainty,
@@ -124,14 +125,13 @@ def _missed(release: Release) -> Iterator[tuple[Resource, Ref]]:
                 yield user, need.object
 
 
-def _unordered(rehearsal: Rehearsal, step: int, plain: list[Resource]) -> Finding:
+def _unordered(moment: Moment, plain: list[Resource]) -> Finding:
     refs = [hook.ref for hook in plain]
-    made = [event for event in rehearsal.timeline if event.object == refs[0] and event.effect == "created"]
+    made = [event for event in moment.rehearsal.timeline if event.object == refs[0] and event.effect == "created"]
     runs, again = ("run", "They run") if len(refs) > 1 else ("runs", "It runs")
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=refs,
         damage="failed-deploy",
         certainty="may",

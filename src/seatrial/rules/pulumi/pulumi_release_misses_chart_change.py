@@ -28,9 +28,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import HELM_RELEASE, Registration
-from seatrial.model.release import Case, deployed_before
+from seatrial.model.release import Case
 from seatrial.model.resource import Body, Place, Ref, metadata, ref_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import named
@@ -40,9 +41,9 @@ PLACES_MAX = 3
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[str] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        release, before = case.releases[step], deployed_before(rehearsal, case, step)
-        if (ended.action, ended.outcome) != ("up", "ok") or not (release and release.program and before):
+    for moment in moments(rehearsal, case):
+        release, before = moment.release, moment.before
+        if (moment.ended.action, moment.ended.outcome) != ("up", "ok") or not (release and release.program and before):
             continue
         if release.program.varies:  # Its charts render to something else each time, changed or not.
             continue
@@ -52,7 +53,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 continue
             if changed := list(_changed(was, one)):
                 told.add(one.urn)
-                yield _finding(rehearsal, case, step, one, changed)
+                yield _finding(moment, one, changed)
 
 
 def _is_left_alone(was: Registration, one: Registration) -> bool:
@@ -69,11 +70,10 @@ def _ref(body: Body) -> Ref:
     return ref_of(body, namespaced=bool(metadata(body).get("namespace")))
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, one: Registration, changed: list[Ref]) -> Finding:
+def _finding(moment: Moment, one: Registration, changed: list[Ref]) -> Finding:
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=changed,
         damage="failed-deploy",
         message=f"pulumi up deploys no change of {named(changed)}: the chart of the Release {one.name} has changed, "
@@ -83,7 +83,7 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, one: Registration, cha
             "at the path and at the values, and says: unchanged.",
             "The next change of any of them deploys this one, too.",
         ),
-        places=list(_places(case, step, changed)) or ([one.place] if one.place else []),
+        places=list(_places(moment.case, moment.index, changed)) or ([one.place] if one.place else []),
         confirm="pulumi preview --diff  # shows no change of the Release",
     )
 

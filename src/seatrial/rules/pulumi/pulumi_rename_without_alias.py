@@ -41,9 +41,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.history import GOING, cascade
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import Program, Registration, short
-from seatrial.model.release import Case, deployed_before
+from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.recreated import HOLDS_DATA, LOST_MAX, lost_sentence, with_it
@@ -60,17 +61,23 @@ class Renamed(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step] if step < len(case.releases) else None
-        before = deployed_before(rehearsal, case, step)
-        if ended.action != "up" or release is None or release.program is None or not before or not before.program:
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.index < len(case.releases) else None
+        before = moment.before
+        if (
+            moment.ended.action != "up"
+            or release is None
+            or release.program is None
+            or not before
+            or not before.program
+        ):
             continue
         pairs = list(_pairs(before.program, release.program))
-        refused = list(_refused(rehearsal, step, pairs))
+        refused = list(_refused(moment, pairs))
         if refused:
-            yield _in_the_way(rehearsal, step, refused)
-        told = list(_deleted(rehearsal, step, pairs))
-        yield from (_lost(rehearsal, step, one) for one in told)
+            yield _in_the_way(moment, refused)
+        told = list(_deleted(moment, pairs))
+        yield from (_lost(moment, one) for one in told)
         if refused or told:
             return
 
@@ -91,31 +98,30 @@ def _says_the_same(one: Registration, other: Registration) -> bool:
     return one.auto_named and one.inputs == other.inputs and one.type == other.type
 
 
-def _refused(rehearsal: Rehearsal, step: int, pairs: list[tuple[Registration, Registration]]) -> Iterator[Renamed]:
+def _refused(moment: Moment, pairs: list[tuple[Registration, Registration]]) -> Iterator[Renamed]:
     for old, new in pairs:
-        for event in rehearsal.of_object(new.ref) if new.ref else ():
-            if event.step == step and event.actor == "pulumi" and event.message.endswith("already exists"):
+        for event in moment.rehearsal.of_object(new.ref) if new.ref else ():
+            if event.step == moment.index and event.actor == "pulumi" and event.message.endswith("already exists"):
                 yield Renamed(old, new, event)
                 break
 
 
-def _deleted(rehearsal: Rehearsal, step: int, pairs: list[tuple[Registration, Registration]]) -> Iterator[Renamed]:
+def _deleted(moment: Moment, pairs: list[tuple[Registration, Registration]]) -> Iterator[Renamed]:
     for old, new in pairs:
         if old.ref is None or old.ref == new.ref or old.ref.kind not in HOLDS_DATA:
             continue
-        for event in rehearsal.of_object(old.ref):
-            if event.step == step and event.actor == "pulumi" and event.effect in GOING:
+        for event in moment.rehearsal.of_object(old.ref):
+            if event.step == moment.index and event.actor == "pulumi" and event.effect in GOING:
                 yield Renamed(old, new, event)
                 break
 
 
-def _in_the_way(rehearsal: Rehearsal, step: int, renamed: list[Renamed]) -> Finding:
+def _in_the_way(moment: Moment, renamed: list[Renamed]) -> Finding:
     first = renamed[0]
     more = f" and {len(renamed) - 1} more alike" if len(renamed) > 1 else ""
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[one.new.ref for one in renamed if one.new.ref],
         damage="failed-deploy",
         message=f"pulumi up fails: {first.new.ref}{more} was {_told(first.old)} and is now {_told(first.new)}, which "
@@ -132,20 +138,19 @@ def _in_the_way(rehearsal: Rehearsal, step: int, renamed: list[Renamed]) -> Find
     )
 
 
-def _lost(rehearsal: Rehearsal, step: int, one: Renamed) -> Finding:
-    lost = [event for event in cascade(rehearsal, one.event) if event.object.kind != "PersistentVolume"]
+def _lost(moment: Moment, one: Renamed) -> Finding:
+    lost = [event for event in cascade(moment.rehearsal, one.event) if event.object.kind != "PersistentVolume"]
     objects: list[Ref] = [ref for ref in (one.old.ref, one.new.ref) if ref]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=objects,
         damage="data-loss",
         message=f"pulumi up deletes {one.old.ref}{with_it(lost)}: {_told(one.old)} is now {_told(one.new)}, which "
         "Pulumi takes for a new resource",
         details=(
             f"{one.new.ref} is made in its place, and is empty.",
-            lost_sentence(rehearsal, step, [event.object for event in lost]),
+            lost_sentence(moment, [event.object for event in lost]),
             _alias(one),
         ),
         places=[one.new.place] if one.new.place else [],

@@ -49,11 +49,12 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.history import GOING, cascade
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM
 from seatrial.kinds.tables.pulumi_force_new import at, forced
-from seatrial.model.finding import DAMAGES, Damage, Finding, Rule, found
+from seatrial.model.finding import DAMAGES, Damage, Finding, Rule
 from seatrial.model.program import Program, Registration, short
-from seatrial.model.release import Case, deployed_before
+from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import named
@@ -77,21 +78,27 @@ class Replaced(Struct, frozen=True):
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[str] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step] if step < len(case.releases) else None
-        before = deployed_before(rehearsal, case, step)
-        if ended.action != "up" or release is None or release.program is None or not before or not before.program:
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.index < len(case.releases) else None
+        before = moment.before
+        if (
+            moment.ended.action != "up"
+            or release is None
+            or release.program is None
+            or not before
+            or not before.program
+        ):
             continue
         deletions = {
             event.object: event
-            for event in rehearsal.of_step(step)
+            for event in moment.events()
             if event.actor == "pulumi" and event.verb == "delete" and event.effect in GOING
         }
         for one in _replaced(before.program, release.program, deletions):
             matters = one.along or (one.old.ref is not None and one.old.ref.kind in WORTH_TELLING)
             if matters and one.old.urn not in told:
                 told.add(one.old.urn)
-                yield _finding(rehearsal, step, one, deletions)
+                yield _finding(moment, one, deletions)
 
 
 def _replaced(old: Program, new: Program, deletions: dict[Ref, Event]) -> Iterator[Replaced]:
@@ -117,23 +124,22 @@ def _sources(one: Registration) -> set[str]:
     return {urn for urns in one.property_dependencies.values() for urn in urns}
 
 
-def _finding(rehearsal: Rehearsal, step: int, one: Replaced, deletions: dict[Ref, Event]) -> Finding:
+def _finding(moment: Moment, one: Replaced, deletions: dict[Ref, Event]) -> Finding:
     root = one.old
     assert root.ref is not None
     refs = [ref for ref in (root.ref, *(other.ref for other in one.along)) if ref is not None]
-    lost = {ref: list(_lost(rehearsal, deletions[ref], refs)) for ref in refs}
+    lost = {ref: list(_lost(moment.rehearsal, deletions[ref], refs)) for ref in refs}
     every = [event for events in lost.values() for event in events]
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[*refs[1:], root.ref] if one.along else refs,
-        damage=min((_damage(rehearsal, step, ref, lost[ref]) for ref in refs), key=DAMAGES.index),
-        message=_message(one, lost[root.ref], again=set(refs) <= {*rehearsal.steps[step].recreated}),
+        damage=min((_damage(moment, ref, lost[ref]) for ref in refs), key=DAMAGES.index),
+        message=_message(one, lost[root.ref], again=set(refs) <= {*moment.ended.recreated}),
         details=(
             _why(one),
             _why_along(one),
-            lost_sentence(rehearsal, step, [event.object for event in every]),
+            lost_sentence(moment, [event.object for event in every]),
             EMPTY if any(ref.kind == CLAIM for ref in refs) else "",
             _without_pods(refs),
             _instead(one),
@@ -151,9 +157,9 @@ def _lost(rehearsal: Rehearsal, deletion: Event, told: list[Ref]) -> Iterator[Ev
             yield event
 
 
-def _damage(rehearsal: Rehearsal, step: int, ref: Ref, lost: list[Event]) -> Damage:
+def _damage(moment: Moment, ref: Ref, lost: list[Event]) -> Damage:
     if lost or ref.kind in WORTH_TELLING:
-        return damage_of(rehearsal, step, ref, lost)
+        return damage_of(moment, ref, lost)
     return "nuisance"
 
 

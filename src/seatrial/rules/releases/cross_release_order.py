@@ -37,13 +37,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import engine_in_words
+from seatrial.evidence.acts import label_of
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.flux.order import Early, too_early
 from seatrial.evidence.flux.reconciliations import interval_of, is_flux
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import outcome_of
 from seatrial.graph import needs_of
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, dig, group_of, listed, version_of
 from seatrial.model.timeline import Event, Rehearsal
@@ -66,34 +67,36 @@ class Missing(Struct, frozen=True):
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for early in too_early(rehearsal, case):
-        yield _early(rehearsal, early)
-    for step, ended in enumerate(rehearsal.steps):
-        release = case.releases[step]
-        if ended.outcome == "ok" or release is None or (is_flux(rehearsal) and ended.action == "delete"):
+        yield _early(rehearsal, case, early)
+    for moment in moments(rehearsal, case):
+        release = moment.release
+        if moment.ended.outcome == "ok" or release is None or (is_flux(rehearsal) and moment.ended.action == "delete"):
             continue
         told: set[Ref] = set()
-        for missing in _missing(rehearsal, case, step, release):
+        for missing in _missing(moment, release):
             if missing.what not in told:
                 told.add(missing.what)
-                yield _finding(rehearsal, case, step, release, missing)
+                yield _finding(moment, release, missing)
 
 
-def _missing(rehearsal: Rehearsal, case: Case, step: int, release: Release) -> Iterator[Missing]:
-    ended = rehearsal.steps[step]
+def _missing(moment: Moment, release: Release) -> Iterator[Missing]:
+    ended = moment.ended
     for said in NO_MATCH.finditer(ended.error):
         group = group_of(said["version"])
         users = [r for r in release.resources if (r.ref.group, r.ref.kind) == (group, said["kind"])]
-        for other, provider in _others(case, step, release):
+        for other, provider in _others(moment.case, moment.index, release):
             if _defines(provider, said["version"], said["kind"]) and release.find(provider.ref) is None:
                 yield Missing(provider.ref, provider, other, next(iter(users), None), ("kind",))
-    for event in rehearsal.of_step(step):
+    for event in moment.events():
         said_namespace = NO_NAMESPACE.search(event.message) if event.effect == "refused" else None
-        if said_namespace and not is_argocd(rehearsal):  # There namespace-before-content tells it.
+        if said_namespace and not is_argocd(moment.rehearsal):  # There namespace-before-content tells it.
             wanted = Ref("Namespace", "", said_namespace["name"])
-            yield from _brought(case, step, release, wanted, release.find(event.object), ("metadata",), event)
+            yield from _brought(
+                moment.case, moment.index, release, wanted, release.find(event.object), ("metadata",), event
+            )
     for wanted in ended.lacking:
         user, path = _user(release, wanted)
-        yield from _brought(case, step, release, wanted, user, path, None)
+        yield from _brought(moment.case, moment.index, release, wanted, user, path, None)
 
 
 def _defines(resource: Resource, api_version: str, kind: str) -> bool:
@@ -134,23 +137,24 @@ def _user(release: Release, wanted: Ref) -> tuple[Resource | None, tuple[str | i
     return None, ()
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, missing: Missing) -> Finding:
-    other = case.releases[missing.step]
+def _finding(moment: Moment, release: Release, missing: Missing) -> Finding:
+    other = moment.case.releases[missing.step]
     assert other is not None
-    later = missing.step > step
-    engine, unit = engine_in_words(rehearsal), "Application" if is_argocd(rehearsal) else "release"
+    later = missing.step > moment.index
+    engine, unit = label_of(moment.engine), "Application" if is_argocd(moment.rehearsal) else "release"
     who = missing.user.ref if missing.user else f"{unit} {release.name}"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[missing.what],
         damage="failed-deploy",
-        message=f"{outcome_of(rehearsal, step)} for {unit} {release.name}: {who} needs {missing.what}, which {unit} "
+        message=f"{outcome_of(moment)} for {unit} {release.name}: {who} needs {missing.what}, which {unit} "
         f"{other.name} brings {'in a later step' if later else 'and which is not there yet'}",
         details=(
-            f'{engine} says: "{rehearsal.steps[step].error.strip()}"',
-            _no_order(rehearsal, unit) if later else f"{unit[:1].upper()}{unit[1:]} {other.name} was not waited for.",
+            f'{engine} says: "{moment.ended.error.strip()}"',
+            _no_order(moment.rehearsal, unit)
+            if later
+            else f"{unit[:1].upper()}{unit[1:]} {other.name} was not waited for.",
             "On a cluster that has had both for long, any order works: that hides it.",
         ),
         places=[
@@ -158,14 +162,14 @@ def _finding(rehearsal: Rehearsal, case: Case, step: int, release: Release, miss
             missing.provider.place("metadata", "name"),
         ],
         evidence=[missing.event] if missing.event else [],
-        confirm=_look_at(rehearsal, other, release),
+        confirm=_look_at(moment.rehearsal, other, release),
     )
 
 
 def _no_order(rehearsal: Rehearsal, unit: str) -> str:
     if is_flux(rehearsal):
         return "Flux keeps no order between them, unless dependsOn says so and what it names is waited for."
-    return f"{engine_in_words(rehearsal)} knows of one {unit} at a time: their order is up to whoever installs them."
+    return f"{label_of(rehearsal.engine)} knows of one {unit} at a time: their order is up to whoever installs them."
 
 
 def _look_at(rehearsal: Rehearsal, other: Release, release: Release) -> str:
@@ -176,12 +180,11 @@ def _look_at(rehearsal: Rehearsal, other: Release, release: Release) -> str:
     return f"helm status {other.name} --namespace {other.namespace}  # before {release.name} is installed"
 
 
-def _early(rehearsal: Rehearsal, early: Early) -> Finding:
+def _early(rehearsal: Rehearsal, case: Case, early: Early) -> Finding:
     own, ref = early.own, early.own.ref
     return found(
         RULE,
-        rehearsal,
-        early.event.step,
+        Moment(rehearsal, case, early.event.step),
         objects=[early.what.ref],
         damage="nuisance",
         certainty="may",

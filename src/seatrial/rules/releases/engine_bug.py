@@ -46,12 +46,12 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from seatrial.evidence.flux.reconciliations import failed_release, flux_says, is_flux
-from seatrial.evidence.history import live_before
 from seatrial.evidence.hooks.runs import acted_on, done_by_helm
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.records import Record, last_record
 from seatrial.helm import hooks
-from seatrial.model.finding import Damage, Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Damage, Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Place, Ref, annotations_of, version_of
 from seatrial.model.timeline import Reconciled, Rehearsal
 
@@ -80,7 +80,7 @@ class Bug(Struct, frozen=True):
     last: Version
     fixed: str
     damage: Damage
-    met: Callable[[Rehearsal, Case, int], Iterator[Met]]
+    met: Callable[[Moment], Iterator[Met]]
     left: str
     rare: bool = True
     """Whether it is worth telling where another version plays."""
@@ -98,36 +98,35 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         return
     version = rehearsal.engine.numbers
     seen: set[tuple[int, Ref]] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        for bug in BUGS if ended.outcome != "failed" else ():
+    for moment in moments(rehearsal, case):
+        for bug in BUGS if moment.ended.outcome != "failed" else ():
             plays = bug.first <= version <= bug.last
-            for met in bug.met(rehearsal, case, step) if plays or bug.rare else ():
+            for met in bug.met(moment) if plays or bug.rare else ():
                 if (bug.number, met.ref) not in seen:
                     seen.add((bug.number, met.ref))
-                    yield _finding(rehearsal, step, bug, met, plays)
+                    yield _finding(moment, bug, met, plays)
 
 
 def _interrupted(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     """HelmReleases whose upgrade fails since Helm takes them to be on their way out."""
     told: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        one = failed_release(ended)
+    for moment in moments(rehearsal, case):
+        one = failed_release(moment.ended)
         said = NOT_DEPLOYED.search(one.message) if one else None
         if one is None or said is None or one.object in told:
             continue
-        record = last_record(rehearsal, said["release"], said["namespace"], before_step=step)
+        record = last_record(rehearsal, said["release"], said["namespace"], before_step=moment.index)
         if record is not None and record.status == "uninstalling":
             told.add(one.object)
-            yield _of_flux(rehearsal, case, step, one, record)
+            yield _of_flux(moment, one, record)
 
 
-def _of_flux(rehearsal: Rehearsal, case: Case, step: int, one: Reconciled, record: Record) -> Finding:
-    own = case.written(step, one.object)
+def _of_flux(moment: Moment, one: Reconciled, record: Record) -> Finding:
+    own = moment.case.written(moment.index, one.object)
     name, namespace = record.release, record.ref.namespace
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[one.object],
         damage="failed-deploy",
         message=f"the upgrade of {one.object} fails: an earlier uninstall of the release {name} was interrupted, and "
@@ -145,13 +144,12 @@ def _of_flux(rehearsal: Rehearsal, case: Case, step: int, one: Reconciled, recor
     )
 
 
-def _finding(rehearsal: Rehearsal, step: int, bug: Bug, met: Met, plays: bool) -> Finding:
-    ended = rehearsal.steps[step]
+def _finding(moment: Moment, bug: Bug, met: Met, plays: bool) -> Finding:
+    ended = moment.ended
     act = " ".join(("helm", ended.action, *ended.flags))
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[met.ref],
         damage=bug.damage,
         certainty="will" if plays else "may",
@@ -159,18 +157,18 @@ def _finding(rehearsal: Rehearsal, step: int, bug: Bug, met: Met, plays: bool) -
         details=(
             f"It is a defect of {bug.versions} (helm/helm#{bug.number}), fixed in {bug.fixed}.",
             bug.left,
-            "" if plays else f"This trial was played with {rehearsal.engine}, which does not have it.",
+            "" if plays else f"This trial was played with {moment.engine}, which does not have it.",
         ),
         places=met.places,
-        evidence=list(done_by_helm(rehearsal, step, met.ref))[:3],
+        evidence=list(done_by_helm(moment, met.ref))[:3],
         confirm="helm version --short  # of whatever deploys this",
     )
 
 
-def _written_in_another_version(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Met]:
-    for old, new in _replaced(rehearsal, case, step):
+def _written_in_another_version(moment: Moment) -> Iterator[Met]:
+    for old, new in _replaced(moment):
         was, now = (str(resource.body.get("apiVersion")) for resource in (old, new))
-        live = live_before(rehearsal, step, new.ref) or {}
+        live = moment.was(new.ref) or {}
         if old.ref == new.ref and was != now and annotations_of(live).get(hooks.RESOURCE_POLICY) != "keep":
             what = f"from {version_of(was)} to {version_of(now)}"
             yield Met(
@@ -180,8 +178,8 @@ def _written_in_another_version(rehearsal: Rehearsal, case: Case, step: int) -> 
             )
 
 
-def _written_in_another_group(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Met]:
-    for old, new in _replaced(rehearsal, case, step):
+def _written_in_another_group(moment: Moment) -> Iterator[Met]:
+    for old, new in _replaced(moment):
         if old.ref.group != new.ref.group:
             yield Met(
                 old.ref,
@@ -190,11 +188,11 @@ def _written_in_another_group(rehearsal: Rehearsal, case: Case, step: int) -> It
             )
 
 
-def _replaced(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[tuple[Resource, Resource]]:
+def _replaced(moment: Moment) -> Iterator[tuple[Resource, Resource]]:
     """What has one kind and name in two revisions, the second of which lacks the first as it was written."""
-    if rehearsal.steps[step].action not in REPLACES:
+    if moment.ended.action not in REPLACES:
         return
-    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    old, new = moment.before, moment.release
     now = {_kind_and_name(resource.ref): resource for resource in _plain(new)}
     kept = {resource.ref for resource in _plain(new)}
     for resource in _plain(old):
@@ -211,13 +209,13 @@ def _kind_and_name(ref: Ref) -> tuple[str, str, str]:
     return ref.kind, ref.namespace, ref.name
 
 
-def _waited_for_in_vain(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Met]:
-    release, ended = acted_on(case, step), rehearsal.steps[step]
+def _waited_for_in_vain(moment: Moment) -> Iterator[Met]:
+    release, ended = acted_on(moment.case, moment.index), moment.ended
     if release is None or not any(flag.partition("=")[0] in WAITS for flag in ended.flags):
         return
     for hook in release.resources:
         deletes = hooks.BEFORE_CREATION in hooks.delete_policies(hook.body)
-        if hooks.runs_at(hook.body, ended.action) and deletes and live_before(rehearsal, step, hook.ref) is None:
+        if hooks.runs_at(hook.body, ended.action) and deletes and moment.was(hook.ref) is None:
             place = hook.place("metadata", "annotations", hooks.HOOK)
             yield Met(hook.ref, f"waits until --timeout for the deletion of {hook.ref}, which is not there", (place,))
 

@@ -36,8 +36,9 @@ import re
 from collections.abc import Iterator
 
 from seatrial.evidence.copies import unlike_copies
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Place, Ref
 from seatrial.model.timeline import Rehearsal, StepResult
@@ -90,9 +91,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, (ended, otherwise) in enumerate(zip(rehearsal.steps, other.steps, strict=False)):
         if _is_well(ended) != _is_well(otherwise):
             fails = other if _is_well(ended) else rehearsal
-            objects = list(dict.fromkeys(_to_blame(fails, step)))
+            objects = list(dict.fromkeys(_to_blame(Moment(fails, case, step))))
             if not _is_told_elsewhere(case, step, fails, objects):
-                yield _finding(rehearsal, other, case, step, objects)
+                yield _finding(Moment(rehearsal, case, step), other, objects)
             return
 
 
@@ -109,27 +110,26 @@ def _is_well(ended: StepResult) -> bool:
     return "ok" in (ended.outcome, ended.again)
 
 
-def _finding(rehearsal: Rehearsal, other: Rehearsal, case: Case, step: int, objects: list[Ref]) -> Finding:
-    fails, works = (other, rehearsal) if _is_well(rehearsal.steps[step]) else (rehearsal, other)
-    ended = fails.steps[step]
+def _finding(moment: Moment, other: Rehearsal, objects: list[Ref]) -> Finding:
+    fails, works = (other, moment.rehearsal) if _is_well(moment.ended) else (moment.rehearsal, other)
+    ended = fails.steps[moment.index]
     bad, good = _major(fails), _major(works)
     about = f" at {objects[0]}" if objects else ""
     act = " ".join((ended.action, *ended.flags))
-    well = "works" if works.steps[step].outcome == "ok" else "works at the second try"
+    well = "works" if works.steps[moment.index].outcome == "ok" else "works at the second try"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=objects,
         damage="failed-deploy",
         certainty="may",
         message=f"helm {act} {well} with Helm {good} and fails with Helm {bad}{about}",
         details=(
             f"Helm {bad} {'waits in vain' if ended.outcome == 'hung' else 'says'}: {_shortened(ended.error)}",
-            _refusal(fails, step),
+            _refusal(Moment(fails, moment.case, moment.index)),
             _why(bad, ended),
         ),
-        places=_places(case, step, objects),
+        places=_places(moment.case, moment.index, objects),
         confirm="helm version --short  # wherever this release is deployed from",
     )
 
@@ -138,19 +138,19 @@ def _major(rehearsal: Rehearsal) -> str:
     return rehearsal.engine.major
 
 
-def _to_blame(rehearsal: Rehearsal, step: int) -> Iterator[Ref]:
+def _to_blame(moment: Moment) -> Iterator[Ref]:
     """What it waits for in vain, or what the API server last refused."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     yield from ended.waits_for
-    refused = [e for e in rehearsal.of_step(step) if e.actor == "helm" and e.effect == "refused"]
+    refused = [e for e in moment.events() if e.actor == "helm" and e.effect == "refused"]
     named = [e for e in refused if e.message and e.message in ended.error]
     yield from (event.object for event in (named or refused)[-1:])
 
 
-def _refusal(rehearsal: Rehearsal, step: int) -> str:
+def _refusal(moment: Moment) -> str:
     """The API server's words, where Helm keeps them to itself."""
-    refused = [e.message for e in rehearsal.of_step(step) if e.actor == "helm" and e.effect == "refused"]
-    if not refused or any(words in rehearsal.steps[step].error for words in refused):
+    refused = [e.message for e in moment.events() if e.actor == "helm" and e.effect == "refused"]
+    if not refused or any(words in moment.ended.error for words in refused):
         return ""
     return f"The API server says: {_shortened(refused[-1])}"
 

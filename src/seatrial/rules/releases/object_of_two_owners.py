@@ -47,8 +47,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import Registration, short
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Place, Ref, annotations_of
@@ -61,31 +62,31 @@ TAKES_ALONG = ("Namespace", "CustomResourceDefinition")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
-    for step in range(len(rehearsal.steps)):
+    for moment in moments(rehearsal, case):
         held = (_of_flux, _of_argocd, _of_pulumi)
-        for finding in (finding for of in held for finding in of(rehearsal, case, step)):
+        for finding in (finding for of in held for finding in of(moment)):
             if not told.intersection(finding.objects):
                 told.update(finding.objects)
                 yield finding
 
 
-def _of_flux(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+def _of_flux(moment: Moment) -> Iterator[Finding]:
     """What two Kustomizations or HelmReleases have both applied, and the second has changed."""
     owners: dict[Ref, list[Ref]] = {}
-    for one in rehearsal.steps[step].reconciled:
+    for one in moment.ended.reconciled:
         if one.attempts and not one.message and one.acts != ("uninstall",):
             for ref in dict.fromkeys(one.objects):
                 owners.setdefault(ref, []).append(one.object)
     for ref, several in owners.items():
-        if len(several) < 2 or _is_hook(case, step, ref):
+        if len(several) < 2 or _is_hook(moment.case, moment.index, ref):
             continue
-        writes = [e for e in rehearsal.of_step(step) if e.object == ref and e.actor in ("flux", "helm") and e.after]
+        writes = [e for e in moment.events() if e.object == ref and e.actor in ("flux", "helm") and e.after]
         if not any(event.effect == "changed" for event in writes):
             continue
         if all(owner.kind == "HelmRelease" for owner in several):
-            yield _taken_over(rehearsal, case, step, ref, several, writes)
+            yield _taken_over(moment, ref, several, writes)
         else:
-            yield _fought_over(rehearsal, case, step, ref, several, writes)
+            yield _fought_over(moment, ref, several, writes)
 
 
 def _is_hook(case: Case, step: int, ref: Ref) -> bool:
@@ -93,15 +94,12 @@ def _is_hook(case: Case, step: int, ref: Ref) -> bool:
     return written is not None and hooks.is_hook(written.body)
 
 
-def _taken_over(
-    rehearsal: Rehearsal, case: Case, step: int, ref: Ref, owners: list[Ref], writes: list[Event]
-) -> Finding:
+def _taken_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event]) -> Finding:
     first, last = (_release_in(event.after) for event in (writes[0], writes[-1]))
     names = " and ".join(str(owner) for owner in owners)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="nuisance",
         message=f"{names} both hold {ref}: the release {last} has taken it from {first} without a word",
@@ -112,7 +110,7 @@ def _taken_over(
             "same, and does not make it anew before it is upgraded, unless it has driftDetection.",
             "With disableTakeOwnership: true on install and upgrade the second of them fails instead.",
         ),
-        places=_places(case, step, ref),
+        places=_places(moment.case, moment.index, ref),
         evidence=writes[:2],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations.meta\\.helm\\.sh/release-name}}'",
     )
@@ -122,14 +120,11 @@ def _release_in(body: Body | None) -> str:
     return str(annotations_of(body or {}).get("meta.helm.sh/release-name") or "")
 
 
-def _fought_over(
-    rehearsal: Rehearsal, case: Case, step: int, ref: Ref, owners: list[Ref], writes: list[Event]
-) -> Finding:
+def _fought_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event]) -> Finding:
     names = " and ".join(str(owner) for owner in owners)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="nuisance",
         message=f"{names} both hold {ref}, and take it from each other with every interval",
@@ -138,17 +133,17 @@ def _fought_over(
             f"Where one of them no longer holds it and was the last to apply it, it is deleted{_along(ref)}, "
             "although the other still wants it.",
         ),
-        places=_places(case, step, ref),
+        places=_places(moment.case, moment.index, ref),
         evidence=writes[:2],
         confirm=f"kubectl get {in_kubectl(ref)} "
         "-o jsonpath='{.metadata.labels.kustomize\\.toolkit\\.fluxcd\\.io/name}' -w",
     )
 
 
-def _of_argocd(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+def _of_argocd(moment: Moment) -> Iterator[Finding]:
     """What Argo CD itself says to be part of two Applications."""
     holders: dict[Ref, list[Operation]] = {}
-    for operation in rehearsal.steps[step].operations:
+    for operation in moment.ended.operations:
         for ref in dict.fromkeys(task.object for task in operation.tasks):
             holders.setdefault(ref, []).append(operation)
     for ref, several in holders.items():
@@ -156,14 +151,13 @@ def _of_argocd(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]
         said = [words for one in several for words in one.conditions if words.startswith(warning)]
         apps = list(dict.fromkeys(one.app for one in several))
         if said and len(apps) > 1:
-            yield _shared(rehearsal, case, step, ref, apps, said[0])
+            yield _shared(moment, ref, apps, said[0])
 
 
-def _shared(rehearsal: Rehearsal, case: Case, step: int, ref: Ref, apps: list[str], said: str) -> Finding:
+def _shared(moment: Moment, ref: Ref, apps: list[str], said: str) -> Finding:
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="nuisance",
         message=f"the Applications {' and '.join(apps)} both hold {ref}: whoever syncs last has it, and the other is "
@@ -174,31 +168,30 @@ def _shared(rehearsal: Rehearsal, case: Case, step: int, ref: Ref, apps: list[st
             f"When the one that has it is deleted with its objects, or no longer holds it and prunes, it is "
             f"deleted{_along(ref)}, although the other still wants it.",
         ),
-        places=_places(case, step, ref),
-        evidence=list(done_by_argocd(rehearsal, step, ref))[:2],
+        places=_places(moment.case, moment.index, ref),
+        evidence=list(done_by_argocd(moment, ref))[:2],
         confirm=f"kubectl get {in_kubectl(ref)} "
         "-o jsonpath='{.metadata.annotations.argocd\\.argoproj\\.io/tracking-id}' -w",
     )
 
 
-def _of_pulumi(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+def _of_pulumi(moment: Moment) -> Iterator[Finding]:
     """What two resources of one program are, and the second was refused for."""
-    release = case.releases[step]
-    for event in rehearsal.of_step(step) if release and release.program else ():
+    release = moment.release
+    for event in moment.events() if release and release.program else ():
         if event.effect != "refused" or EXISTS not in event.message:
             continue
         registrations = release.program.registrations if release and release.program else ()
         several = [one for one in registrations if one.ref == event.object and not one.reads]
         if len(several) > 1:
-            yield _made_twice(rehearsal, step, event, several)
+            yield _made_twice(moment, event, several)
 
 
-def _made_twice(rehearsal: Rehearsal, step: int, event: Event, several: list[Registration]) -> Finding:
+def _made_twice(moment: Moment, event: Event, several: list[Registration]) -> Finding:
     names = " and ".join(short(one.urn) for one in several)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[event.object],
         damage="failed-deploy",
         message=f"pulumi up fails: {names} are both {event.object}, and only one of them can make it",

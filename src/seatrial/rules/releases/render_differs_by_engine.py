@@ -34,10 +34,11 @@ import re
 from collections.abc import Iterator
 
 from seatrial.evidence.history import GOING
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.rotated import same_again
 from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Place, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
@@ -54,7 +55,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         for event in rehearsal.of_step(step):
             # One that takes the place of another has the number of the revision in its name, or chance.
             if _is_new(rehearsal, event) and event.object.kind not in renamed:
-                yield _finding(rehearsal, case, earlier, step, event)
+                yield _finding(Moment(rehearsal, case, step), earlier, event)
 
 
 def _is_new(rehearsal: Rehearsal, event: Event) -> bool:
@@ -66,43 +67,42 @@ def _is_new(rehearsal: Rehearsal, event: Event) -> bool:
     return not any(e.object == event.object and e.actor == "helm" for e in rehearsal.timeline if e.step < event.step)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, earlier: int, step: int, event: Event) -> Finding:
+def _finding(moment: Moment, earlier: int, event: Event) -> Finding:
     ref = event.object
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="nuisance",
         message=f"install leaves {ref} out, and the upgrade to the same chart and values makes it: its template asks "
         "what the cluster has",
         details=(
-            f"Nothing changed between the two but the cluster: the {rehearsal.steps[earlier].action} brought what "
-            "the template asks for by .Capabilities, lookup or .Release.IsUpgrade. Until the next upgrade it is "
+            f"Nothing changed between the two but the cluster: the {moment.at(earlier).ended.action} brought what the "
+            "template asks for by .Capabilities, lookup or .Release.IsUpgrade. Until the next upgrade it is "
             "missing, and the release counts as deployed.",
             "helm template, and whoever deploys what it renders, leaves it out always, unless told by --api-versions.",
         ),
-        places=list(_places(rehearsal, case, step, ref)),
+        places=list(_places(moment, ref)),
         evidence=[event],
         confirm=f"kubectl get {in_kubectl(ref)}  # after helm install, and after helm upgrade to the same",
     )
 
 
-def _places(rehearsal: Rehearsal, case: Case, step: int, ref: Ref) -> Iterator[Place]:
+def _places(moment: Moment, ref: Ref) -> Iterator[Place]:
     """Where it was written; rendered without a cluster it is not, and only Helm's own record tells."""
-    if written := case.written(step, ref):
+    if written := moment.case.written(moment.index, ref):
         yield written.place("kind")
         return
-    release = case.releases[step]
-    for path, text in _recorded(rehearsal, step):
+    release = moment.release
+    for path, text in _recorded(moment):
         if release is not None and _names(text, ref):
             yield Place(f"{release.source.rstrip('/')}/{path}", 1, "file")
             return
 
 
-def _recorded(rehearsal: Rehearsal, step: int) -> Iterator[tuple[str, str]]:
+def _recorded(moment: Moment) -> Iterator[tuple[str, str]]:
     """The templates of the manifest that Helm recorded in a step, and what each gave."""
-    records = [e.after for e in rehearsal.of_step(step) if e.after and e.after.get("type") == helmrecords.TYPE]
+    records = [e.after for e in moment.events() if e.after and e.after.get("type") == helmrecords.TYPE]
     manifest = str(helmrecords.unpacked(records[-1]).get("manifest") or "") if records else ""
     for said in SOURCE.finditer(manifest):
         yield said["path"], said["text"]

@@ -35,14 +35,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import live_before, restarted
+from seatrial.evidence.history import restarted
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import same_input
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
 from seatrial.kinds.core.secret import default_secret
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Release, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.hooks import how
@@ -56,15 +57,15 @@ DATA = ("data", "binaryData")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for step, ended in enumerate(rehearsal.steps):
-        old, new = deployed_before(rehearsal, case, step), case.releases[step]
-        if ended.action != "upgrade" or ended.outcome != "ok" or new is None or same_input(old, new):
+    for moment in moments(rehearsal, case):
+        old, new = moment.before, moment.release
+        if moment.ended.action != "upgrade" or moment.ended.outcome != "ok" or new is None or same_input(old, new):
             continue
-        for event in rehearsal.of_step(step):
+        for event in moment.events():
             keys = _changed(event)
-            readers = list(_readers(rehearsal, step, new, event.object)) if keys else []
+            readers = list(_readers(moment, new, event.object)) if keys else []
             if readers:
-                yield _finding(rehearsal, step, new, event, keys, readers)
+                yield _finding(moment, new, event, keys, readers)
 
 
 def _changed(event: Event) -> list[str]:
@@ -80,14 +81,14 @@ def _data(body: Body) -> dict[str, str]:
     return {key: value for field in DATA for key, value in (whole.get(field) or {}).items()}
 
 
-def _readers(rehearsal: Rehearsal, step: int, new: Release, ref: Ref) -> Iterator[tuple[Resource, Need]]:
+def _readers(moment: Moment, new: Release, ref: Ref) -> Iterator[tuple[Resource, Need]]:
     """Who has read an object when it started, was there before this step, and is not started anew by it."""
     for resource in new.resources:
         if resource.ref.kind not in STAYS_RUNNING or hooks.is_hook(resource.body) or _is_reloaded(resource.body):
             continue
         need = next((n for n in needs_of(resource) if n.object == ref and _is_read_once(resource.body, n)), None)
-        was_there = live_before(rehearsal, step, resource.ref) is not None
-        if need is not None and was_there and not restarted(rehearsal, step, resource.ref):
+        was_there = moment.was(resource.ref) is not None
+        if need is not None and was_there and not restarted(moment, resource.ref):
             yield resource, need
 
 
@@ -111,7 +112,7 @@ def _is_reloaded(body: Body) -> bool:
 
 
 def _finding(
-    rehearsal: Rehearsal, step: int, new: Release, event: Event, keys: list[str], readers: list[tuple[Resource, Need]]
+    moment: Moment, new: Release, event: Event, keys: list[str], readers: list[tuple[Resource, Need]]
 ) -> Finding:
     ref, (first, need) = event.object, readers[0]
     named = ", ".join(str(reader.ref) for reader, _ in readers)
@@ -119,8 +120,7 @@ def _finding(
     what = f"key {keys[0]}" if len(keys) == 1 else f"keys {', '.join(keys)}"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref, *(reader.ref for reader, _ in readers)],
         damage="nuisance",
         message=f"helm upgrade changes {ref} ({what}) and does not restart {named}, "

@@ -44,10 +44,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pulumi.programs import is_pulumi
 from seatrial.evidence.rotated import Renewed
 from seatrial.graph import Edge
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import confirm_twice
@@ -65,24 +66,23 @@ from seatrial.phrases.rotated import (
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if not is_argocd(rehearsal) and not is_pulumi(rehearsal):
-        yield from (_finding(rehearsal, *found_one) for found_one in made_up(rehearsal, case))
+        yield from (_finding(rehearsal, case, *found_one) for found_one in made_up(rehearsal, case))
 
 
-def _finding(rehearsal: Rehearsal, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
     ref = renewed.secret.ref
     keeper = keeper_of(readers)
     certainty, damage = severity(keeper, keys, readers)
     return found(
         RULE,
-        rehearsal,
-        renewed.step,
+        Moment(rehearsal, case, renewed.step),
         objects=[ref],
         damage=damage,
         certainty=certainty,
         message=f"every helm upgrade makes up {named(keys)} of {ref} anew, {outcome_of(keeper, readers)}",
         details=(
             "Neither the chart nor the values changed; the template calls a random function each time it is rendered.",
-            *what_pods_do(rehearsal, renewed, readers),
+            *what_pods_do(rehearsal, case, renewed, readers),
             TURNED_AWAY if (certainty, damage) == ("will", "outage") else "",
             "helm rollback puts the old value back, as it applies the stored text and renders nothing. The upgrade "
             "after it makes another one.",

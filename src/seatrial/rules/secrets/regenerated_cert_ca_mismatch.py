@@ -35,13 +35,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import engine_in_words
+from seatrial.evidence.acts import label_of
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.history import ENGINES, live_after, live_before, restarted
+from seatrial.evidence.history import ENGINES, restarted
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.rotated import same_again
 from seatrial.evidence.secret_data import PEM, decoded, secret_data
 from seatrial.graph import needs_of
-from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -70,15 +71,16 @@ class Server(Struct, frozen=True):
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for _, step in same_again(rehearsal, case):
+        moment = Moment(rehearsal, case, step)
         release = case.releases[step]
         for event in rehearsal.of_step(step):
             if release is None or event.effect != "changed" or event.actor not in ENGINES or event.object in seen:
                 continue
             renewed = [client for client in _clients(event.after) if _is_new(client, event.before)]
-            servers = list(_servers(rehearsal, release, step, renewed))
+            servers = list(_servers(moment, release, renewed))
             if servers:
                 seen.add(event.object)
-                yield _finding(rehearsal, release, step, event, renewed, servers[0])
+                yield _finding(moment, release, event, renewed, servers[0])
 
 
 def _clients(body: Body | None) -> Iterator[Client]:
@@ -106,7 +108,7 @@ def _is_new(client: Client, before: Body | None) -> bool:
     return was != client.bundle
 
 
-def _servers(rehearsal: Rehearsal, release: Release, step: int, clients: list[Client]) -> Iterator[Server]:
+def _servers(moment: Moment, release: Release, clients: list[Client]) -> Iterator[Server]:
     """Workloads that keep running behind these clients, with a certificate of the release."""
     for ref in dict.fromkeys(client.service for client in clients):
         service = release.find(ref)
@@ -116,7 +118,7 @@ def _servers(rehearsal: Rehearsal, release: Release, step: int, clients: list[Cl
             if workload.ref.namespace != ref.namespace or not selector.items() <= labels.items():
                 continue
             secrets = tuple(_certificates(release, workload))
-            stale = not restarted(rehearsal, step, workload.ref) or not _changed(rehearsal, step, secrets)
+            stale = not restarted(moment, workload.ref) or not _changed(moment, secrets)
             if secrets and stale:
                 yield Server(workload.ref, secrets)
 
@@ -128,32 +130,27 @@ def _certificates(release: Release, workload: Resource) -> Iterator[Resource]:
             yield secret
 
 
-def _changed(rehearsal: Rehearsal, step: int, secrets: tuple[Resource, ...]) -> list[Ref]:
+def _changed(moment: Moment, secrets: tuple[Resource, ...]) -> list[Ref]:
     """Which of these the step gave other content."""
     return [
-        secret.ref
-        for secret in secrets
-        if secret_data(live_before(rehearsal, step, secret.ref)) != secret_data(live_after(rehearsal, step, secret.ref))
+        secret.ref for secret in secrets if secret_data(moment.was(secret.ref)) != secret_data(moment.live(secret.ref))
     ]
 
 
-def _finding(
-    rehearsal: Rehearsal, release: Release, step: int, event: Event, clients: list[Client], server: Server
-) -> Finding:
-    ref, changed = event.object, _changed(rehearsal, step, server.secrets)
+def _finding(moment: Moment, release: Release, event: Event, clients: list[Client], server: Server) -> Finding:
+    ref, changed = event.object, _changed(moment, server.secrets)
     written = release.find(ref)
-    again, every = ("a sync", "every sync") if is_argocd(rehearsal) else ("an upgrade", "every helm upgrade")
+    again, every = ("a sync", "every sync") if is_argocd(moment.rehearsal) else ("an upgrade", "every helm upgrade")
     damage: Damage = "nuisance" if all(client.ignores for client in clients) else "outage"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage=damage,
         message=f"{every} gives {ref} a new certificate authority, while {server.workload} "
         + ("keeps running with the old certificate" if changed else "keeps its old certificate for good"),
         details=(
-            _what_collides(engine_in_words(rehearsal), ref, server, changed),
+            _what_collides(label_of(moment.engine), ref, server, changed),
             _refusal_sentence(clients, damage),
             "" if changed else "Restarting the pods does not help: the Secret holds what the first authority signed.",
         ),
@@ -161,7 +158,7 @@ def _finding(
             *([written.place(*clients[0].path)] if written else []),
             *(secret.place("data") for secret in server.secrets if secret.ref in changed),
         ],
-        evidence=[event, *(e for e in rehearsal.of_step(step) if e.object in changed and e.actor in ENGINES)],
+        evidence=[event, *(e for e in moment.events() if e.object in changed and e.actor in ENGINES)],
         confirm=confirm_twice(ref, _jsonpath(clients[0]), f"{again} to the same chart"),
     )
 

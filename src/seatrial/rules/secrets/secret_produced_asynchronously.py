@@ -38,11 +38,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import restarted
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.graph import needs_of, products_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
-from seatrial.model.finding import Finding, Rule, found
-from seatrial.model.release import Case, Resource, deployed_before
+from seatrial.model.finding import Finding, Rule
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.hooks import how
@@ -61,14 +62,14 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in awaited(rehearsal, case):
         if one.need.object.kind != IMAGE and one.producer.ref.kind != CERTIFICATE:
             yield told_of(RULE, rehearsal, case, one, INSTEAD)
-    for step, ended in enumerate(rehearsal.steps):
-        if ended.action == "upgrade" and ended.outcome == "ok":
-            yield from _stale(rehearsal, case, step)
+    for moment in moments(rehearsal, case):
+        if moment.ended.action == "upgrade" and moment.ended.outcome == "ok":
+            yield from _stale(moment)
 
 
-def _stale(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
+def _stale(moment: Moment) -> Iterator[Finding]:
     """Pods that an upgrade starts anew, before what their Secret is made of is changed."""
-    old, new = deployed_before(rehearsal, case, step), case.releases[step]
+    old, new = moment.before, moment.release
     if old is None or new is None:
         return
     for producer in new.resources:
@@ -76,39 +77,34 @@ def _stale(rehearsal: Rehearsal, case: Case, step: int) -> Iterator[Finding]:
         if was is None or hooks.is_hook(producer.body) or was.body.get("spec") == producer.body.get("spec"):
             continue
         for secret in products_of(producer):
-            for user, need in _readers(rehearsal, step, new.resources, secret):
-                events = _in_order(rehearsal, step, user.ref, producer.ref)
+            for user, need in _readers(moment, new.resources, secret):
+                events = _in_order(moment, user.ref, producer.ref)
                 if events:
-                    yield _started_early(rehearsal, step, user, need, producer, events)
+                    yield _started_early(moment, user, need, producer, events)
 
 
-def _readers(
-    rehearsal: Rehearsal, step: int, resources: tuple[Resource, ...], secret: Ref
-) -> Iterator[tuple[Resource, Need]]:
+def _readers(moment: Moment, resources: tuple[Resource, ...], secret: Ref) -> Iterator[tuple[Resource, Need]]:
     """Who reads a Secret only when it starts, and starts anew in this step."""
     for resource in resources:
         for need in needs_of(resource):
             if need.object == secret and any(part in READ_ONCE for part in need.field):
-                if restarted(rehearsal, step, resource.ref):
+                if restarted(moment, resource.ref):
                     yield resource, need
                 break
 
 
-def _in_order(rehearsal: Rehearsal, step: int, first: Ref, second: Ref) -> list[Event]:
+def _in_order(moment: Moment, first: Ref, second: Ref) -> list[Event]:
     """Helm's changes of two objects, where it made them in this order."""
-    done = {e.object: e for e in rehearsal.of_step(step) if e.actor == "helm" and e.effect == "changed"}
+    done = {e.object: e for e in moment.events() if e.actor == "helm" and e.effect == "changed"}
     if first in done and second in done and done[first].index < done[second].index:
         return [done[first], done[second]]
     return []
 
 
-def _started_early(
-    rehearsal: Rehearsal, step: int, user: Resource, need: Need, producer: Resource, events: list[Event]
-) -> Finding:
+def _started_early(moment: Moment, user: Resource, need: Need, producer: Resource, events: list[Event]) -> Finding:
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[user.ref, need.object],
         damage="outage",
         certainty="may",

@@ -39,8 +39,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import pruned
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import written_otherwise
-from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -54,13 +55,18 @@ DATA = ("PersistentVolume", "PersistentVolumeClaim", "Namespace")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        for event, was in pruned(rehearsal, case, step) if ended.action == "upgrade" else ():
-            writes = written_otherwise(case, step, event.object)
-            if writes is None or event.object in seen or event.object.kind in HAVE_RUN or _replaced(case, step, was):
+    for moment in moments(rehearsal, case):
+        for event, was in pruned(moment) if moment.ended.action == "upgrade" else ():
+            writes = written_otherwise(case, moment.index, event.object)
+            if (
+                writes is None
+                or event.object in seen
+                or event.object.kind in HAVE_RUN
+                or _replaced(case, moment.index, was)
+            ):
                 continue
             seen.add(event.object)
-            yield _finding(rehearsal, case, step, event, writes, was)
+            yield _finding(moment, event, writes, was)
 
 
 def _replaced(case: Case, step: int, was: Resource) -> bool:
@@ -70,24 +76,23 @@ def _replaced(case: Case, step: int, was: Resource) -> bool:
     return any(r.file == was.file and r.ref.kind == was.ref.kind and r.ref != was.ref for r in written)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, event: Event, writes: Resource, was: Resource) -> Finding:
-    ref, release = event.object, case.releases[step]
+def _finding(moment: Moment, event: Event, writes: Resource, was: Resource) -> Finding:
+    ref, release = event.object, moment.release
     assert release is not None
     asks = release.find(ref) is not None
     why = "leaves it out for what it finds in the cluster" if asks else "writes it only when the release is installed"
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage=_damage(release, ref),
         message=f"the upgrade deletes {ref}, because its template {why}",
         details=(
             "The old manifest lists it and the new one does not: to Helm it was removed from the chart."
-            + (" It reported success." if rehearsal.steps[step].outcome == "ok" else ""),
+            + (" It reported success." if moment.ended.outcome == "ok" else ""),
             "Its template asks with lookup or .Capabilities." if asks else "",
-            consumers_sentence(release, ref, said=pods_say(rehearsal, step, ref)),
-            _afterwards(rehearsal, step, ref, asks=asks),
+            consumers_sentence(release, ref, said=pods_say(moment, ref)),
+            _afterwards(moment, ref, asks=asks),
         ),
         places=[writes.place("metadata", "name"), was.place("metadata", "name")],
         evidence=[event],
@@ -101,9 +106,9 @@ def _damage(release: Release, ref: Ref) -> Damage:
     return "outage" if ref.kind not in PASSIVE or users_beyond_hooks(release, ref) else "nuisance"
 
 
-def _afterwards(rehearsal: Rehearsal, step: int, ref: Ref, *, asks: bool) -> str:
+def _afterwards(moment: Moment, ref: Ref, *, asks: bool) -> str:
     """What the steps after it did; where there are none, what the template will."""
-    if seen := next_time_sentence(rehearsal, step, ref):
+    if seen := next_time_sentence(moment, ref):
         return seen
     if asks:
         return (

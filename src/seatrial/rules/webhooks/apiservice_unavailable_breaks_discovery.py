@@ -41,10 +41,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import act_in_words, speaker
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import behind, state_after
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Place, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -55,12 +55,12 @@ WRONG_PORT = "ServicePortError"
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
-    for step in range(len(rehearsal.steps)):
-        there = state_after(rehearsal, step)
+    for moment in moments(rehearsal, case):
+        there = state_after(moment)
         for ref, body in sorted(there.items(), key=lambda pair: pair[0]):
             if (ref.group, ref.kind) == (GROUP, "APIService") and ref not in told and _is_down(case, there, body):
                 told.add(ref)
-                yield _finding(rehearsal, case, step, ref, body)
+                yield _finding(moment, ref, body)
 
 
 def _is_down(case: Case, there: dict[Ref, Body], body: Body) -> bool:
@@ -72,32 +72,30 @@ def _is_down(case: Case, there: dict[Ref, Body], body: Body) -> bool:
     return service not in there or not any(behind(there, service)) or _available(body).get("reason") == WRONG_PORT
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, ref: Ref, body: Body) -> Finding:
-    ended, written, service = rehearsal.steps[step], case.written(step, ref), _service(body)
+def _finding(moment: Moment, ref: Ref, body: Body) -> Finding:
+    ended, written, service = moment.ended, moment.case.written(moment.index, ref), _service(body)
     group = f"{dig(body, 'spec', 'group')}/{dig(body, 'spec', 'version')}"
     left = service in ended.deleted
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="outage",
-        message=f"{act_in_words(rehearsal, step)} leaves {ref} without a backend: from then on no namespace of the "
-        "cluster can be deleted",
+        message=f"{moment.act} leaves {ref} without a backend: from then on no namespace of the cluster can be deleted",
         details=(
             f'{ref} says: "{_available(body).get("message")}"',
-            f"{_why(speaker(rehearsal, step), ref, written)} {service} is deleted."
+            f"{_why(moment.speaker, ref, written)} {service} is deleted."
             if left
             else f"{service} does not answer for it.",
             f'A namespace that is deleted says: "Discovery failed for some groups, 1 failing: unable to retrieve the '
             f'complete list of server APIs: {group}: stale GroupVersion discovery: {group}".',
             "Helm reports success, now and later: it passes over groups that do not answer."
-            if ended.outcome == "ok" and speaker(rehearsal, step) == "Helm"
+            if ended.outcome == "ok" and moment.speaker == "Helm"
             else "",
             f"To end it: kubectl delete apiservice {ref.name}",
         ),
         places=[_place(written, left=left)] if written else [],
-        evidence=[*_made(rehearsal, step, ref), *_went(rehearsal, step, service)],
+        evidence=[*_made(moment, ref), *_went(moment, service)],
         confirm=f"kubectl get apiservice {ref.name}  # AVAILABLE: False",
     )
 
@@ -127,12 +125,12 @@ def _why(who: str, ref: Ref, written: Resource | None) -> str:
     return "It is kept;"
 
 
-def _made(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
-    return [e for e in rehearsal.of_object(ref) if e.effect == "created" and e.step <= step][-1:]
+def _made(moment: Moment, ref: Ref) -> list[Event]:
+    return [e for e in moment.rehearsal.of_object(ref) if e.effect == "created" and e.step <= moment.index][-1:]
 
 
-def _went(rehearsal: Rehearsal, step: int, service: Ref) -> list[Event]:
-    return [e for e in rehearsal.of_step(step) if e.object == service and e.effect == "deleted"][:1]
+def _went(moment: Moment, service: Ref) -> list[Event]:
+    return [e for e in moment.events() if e.object == service and e.effect == "deleted"][:1]
 
 
 RULE = Rule("ST509", "apiservice-unavailable-breaks-discovery", check)

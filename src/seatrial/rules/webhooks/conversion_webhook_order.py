@@ -44,8 +44,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import outcome_of, state_after
-from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -71,7 +72,7 @@ class Unconverted(Struct, frozen=True):
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
     for failed in _failures(rehearsal):
-        definition, body = _definition(rehearsal, failed)
+        definition, body = _definition(rehearsal, case, failed)
         if definition is not None and definition not in told:
             told.add(definition)
             yield _finding(rehearsal, case, failed, definition, body)
@@ -92,8 +93,8 @@ def _unconverted(step: int, text: str, event: Event | None) -> Unconverted:
     return Unconverted(step, said["group"], said["kind"], said[0], event)
 
 
-def _definition(rehearsal: Rehearsal, failed: Unconverted) -> tuple[Ref | None, Body]:
-    for ref, body in state_after(rehearsal, failed.step).items():
+def _definition(rehearsal: Rehearsal, case: Case, failed: Unconverted) -> tuple[Ref | None, Body]:
+    for ref, body in state_after(Moment(rehearsal, case, failed.step)).items():
         named = (dig(body, "spec", "group"), dig(body, "spec", "names", "kind"))
         if ref.kind == "CustomResourceDefinition" and named == (failed.group, failed.kind):
             return ref, body
@@ -102,6 +103,7 @@ def _definition(rehearsal: Rehearsal, failed: Unconverted) -> tuple[Ref | None, 
 
 def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: Ref, body: Body) -> Finding:
     step = failed.step
+    moment = Moment(rehearsal, case, step)
     written = case.written(step, definition)
     service = _service(body)
     refused = failed.event.object if failed.event else None
@@ -111,24 +113,23 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: 
     stored = next((str(v.get("name")) for v in listed(body, "spec", "versions") if v.get("storage")), "")
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[definition],
         damage=_damage(gone=gone),
-        message=f"{outcome_of(rehearsal, step)}: {which} has to be converted, and nothing answers for the conversion "
+        message=f"{outcome_of(moment)}: {which} has to be converted, and nothing answers for the conversion "
         f"webhook of {definition}",
         details=(
             f'The API server says: "{failed.words}"',
             _order(rehearsal, failed, definition, service, gone=gone),
             f"Objects are stored as {stored} from now on, and those that were stored otherwise stay so until they are "
             "written: whatever is read or written in another version than its own is refused, for everybody.",
-            revisions(rehearsal, step),
+            revisions(moment),
         ),
         places=[
             *([written.place("spec", "conversion", "strategy")] if written else ()),
             *([user.place("apiVersion")] if user else ()),
         ],
-        evidence=[*_deeds(rehearsal, step, definition, service)][-3:] + ([failed.event] if failed.event else []),
+        evidence=[*_deeds(moment, definition, service)][-3:] + ([failed.event] if failed.event else []),
         confirm=f"kubectl get {dig(body, 'spec', 'names', 'plural')}.{_other(body, stored)}.{failed.group} -A",
     )
 
@@ -169,10 +170,10 @@ def _order(rehearsal: Rehearsal, failed: Unconverted, definition: Ref, service: 
     return f"The pods behind {service} are not ready."
 
 
-def _deeds(rehearsal: Rehearsal, step: int, *refs: Ref) -> Iterator[Event]:
-    for event in rehearsal.timeline:
+def _deeds(moment: Moment, *refs: Ref) -> Iterator[Event]:
+    for event in moment.rehearsal.timeline:
         if (
-            event.step <= step
+            event.step <= moment.index
             and event.object in refs
             and event.actor == "helm"
             and event.effect in ("created", "changed", "deleted")

@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.flux.reconciliations import holder, is_flux
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
     FAILED,
     Webhook,
@@ -44,7 +45,7 @@ from seatrial.evidence.webhooks.calls import (
     webhooks_in,
 )
 from seatrial.kinds.webhooks.matching import Target
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -69,33 +70,34 @@ class Missed(Struct, frozen=True):
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
     for step, _ in enumerate(rehearsal.steps):
-        for missed in _missed(rehearsal, step):
+        moment = Moment(rehearsal, case, step)
+        for missed in _missed(moment):
             if missed.owner not in told:
                 told.add(missed.owner)
-                yield _finding(rehearsal, case, step, missed)
+                yield _finding(moment, missed)
 
 
-def _missed(rehearsal: Rehearsal, step: int) -> Iterator[Missed]:
+def _missed(moment: Moment) -> Iterator[Missed]:
     """Pods made in a step that are still there, uninjected, when an injector for them is."""
-    ended = _at_the_end(rehearsal)
+    ended = _at_the_end(moment.rehearsal, moment.case)
     webhooks = [w for w in webhooks_in(ended) if w.configuration.kind == "MutatingWebhookConfiguration"]
     if not webhooks:
         return
-    there = state_after(rehearsal, step)
-    for event in rehearsal.of_step(step):
+    there = state_after(moment)
+    for event in moment.events():
         pod = event.after
         if event.object.kind != "Pod" or event.effect != "created" or pod is None or event.object not in there:
             continue
         for webhook in webhooks:
-            if _relies_on(webhook, pod, there) and (ignored := _passed(rehearsal, event, webhook)) is not None:
+            if _relies_on(webhook, pod, there) and (ignored := _passed(moment.rehearsal, event, webhook)) is not None:
                 yield Missed(event, webhook, _owner(pod, there), ignored)
                 break
 
 
-def _at_the_end(rehearsal: Rehearsal) -> dict[Ref, Body]:
+def _at_the_end(rehearsal: Rehearsal, case: Case) -> dict[Ref, Body]:
     """What is there before anything is taken away again."""
     steps = [i for i, ended in enumerate(rehearsal.steps) if ended.action not in ("uninstall", "delete", "destroy")]
-    return state_after(rehearsal, steps[-1]) if steps else {}
+    return state_after(Moment(rehearsal, case, steps[-1])) if steps else {}
 
 
 def _relies_on(webhook: Webhook, pod: Body, there: dict[Ref, Body]) -> bool:
@@ -143,50 +145,49 @@ def _owner(pod: Body, there: dict[Ref, Body]) -> Ref:
     return ref
 
 
-def _finding(rehearsal: Rehearsal, case: Case, step: int, missed: Missed) -> Finding:
-    webhook, workload = missed.webhook, case.written(step, missed.owner)
-    ended, configuration = rehearsal.steps[step], case.written(len(case.releases) - 1, webhook.configuration)
-    the = "the " if is_flux(rehearsal) else ""
+def _finding(moment: Moment, missed: Missed) -> Finding:
+    webhook, workload = missed.webhook, moment.case.written(moment.index, missed.owner)
+    ended, configuration = moment.ended, moment.case.written(len(moment.case.releases) - 1, webhook.configuration)
+    the = "the " if is_flux(moment.rehearsal) else ""
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[missed.owner],
         damage="failed-deploy",
         message=f'{the}{ended.action} makes pods of {missed.owner} without what webhook "{webhook.name}" adds to them',
         details=(
-            _how(rehearsal, missed, step),
+            _how(moment, missed),
             _image(missed),
-            _side_by_side(rehearsal, step, missed),
+            _side_by_side(moment, missed),
             f"Nothing was refused, and nothing injects them later. To repair: {_restart(missed.owner)}",
         ),
         places=[
             *([workload.place("spec", "template", "metadata")] if workload else ()),
             *([configuration.place("webhooks", webhook.index, "name")] if configuration else ()),
         ],
-        evidence=[missed.event, *_registered(rehearsal, webhook)],
+        evidence=[missed.event, *_registered(moment.rehearsal, webhook)],
         confirm=f"kubectl get pods -n {missed.owner.namespace} -o jsonpath="
         '\'{range .items[*]}{.metadata.name}{" "}{.spec.containers[*].name}{"\\n"}{end}\'',
     )
 
 
-def _how(rehearsal: Rehearsal, missed: Missed, step: int) -> str:
+def _how(moment: Moment, missed: Missed) -> str:
     configuration = missed.webhook.configuration
     if missed.ignored:
         return (
             f"{configuration} is registered and nothing answers behind {missed.webhook.service} yet. Its failurePolicy "
             f"is Ignore, so {missed.event.object} passed as it was."
         )
-    later = next(iter(_registered(rehearsal, missed.webhook))).step
-    if later == step:
-        who = "Flux" if is_flux(rehearsal) else "Helm"
+    later = next(iter(_registered(moment.rehearsal, missed.webhook))).step
+    if later == moment.index:
+        who = "Flux" if is_flux(moment.rehearsal) else "Helm"
         return f"{who} makes {missed.owner} before {configuration}, and {missed.event.object} was made in between."
-    return f"{configuration} is registered only by the {rehearsal.steps[later].action} of a later step."
+    return f"{configuration} is registered only by the {moment.rehearsal.steps[later].action} of a later step."
 
 
-def _side_by_side(rehearsal: Rehearsal, step: int, missed: Missed) -> str:
+def _side_by_side(moment: Moment, missed: Missed) -> str:
     """Which parts of Flux bring the pods and their injector."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     own, other = holder(ended, missed.owner), holder(ended, missed.webhook.configuration)
     if own is None or other is None:
         return ""

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import (
     Call,
     Webhook,
@@ -45,7 +46,7 @@ from seatrial.evidence.webhooks.calls import (
     webhooks_in,
 )
 from seatrial.helm import hooks
-from seatrial.model.finding import Damage, Finding, Rule, found
+from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -56,27 +57,26 @@ DELETE_EVENTS = ("pre-delete", "post-delete")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     told: set[Ref] = set()
-    for step, ended in enumerate(rehearsal.steps):
-        if ended.action != "uninstall" or ended.outcome != "ok":
+    for moment in moments(rehearsal, case):
+        if moment.ended.action != "uninstall" or moment.ended.outcome != "ok":
             continue
-        for webhook in webhooks_in(state_after(rehearsal, step)):
+        for webhook in webhooks_in(state_after(moment)):
             ref = webhook.configuration
-            if webhook.refuses and webhook.service in ended.deleted and ref not in told:
+            if webhook.refuses and webhook.service in moment.ended.deleted and ref not in told:
                 told.add(ref)
-                yield _left(rehearsal, case, step, webhook)
+                yield _left(moment, webhook)
     for ref, calls in refused_by_cause(rehearsal, case, "stale").items():
         if ref not in told:
             yield _met(rehearsal, case, calls)
 
 
-def _left(rehearsal: Rehearsal, case: Case, step: int, webhook: Webhook) -> Finding:
+def _left(moment: Moment, webhook: Webhook) -> Finding:
     ref = webhook.configuration
-    resource = case.written(step, ref)
-    cleaner = _cleaner(case, step)
+    resource = moment.case.written(moment.index, ref)
+    cleaner = _cleaner(moment.case, moment.index)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage=_damage(webhook),
         message=f"helm uninstall leaves {ref} behind without what answers for it: from then on "
@@ -84,7 +84,7 @@ def _left(rehearsal: Rehearsal, case: Case, step: int, webhook: Webhook) -> Find
         details=(
             f'Whoever tries reads: "{_words(webhook)}"',
             _why(resource),
-            _later(rehearsal, case, ref),
+            _later(moment.rehearsal, moment.case, ref),
             f"{cleaner.ref} is a hook of the uninstall: what its program does cannot be seen, and it may be there for "
             "this."
             if cleaner
@@ -92,7 +92,7 @@ def _left(rehearsal: Rehearsal, case: Case, step: int, webhook: Webhook) -> Find
             f"To end it: kubectl delete {ref.kind.lower()} {ref.name}",
         ),
         places=[resource.place("metadata", "annotations", _kept_by(resource))] if resource else [],
-        evidence=[*_made(rehearsal, step, ref), *_went(rehearsal, step, webhook.service)],
+        evidence=[*_made(moment, ref), *_went(moment, webhook.service)],
         confirm=f"kubectl get {ref.kind.lower()} {ref.name}  # after helm uninstall",
         certainty="may" if cleaner else "will",
     )
@@ -100,20 +100,20 @@ def _left(rehearsal: Rehearsal, case: Case, step: int, webhook: Webhook) -> Find
 
 def _met(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
     first, step = calls[0], calls[0].event.step
+    moment = Moment(rehearsal, case, step)
     webhook = first.webhook
     refused = list(dict.fromkeys(call.event.object for call in calls))
     written = case.written(step, refused[0])
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f"{outcome_of(rehearsal, step)}: {named(refused)} is refused for {webhook.configuration}, which is in "
+        message=f"{outcome_of(moment)}: {named(refused)} is refused for {webhook.configuration}, which is in "
         "the cluster without what answers for it",
         details=(
             f'The API server says: "{first.event.message}"',
-            _what_is_gone(rehearsal, step, webhook.service, refused[0]),
+            _what_is_gone(moment, webhook.service, refused[0]),
             f"To end it: kubectl delete {webhook.configuration.kind.lower()} {webhook.configuration.name}",
         ),
         places=[written.place("kind")] if written else [],
@@ -171,18 +171,18 @@ def _cleaner(case: Case, step: int) -> Resource | None:
     return None
 
 
-def _made(rehearsal: Rehearsal, step: int, ref: Ref) -> list[Event]:
-    return [e for e in rehearsal.of_object(ref) if e.effect == "created" and e.step <= step][-1:]
+def _made(moment: Moment, ref: Ref) -> list[Event]:
+    return [e for e in moment.rehearsal.of_object(ref) if e.effect == "created" and e.step <= moment.index][-1:]
 
 
-def _went(rehearsal: Rehearsal, step: int, service: Ref) -> list[Event]:
-    return [e for e in rehearsal.of_step(step) if e.object == service and e.effect == "deleted"][:1]
+def _went(moment: Moment, service: Ref) -> list[Event]:
+    return [e for e in moment.events() if e.object == service and e.effect == "deleted"][:1]
 
 
-def _what_is_gone(rehearsal: Rehearsal, step: int, service: Ref, refused: Ref) -> str:
-    if service in rehearsal.steps[step].deleted:
+def _what_is_gone(moment: Moment, service: Ref, refused: Ref) -> str:
+    if service in moment.ended.deleted:
         return (
-            f"The same {rehearsal.steps[step].action} has deleted {service} before: nothing says that {refused} "
+            f"The same {moment.ended.action} has deleted {service} before: nothing says that {refused} "
             "depends on it, and so the one goes as early as the other."
         )
     return (

@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import is_flux
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
     Call,
     behind,
@@ -47,7 +48,7 @@ from seatrial.evidence.webhooks.calls import (
     state_after,
     workload_ref,
 )
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
@@ -61,17 +62,17 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
     first, step = calls[0], calls[0].event.step
+    moment = Moment(rehearsal, case, step)
     webhook = first.webhook
     refused = list(dict.fromkeys(call.event.object for call in calls))
-    changed, body = _changed(rehearsal, first)
+    changed, body = _changed(rehearsal, case, first)
     backer, configuration = case.written(step, changed), case.written(step, webhook.configuration)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f'{outcome_of(rehearsal, step)}: it replaces the pods behind webhook "{webhook.name}", and nothing '
+        message=f'{outcome_of(moment)}: it replaces the pods behind webhook "{webhook.name}", and nothing '
         f"answers when {named(refused)} is written",
         details=(
             f'The API server says: "{first.event.message}"',
@@ -79,7 +80,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
             f"{rehearsal.steps[step].action}{_gap(body)}.",
             f"Helm waits for no pod before it goes on; {'Flux' if is_flux(rehearsal) else '--wait'} waits only when "
             "all is sent. What came before is changed, and what the new revision no longer has is not deleted.",
-            revisions(rehearsal, step),
+            revisions(moment),
         ),
         places=[
             *([backer.place("spec", "strategy", "type")] if backer else ()),
@@ -91,9 +92,9 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
     )
 
 
-def _changed(rehearsal: Rehearsal, call: Call) -> tuple[Ref, Body]:
+def _changed(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Ref, Body]:
     """What stood behind the webhook and was changed, the workload before its Service."""
-    world, began = state(rehearsal, call.event), state_after(rehearsal, call.event.step - 1)
+    world, began = state(rehearsal, call.event), state_after(Moment(rehearsal, case, call.event.step - 1))
     for body in behind(world, call.webhook.service):
         if replaced(began, world, workload_ref(body)):
             return workload_ref(body), body

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
     Call,
     behind,
@@ -47,7 +48,7 @@ from seatrial.evidence.webhooks.calls import (
 )
 from seatrial.graph import needs_of
 from seatrial.kinds import Need
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
@@ -79,21 +80,21 @@ def _circle(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Resource | No
 
 def _finding(rehearsal: Rehearsal, case: Case, call: Call, refused: Resource, backer: Resource, need: Need) -> Finding:
     webhook, step = call.webhook, call.event.step
+    moment = Moment(rehearsal, case, step)
     configuration = case.written(step, webhook.configuration)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[webhook.configuration, refused.ref],
         damage="failed-deploy",
-        message=f'{outcome_of(rehearsal, step)}: webhook "{webhook.name}" is to be asked about {refused.ref}, which '
+        message=f'{outcome_of(moment)}: webhook "{webhook.name}" is to be asked about {refused.ref}, which '
         "its own backend needs before it can answer",
         details=(
             f'The API server says: "{call.event.message}"',
             _around(webhook.service, refused.ref, backer, need),
             f"The webhook is asked about {covers(webhook)}, and excludes nothing of its own.",
-            revisions(rehearsal, step),
-            _again(rehearsal, step, refused.ref),
+            revisions(moment),
+            _again(moment, refused.ref),
         ),
         places=[
             *([configuration.place("webhooks", webhook.index, "namespaceSelector")] if configuration else ()),
@@ -110,8 +111,8 @@ def _around(service: Ref, refused: Ref, backer: Resource, need: Need) -> str:
     return f"{backer.ref} stands behind {service} and cannot start without {need.object}{made}."
 
 
-def _again(rehearsal: Rehearsal, step: int, ref: Ref) -> str:
-    following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
+def _again(moment: Moment, ref: Ref) -> str:
+    following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     if following is None or following.action not in ("install", "upgrade"):
         return ""
     if ref in following.created:

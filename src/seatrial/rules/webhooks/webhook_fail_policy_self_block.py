@@ -37,6 +37,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import is_flux
 from seatrial.evidence.history import GOING
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
     Call,
     backs,
@@ -46,7 +47,7 @@ from seatrial.evidence.webhooks.calls import (
     state,
     state_after,
 )
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
@@ -54,13 +55,13 @@ from seatrial.model.timeline import Rehearsal
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for calls in refused_by_cause(rehearsal, case, "itself").values():
-        if _stays_down(rehearsal, calls[0]):
+        if _stays_down(rehearsal, case, calls[0]):
             yield _finding(rehearsal, case, calls[0])
 
 
-def _stays_down(rehearsal: Rehearsal, call: Call) -> bool:
+def _stays_down(rehearsal: Rehearsal, case: Case, call: Call) -> bool:
     """Whether the backend has no pod when all that can happen has happened."""
-    owner = state_after(rehearsal, call.event.step).get(call.event.object)
+    owner = state_after(Moment(rehearsal, case, call.event.step)).get(call.event.object)
     ready = dig(owner, "status", "readyReplicas") or dig(owner, "status", "numberReady") or 0
     return owner is not None and not ready
 
@@ -68,12 +69,12 @@ def _stays_down(rehearsal: Rehearsal, call: Call) -> bool:
 def _finding(rehearsal: Rehearsal, case: Case, call: Call) -> Finding:
     webhook, event = call.webhook, call.event
     step = event.step
+    moment = Moment(rehearsal, case, step)
     configuration = case.written(step, webhook.configuration)
     made = registered(rehearsal, call)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[webhook.configuration],
         damage="outage",
         message=f'webhook "{webhook.name}" is about the pods of its own backend: once {_backend(event.object)} has '
@@ -83,7 +84,7 @@ def _finding(rehearsal: Rehearsal, case: Case, call: Call) -> Finding:
             f"It is asked about {covers(webhook)}, may not be ignored, and its selectors exclude neither its own "
             "namespace nor its own pods.",
             _how(rehearsal, call),
-            _reported(rehearsal, step),
+            _reported(moment),
             f"Only deleting the configuration helps: {_delete(webhook.configuration)}",
         ),
         places=[configuration.place("webhooks", webhook.index, "namespaceSelector")] if configuration else [],
@@ -111,9 +112,9 @@ def _how(rehearsal: Rehearsal, call: Call) -> str:
     )
 
 
-def _reported(rehearsal: Rehearsal, step: int) -> str:
-    ended = rehearsal.steps[step]
-    if ended.outcome == "ok" and is_flux(rehearsal):
+def _reported(moment: Moment) -> str:
+    ended = moment.ended
+    if ended.outcome == "ok" and is_flux(moment.rehearsal):
         return "Flux is content: without wait a Kustomization is Ready as soon as it is applied."
     if ended.outcome == "ok":
         return (

@@ -42,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import holder, is_flux
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pulumi.programs import is_pulumi, unordered
 from seatrial.evidence.webhooks.calls import (
     Call,
@@ -53,7 +54,7 @@ from seatrial.evidence.webhooks.calls import (
     registered,
     state,
 )
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
@@ -86,22 +87,22 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
     first, step = calls[0], calls[0].event.step
+    moment = Moment(rehearsal, case, step)
     refused = list(dict.fromkeys(call.event.object for call in calls))
     webhook = first.webhook
     written = [case.written(step, ref) for ref in refused]
     configuration = case.written(step, webhook.configuration)
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[webhook.configuration],
-        damage="nuisance" if _is_healed(rehearsal, step, refused) else "failed-deploy",
-        message=_message(rehearsal, step, refused, webhook),
+        damage="nuisance" if _is_healed(moment, refused) else "failed-deploy",
+        message=_message(moment, refused, webhook),
         details=(
             f'The API server says: "{first.event.message}"',
-            _order(rehearsal, first),
-            revisions(rehearsal, step),
-            _again(rehearsal, step, refused),
+            _order(rehearsal, case, first),
+            revisions(moment),
+            _again(moment, refused),
         ),
         places=[
             *(resource.place("kind") for resource in written[:1] if resource),
@@ -113,19 +114,17 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
     )
 
 
-def _message(rehearsal: Rehearsal, step: int, refused: list[Ref], webhook: Webhook) -> str:
+def _message(moment: Moment, refused: list[Ref], webhook: Webhook) -> str:
     if all(map(is_record, refused)):
         return (
-            f"{outcome_of(rehearsal, step)}, and Helm cannot write that down: nothing answers yet for webhook "
+            f"{outcome_of(moment)}, and Helm cannot write that down: nothing answers yet for webhook "
             f'"{webhook.name}", which is about its own records'
         )
     what = [ref for ref in refused if not is_record(ref)]
-    return (
-        f'{outcome_of(rehearsal, step)}: {named(what)} is made while nothing answers for webhook "{webhook.name}" yet'
-    )
+    return f'{outcome_of(moment)}: {named(what)} is made while nothing answers for webhook "{webhook.name}" yet'
 
 
-def _order(rehearsal: Rehearsal, call: Call) -> str:
+def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
     event, configuration = call.event, call.webhook.configuration
     made = registered(rehearsal, call)
     if made is not None and made.step == event.step and is_pulumi(rehearsal):
@@ -134,7 +133,7 @@ def _order(rehearsal: Rehearsal, call: Call) -> str:
             "started. Nothing in the program orders the two, so Pulumi makes both as soon as it can. It tries a "
             "creation again only while the kind or the namespace is not there: the failure of a webhook is final."
         )
-    apart = _apart(rehearsal, event.step, event.object, configuration)
+    apart = _apart(Moment(rehearsal, case, event.step), event.object, configuration)
     if made is not None and made.step == event.step and apart:
         return (
             f"{configuration} is registered moments before, and the pods behind {call.webhook.service} have not "
@@ -156,34 +155,34 @@ def _order(rehearsal: Rehearsal, call: Call) -> str:
     return f"{configuration} is registered, and the pods behind {call.webhook.service} have not started. {whose}."
 
 
-def _apart(rehearsal: Rehearsal, step: int, ref: Ref, configuration: Ref) -> tuple[Ref, Ref] | None:
+def _apart(moment: Moment, ref: Ref, configuration: Ref) -> tuple[Ref, Ref] | None:
     """Who of Flux's brings the one, and who the other, where these are two."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     own, other = holder(ended, ref), holder(ended, configuration)
     return (own, other) if own and other and own != other else None
 
 
-def _is_healed(rehearsal: Rehearsal, step: int, refused: list[Ref]) -> bool:
+def _is_healed(moment: Moment, refused: list[Ref]) -> bool:
     """Whether Flux tried again by itself, and all is there in the end."""
-    ended = rehearsal.steps[step]
+    ended = moment.ended
     return bool(ended.reconciled) and ended.outcome == "ok" and all(ref in ended.created for ref in refused)
 
 
-def _again(rehearsal: Rehearsal, step: int, refused: list[Ref]) -> str:
+def _again(moment: Moment, refused: list[Ref]) -> str:
     """What the engine, or the steps after it, did with what was refused."""
-    if _is_healed(rehearsal, step, refused):
+    if _is_healed(moment, refused):
         return "It is made at a later attempt, which Flux begins by itself: the pods have started by then."
-    following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
+    following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     if following is not None and all(map(is_record, refused)) and following.outcome == "failed":
-        pending = PENDING[rehearsal.steps[step].action]
+        pending = PENDING[moment.ended.action]
         return f'The release stays {pending}. The {following.action} after it fails: "{following.error.strip()}"'
-    for index, ended in enumerate(rehearsal.steps[step + 1 :], start=step + 1):
+    for index, ended in enumerate(moment.rehearsal.steps[moment.index + 1 :], start=moment.index + 1):
         if any(ref in ended.created for ref in refused):
             return (
                 f"The {ended.action} after it makes {'it' if len(refused) == 1 else 'them'}: the pods have started by "
                 "then. That is why trying again works."
             )
-        if ended.outcome != "ok" and index == step + 1:
+        if ended.outcome != "ok" and index == moment.index + 1:
             return f"The {ended.action} after it {ended.outcome}."
     return ""
 

@@ -38,11 +38,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import speaker
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import CONFIGURATIONS, Call, named, outcome_of, refused_by_cause
 from seatrial.helm import hooks
 from seatrial.kinds.webhooks.cabundle import INJECTOR, asks_for_injection, holds_certificate
-from seatrial.model.finding import Finding, Rule, found
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Place, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -77,25 +77,25 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
     first, step = calls[0], calls[0].event.step
+    moment = Moment(rehearsal, case, step)
     webhook = first.webhook
     refused = list(dict.fromkeys(call.event.object for call in calls))
     configuration, refused_one = case.written(step, webhook.configuration), case.written(step, refused[0])
-    is_helm = speaker(rehearsal, step) == "Helm"
+    is_helm = moment.speaker == "Helm"
     writer = _writer(case, step, webhook.configuration) if is_helm else _job(case, step, webhook.configuration)
     client = ("webhooks", webhook.index, "clientConfig")
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f'{outcome_of(rehearsal, step)}: webhook "{webhook.name}" is asked about {named(refused)} before '
+        message=f'{outcome_of(moment)}: webhook "{webhook.name}" is asked about {named(refused)} before '
         "its caBundle is written",
         details=(
             f'The API server says: "{first.event.message}"',
-            _injected(rehearsal, step, configuration) or _who(rehearsal, step, webhook.configuration, writer),
+            _injected(moment, configuration) or _who(moment, webhook.configuration, writer),
             "The pods behind it may well be ready: the API server cannot know that it speaks with the right one.",
-            revisions(rehearsal, step),
+            revisions(moment),
         ),
         places=[
             *([configuration.place(*client, "caBundle")] if configuration else ()),
@@ -109,23 +109,23 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
 
 
 def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
-    step, ref, who = event.step, event.object, speaker(rehearsal, event.step)
+    step, ref, who = event.step, event.object, Moment(rehearsal, case, event.step).speaker
+    moment = Moment(rehearsal, case, step)
     resource = case.written(step, ref)
     writer = next(e for e in reversed(rehearsal.timeline[: event.index]) if _writes_bundle(e, ref))
     index = next((i for i, w in enumerate(listed(resource.body, "webhooks")) if _names_bundle(w)), 0) if resource else 0
     return found(
         RULE,
-        rehearsal,
-        step,
+        moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{outcome_of(rehearsal, step)}: the {_written_by(who)} writes a placeholder for the caBundle of "
+        message=f"{outcome_of(moment)}: the {_written_by(who)} writes a placeholder for the caBundle of "
         f"{ref}, which {writer.actor} has filled since",
         details=(
             f'The API server says: "{event.message}"',
             OVERWRITES.get(who, OVERWRITTEN_BY_HELM),
-            revisions(rehearsal, step),
-            _next(rehearsal, step),
+            revisions(moment),
+            _next(moment),
         ),
         places=[resource.place("webhooks", index, "clientConfig", "caBundle")] if resource else [],
         evidence=[writer, event],
@@ -181,25 +181,25 @@ def _names_bundle(webhook: Body) -> bool:
     return dig(webhook, "clientConfig", "caBundle") is not None
 
 
-def _injected(rehearsal: Rehearsal, step: int, configuration: Resource | None) -> str:
+def _injected(moment: Moment, configuration: Resource | None) -> str:
     """That cert-manager is asked to write it, and who does not wait for that."""
     if configuration is None or not asks_for_injection(configuration.body):
         return ""
-    who = speaker(rehearsal, step)
+    who = moment.speaker
     waits = f" {WAITED_FOR}" if who == "Pulumi" else ""
     return f"cert-manager is asked to inject it, and had not done so yet: {who} does not wait for that.{waits}"
 
 
-def _who(rehearsal: Rehearsal, step: int, ref: Ref, writer: Resource | None) -> str:
+def _who(moment: Moment, ref: Ref, writer: Resource | None) -> str:
     if writer is None:
         return (
             f"Nothing that was rehearsed writes a caBundle into {ref} before that: no pod runs whose account may, and "
             "no annotation asks cert-manager for it. Whether someone outside the release does cannot be seen from here."
         )
-    if speaker(rehearsal, step) != "Helm":
+    if moment.speaker != "Helm":
         hook = ", a hook to Helm," if hooks.is_hook(writer.body) else ""
         return (
-            f"{writer.ref}{hook} is to write it, and is an object like all others to {speaker(rehearsal, step)}: "
+            f"{writer.ref}{hook} is to write it, and is an object like all others to {moment.speaker}: "
             "nothing that comes after it waits until it is done."
         )
     events = ", ".join(hooks.events_of(writer.body))
@@ -209,8 +209,8 @@ def _who(rehearsal: Rehearsal, step: int, ref: Ref, writer: Resource | None) -> 
     )
 
 
-def _next(rehearsal: Rehearsal, step: int) -> str:
-    following = rehearsal.steps[step + 1] if step + 1 < len(rehearsal.steps) else None
+def _next(moment: Moment) -> str:
+    following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     again = following is not None and following.action == "upgrade" and following.outcome == "failed"
     return "Every further upgrade fails alike." if again else ""
 
