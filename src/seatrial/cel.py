@@ -1,7 +1,7 @@
-"""Expressions in CEL: read, and held against data, within limits. Knows nothing of Kubernetes.
+"""CEL expressions: compiled and evaluated within limits. Knows nothing of Kubernetes.
 
-The only module that knows the library. Its words for what goes wrong are told as cel-go tells them, which is what
-controllers written in Go show.
+The only module that knows the library. Its errors are translated to those of cel-go, which controllers written in Go
+show.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LENGTH_MAX = 4_000
 CALLS_MAX = {"optMap": 4, "optFlatMap": 4, "replace": 4, "join": 4, "format": 4, "map": 16}
-"""Of what makes values grow, each by what the one before gave. The library itself ends loops and depth."""
+"""Limits on functions whose results grow when chained. The library limits loops and depth."""
 STRUCT = "google.protobuf.Struct"
 BEYOND = "more than is evaluated here"
 _OWN_LIMITS = ("Iteration budget exceeded", "recursion limit exceeded", "Exceeded max recursion depth")
@@ -39,39 +39,39 @@ _IN_GO: tuple[tuple[re.Pattern[str], str], ...] = (
 _UNKNOWN_NAME = re.compile(r'No value with name "(\w+)" found in Activation')
 
 
-class Fault(Struct, frozen=True):
-    """Why there is no answer, in the words of cel-go."""
+class CelError(Struct, frozen=True):
+    """Why an expression has no result, in the words of cel-go."""
 
-    words: str
+    message: str
     is_ours: bool = False
-    """Whether only this program has none: others might."""
+    """Whether only seatrial cannot evaluate it."""
     why: str = ""
-    """What went wrong in the evaluation, without what it was about."""
+    """The error of the evaluation, without the expression."""
 
 
-def fault_of(text: str) -> Fault | None:
-    """Why a text is no expression, or none that is evaluated here."""
+def fault_of(text: str) -> CelError | None:
+    """Why a text is not an expression, or not one that is evaluated here."""
     program = _program(text, ())
-    return program if isinstance(program, Fault) else None
+    return program if isinstance(program, CelError) else None
 
 
-def fault_of_typed(text: str, variables: tuple[str, ...]) -> Fault | None:
-    """The same for one that must be about these variables, each an object, and be true or false."""
+def fault_of_typed(text: str, variables: tuple[str, ...]) -> CelError | None:
+    """The same, for an expression that must use these variables, each an object, and return a boolean."""
     from cel_expr_python.cel import Type
 
     program = _program(text, variables)
-    if isinstance(program, Fault):
+    if isinstance(program, CelError):
         return program
     given = program.return_type()
     if given == Type.BOOL:
         return None
-    return Fault(f"CEL expression output type mismatch: expected bool, got {str(given).lower()}")
+    return CelError(f"CEL expression output type mismatch: expected bool, got {str(given).lower()}")
 
 
 def text_of(text: str, data: Mapping[str, Any]) -> str | None:
-    """What an expression makes of data, where that is a text."""
+    """The result of an expression if it is a string."""
     program = _program(text, ())
-    if isinstance(program, Fault):
+    if isinstance(program, CelError):
         return None
     try:
         found = program.eval(data=data).value()
@@ -80,10 +80,10 @@ def text_of(text: str, data: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def is_true(text: str, data: Mapping[str, Any], variables: tuple[str, ...] = ()) -> bool | Fault:
-    """What an expression says of data; anything but true and false is a fault."""
+def is_true(text: str, data: Mapping[str, Any], variables: tuple[str, ...] = ()) -> bool | CelError:
+    """Whether an expression is true; a fault if it is neither true nor false."""
     program = _program(text, variables)
-    if isinstance(program, Fault):
+    if isinstance(program, CelError):
         return program
     try:
         value = program.eval(data=data)
@@ -92,49 +92,49 @@ def is_true(text: str, data: Mapping[str, Any], variables: tuple[str, ...] = ())
     return _answer(value, text)
 
 
-def _answer(value: Value, text: str) -> bool | Fault:
+def _answer(value: Value, text: str) -> bool | CelError:
     from cel_expr_python.cel import Type
 
     if value.type() == Type.ERROR:
         return _failed(str(value.value()), text)
     if value.type() != Type.BOOL:
-        return Fault(f"failed to evaluate CEL expression as boolean: '{text}'")
+        return CelError(f"failed to evaluate CEL expression as boolean: '{text}'")
     return bool(value.value())
 
 
-def _failed(words: str, text: str) -> Fault:
-    said = _STATUS_CODE.sub("", words)
-    if any(limit in said for limit in _OWN_LIMITS):
-        return Fault(BEYOND, is_ours=True)
+def _failed(words: str, text: str) -> CelError:
+    message = _STATUS_CODE.sub("", words)
+    if any(limit in message for limit in _OWN_LIMITS):
+        return CelError(BEYOND, is_ours=True)
     for pattern, instead in _IN_GO:
-        said = pattern.sub(instead, said)
-    said = _UNKNOWN_NAME.sub(lambda match: f"no such attribute(s): {_path(match.group(1), text)}", said)
-    return Fault(f"failed to evaluate the CEL expression '{text}': {said}", why=said)
+        message = pattern.sub(instead, message)
+    message = _UNKNOWN_NAME.sub(lambda match: f"no such attribute(s): {_path(match.group(1), text)}", message)
+    return CelError(f"failed to evaluate the CEL expression '{text}': {message}", why=message)
 
 
 def _path(name: str, text: str) -> str:
-    """All that is read of an unknown name where it stands first: cel-go takes it for one long name before others."""
+    """The whole field path after the first use of an unknown name: cel-go reports it as one qualified name."""
     found = re.search(rf"\b{name}(?:\.\w+\b(?!\())*", text)
     return found.group() if found else name
 
 
 @lru_cache(maxsize=1_000)
-def _program(text: str, variables: tuple[str, ...]) -> Program | Fault:
+def _program(text: str, variables: tuple[str, ...]) -> Program | CelError:
     if len(text) > LENGTH_MAX or any(text.count(f".{name}(") > most for name, most in CALLS_MAX.items()):
-        return Fault(BEYOND, is_ours=True)
+        return CelError(BEYOND, is_ours=True)
     try:
         return _environment(variables).compile(text, disable_check=not variables)
     except RuntimeError as why:
-        said = _STATUS_CODE.sub("", str(why))
-    if any(limit in said for limit in _OWN_LIMITS):
-        return Fault(BEYOND, is_ours=True)
-    return Fault(f"failed to parse the CEL expression '{text}': {said}")
+        message = _STATUS_CODE.sub("", str(why))
+    if any(limit in message for limit in _OWN_LIMITS):
+        return CelError(BEYOND, is_ours=True)
+    return CelError(f"failed to parse the CEL expression '{text}': {message}")
 
 
 @cache
 def _environment(variables: tuple[str, ...]) -> Env:
-    """As `NewExpression` of fluxcd/pkg/runtime/cel makes it: optional types, strings, sets and encoders."""
-    # Loaded when the first expression comes: few releases have one.
+    """As `NewExpression` of fluxcd/pkg/runtime/cel: optional types, strings, sets and encoders."""
+    # Imported on demand: few releases have expressions.
     from cel_expr_python.cel import NewEnv, Type
     from cel_expr_python.ext.ext_encoders import ExtEncoders
     from cel_expr_python.ext.ext_optional import ExtOptional

@@ -187,7 +187,7 @@ def test_client_side_install_creates_rather_than_applies(helm: Helm) -> None:
 
 def test_fields_are_helms_whatever_program_runs_it(tmp_path: Path) -> None:
     cluster = Cluster()
-    server = Server(cluster, actor="helm", calls_itself=helmsdk.CALLS_ITSELF)
+    server = Server(cluster, actor="helm", calls_itself=helmsdk.FIELD_MANAGER)
     with server, helmsdk.connection(server.kubeconfig, "default") as config:
         helm = Helm(cluster, config, tmp_path / "demo")
         helm.install(helm.chart(cm=CONFIG))

@@ -1,4 +1,4 @@
-"""What Argo CD says of an object's health, and what becomes of the scripts that users give it for that."""
+"""Argo CD's health of an object, and the results of the users' Lua scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from seatrial.model.resource import Body
 from seatrial.readiness.argocd import health
 from seatrial.readiness.argocd.lua import ANY_OBJECT, INVALID, TOO_LARGE, TOO_LONG
-from seatrial.readiness.argocd.verdict import Health, Script
+from seatrial.readiness.argocd.verdict import Health, HealthScript
 
 ADR_SCRIPT = """
 hs = {}
@@ -20,7 +20,7 @@ else
 end
 return hs
 """
-"""The one of a decision record about claims that wait for their first consumer."""
+"""A common script for PVCs that wait for their first consumer."""
 CLAIM: Body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "models"}}
 
 
@@ -57,7 +57,7 @@ CLAIM: Body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": 
         ("tekton.dev/v1 PipelineRun", {}, {"conditions": [{"type": "Succeeded", "status": "False"}]}, None),
     ],
 )
-def test_kinds_have_these_verdicts(kind: str, spec: Body, status: Body, verdict: str | None) -> None:
+def test_health_of_kinds(kind: str, spec: Body, status: Body, verdict: str | None) -> None:
     api_version, name = kind.split()
     body: Body = {"apiVersion": api_version, "kind": name, "metadata": {"name": "x"}, "spec": spec, "status": status}
     found = health(body, {}, (3, 5))
@@ -71,12 +71,12 @@ def test_an_unknown_version_of_a_known_kind_is_an_error() -> None:
     )
 
 
-def test_what_is_being_deleted_is_progressing() -> None:
+def test_an_object_being_deleted_is_progressing() -> None:
     body: Body = {**CLAIM, "metadata": {"name": "x", "deletionTimestamp": "now"}, "status": {"phase": "Bound"}}
     assert health(body, {}, (3, 5)) == Health("Progressing", "Pending deletion")
 
 
-def test_definitions_are_judged_since_3_0() -> None:
+def test_crds_have_a_health_check_since_3_0() -> None:
     body: Body = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -87,18 +87,18 @@ def test_definitions_are_judged_since_3_0() -> None:
     assert health(body, {}, (3, 0)) == Health("Progressing", "CRD is being installed")
 
 
-def test_a_script_of_the_users_beats_all_others() -> None:
+def test_a_user_script_overrides_other_checks() -> None:
     pending: Body = {**CLAIM, "status": {"phase": "Pending"}}
-    assert _judged(ADR_SCRIPT, pending) == Health("Healthy")
+    assert _health(ADR_SCRIPT, pending) == Health("Healthy")
 
 
-def test_a_script_that_expects_a_status_fails_where_there_is_none() -> None:
+def test_a_script_that_reads_a_missing_status_fails() -> None:
     said = "<string>:3: attempt to index field 'status' (a nil value)"
-    assert _judged(ADR_SCRIPT, CLAIM) == Health("Unknown", said, broken=True)
+    assert _health(ADR_SCRIPT, CLAIM) == Health("Unknown", said, broken=True)
 
 
-def test_a_script_that_knows_two_phases_takes_a_lost_claim_for_one_that_is_coming() -> None:
-    assert _judged(ADR_SCRIPT, {**CLAIM, "status": {"phase": "Lost"}}) == Health("Progressing")
+def test_a_script_that_knows_two_phases_reports_a_lost_pvc_as_progressing() -> None:
+    assert _health(ADR_SCRIPT, {**CLAIM, "status": {"phase": "Lost"}}) == Health("Progressing")
 
 
 @pytest.mark.parametrize(
@@ -117,37 +117,37 @@ def test_a_script_that_knows_two_phases_takes_a_lost_claim_for_one_that_is_comin
         ("return {status = 'Degraded', message = 'no'}", Health("Degraded", "no")),
     ],
 )
-def test_scripts_end_like_this(script: str, verdict: Health) -> None:
-    assert _judged(script, CLAIM) == verdict
+def test_results_of_scripts(script: str, verdict: Health) -> None:
+    assert _health(script, CLAIM) == verdict
 
 
 @pytest.mark.parametrize(
     "name",
     ["os", "io", "debug", "package", "load", "loadstring", "dofile", "loadfile", "getfenv", "setfenv", "ffi", "jit"],
 )
-def test_scripts_do_not_reach_the_world(name: str) -> None:
-    found = _judged(f"return {{status = 'Healthy', message = tostring({name})}}", CLAIM, open_libs=True)
+def test_scripts_are_sandboxed(name: str) -> None:
+    found = _health(f"return {{status = 'Healthy', message = tostring({name})}}", CLAIM, open_libs=True)
     assert found == Health("Healthy", "nil")
 
 
-def test_scripts_load_nothing_but_a_clock_that_stands_still() -> None:
-    assert _judged("return {status = 'Healthy', message = tostring(require('os').time())}", CLAIM).message == "0"
-    assert _judged("require('ffi')", CLAIM) == Health("Unknown", "<string>:1: module ffi not found", True)
+def test_scripts_can_only_require_os_with_a_fixed_clock() -> None:
+    assert _health("return {status = 'Healthy', message = tostring(require('os').time())}", CLAIM).message == "0"
+    assert _health("require('ffi')", CLAIM) == Health("Unknown", "<string>:1: module ffi not found", True)
 
 
-def test_texts_have_methods_only_with_open_libraries() -> None:
+def test_strings_have_methods_only_with_open_libs() -> None:
     script = "return {status = 'Healthy', message = ('x'):rep(3)}"
-    assert _judged(script, CLAIM, open_libs=True) == Health("Healthy", "xxx")
-    assert _judged(script, CLAIM).broken
+    assert _health(script, CLAIM, open_libs=True) == Health("Healthy", "xxx")
+    assert _health(script, CLAIM).broken
 
 
-def test_neither_long_texts_nor_slow_patterns_stop_the_show() -> None:
-    assert _judged("local x = ('a'):rep(1e9)", CLAIM, open_libs=True).message == TOO_LARGE
+def test_long_strings_and_slow_patterns_are_stopped() -> None:
+    assert _health("local x = ('a'):rep(1e9)", CLAIM, open_libs=True).message == TOO_LARGE
     slow = "string.find(('a'):rep(30000), 'a*a*a*a*b')"
-    assert _judged(slow, CLAIM, open_libs=True).message == "<string>:1: the pattern takes too long to match"
+    assert _health(slow, CLAIM, open_libs=True).message == "<string>:1: the pattern takes too long to match"
 
 
-def _judged(script: str, body: Body, *, open_libs: bool = False) -> Health:
-    found = health(body, {"PersistentVolumeClaim": Script(script, open_libs)}, (3, 5))
+def _health(script: str, body: Body, *, open_libs: bool = False) -> Health:
+    found = health(body, {"PersistentVolumeClaim": HealthScript(script, open_libs)}, (3, 5))
     assert found is not None
     return found

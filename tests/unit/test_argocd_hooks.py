@@ -1,4 +1,4 @@
-"""What Argo CD reads in annotations: the table of `argocd.md`, row by row."""
+"""How Argo CD reads annotations: the table of `argocd.md`, row by row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELM, ARGO = "helm.sh/hook", "argocd.argoproj.io/hook"
 PRE, POST = ("PreSync",), ("PostSync",)
 
 
-def test_a_plain_object_belongs_to_the_sync_phase() -> None:
+def test_a_regular_resource_is_in_the_sync_phase() -> None:
     assert argocd_hooks.phases_of(_annotated({})) == ("Sync",)
 
 
@@ -33,7 +33,7 @@ def test_a_plain_object_belongs_to_the_sync_phase() -> None:
         ({ARGO: "PostDelete", HELM: "pre-install"}, PRE),
     ],
 )
-def test_hooks_run_in_these_phases(annotations: dict[str, str], phases: tuple[str, ...]) -> None:
+def test_phases_of_hooks(annotations: dict[str, str], phases: tuple[str, ...]) -> None:
     body = _annotated(annotations)
     assert argocd_hooks.is_hook(body)
     assert argocd_hooks.phases_of(body) == phases
@@ -55,7 +55,7 @@ def test_hooks_without_a_known_phase_are_ignored(annotations: dict[str, str]) ->
     assert argocd_hooks.phases_of(body) == ()
 
 
-def test_what_is_skipped_is_no_hook_and_has_no_phase() -> None:
+def test_a_skipped_object_is_not_a_hook_and_has_no_phase() -> None:
     body = _annotated({ARGO: "Skip"})
     assert (argocd_hooks.is_hook(body), argocd_hooks.is_ignored(body), argocd_hooks.phases_of(body)) == (
         False,
@@ -64,7 +64,7 @@ def test_what_is_skipped_is_no_hook_and_has_no_phase() -> None:
     )
 
 
-def test_an_old_crd_install_is_plain() -> None:
+def test_crd_install_is_not_a_hook() -> None:
     assert argocd_hooks.phases_of(_annotated({HELM: "crd-install"})) == ("Sync",)
 
 
@@ -85,7 +85,7 @@ def test_the_wave_of_any_object(annotations: dict[str, str], wave: int) -> None:
     assert argocd_hooks.wave_of(_annotated(annotations)) == wave
 
 
-def test_one_annotation_that_is_no_text_hides_all_the_others() -> None:
+def test_an_annotation_that_is_not_a_string_hides_all_others() -> None:
     body: Body = _annotated({})
     body["metadata"]["annotations"] = {"argocd.argoproj.io/sync-wave": 5, ARGO: "PreSync"}
     assert (argocd_hooks.wave_of(body), argocd_hooks.phases_of(body)) == (0, ("Sync",))
@@ -103,11 +103,11 @@ def test_one_annotation_that_is_no_text_hides_all_the_others() -> None:
         ),
     ],
 )
-def test_delete_policies_of_both_kinds_count(annotations: dict[str, str], policies: tuple[str, ...]) -> None:
+def test_delete_policies_of_argocd_and_helm_both_count(annotations: dict[str, str], policies: tuple[str, ...]) -> None:
     assert argocd_hooks.delete_policies(_annotated(annotations)) == policies
 
 
-def test_before_3_4_a_delete_hook_had_to_be_nothing_else() -> None:
+def test_before_3_4_a_delete_hook_had_no_other_events() -> None:
     body = _annotated({HELM: "post-install,post-delete"})
     assert argocd_hooks.runs_on_deletion(body, "PostDelete")
     assert not argocd_hooks.runs_on_deletion(body, "PostDelete", whole_value=True)

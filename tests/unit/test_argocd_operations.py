@@ -10,11 +10,11 @@ from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_f
 from seatrial.engines.script import play
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.play.in_process import InProcess
-from seatrial.readiness.argocd.verdict import Script
+from seatrial.readiness.argocd.verdict import HealthScript
 
 HOOK, WAVE, POLICY = (f"argocd.argoproj.io/{word}" for word in ("hook", "sync-wave", "hook-delete-policy"))
 NO_NAMESPACE: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "lost", "namespace": "nowhere"}}
-FAILS = {"ConfigMap": Script("return {status = obj.data.health}")}
+FAILS = {"ConfigMap": HealthScript("return {status = obj.data.health}")}
 
 
 def test_a_failed_apply_waits_for_its_siblings_since_3_4() -> None:
@@ -72,7 +72,7 @@ def test_suspended_objects_and_hooks_are_waited_for() -> None:
 
 
 def test_an_empty_verdict_ends_a_hook_and_never_an_object() -> None:
-    scripts = {"ConfigMap": Script("if obj.metadata.name == 'x' then return nil end return {status = 'Healthy'}")}
+    scripts = {"ConfigMap": HealthScript("if obj.metadata.name == 'x' then return nil end return {status = 'Healthy'}")}
     hook = _synced([_config("x", {HOOK: "PreSync"}), _config("y")], Settings((3, 5), scripts))
     plain = _synced([_config("x"), _config("y", {WAVE: "1"})], Settings((3, 5), scripts))
     assert (hook.outcome, plain.outcome) == ("ok", "hung")

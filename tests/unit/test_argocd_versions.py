@@ -16,10 +16,10 @@ from seatrial.engines.script import Command
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, ref_of
 from seatrial.plan.stage.applications import declared
 from seatrial.readiness.argocd import health
-from seatrial.readiness.argocd.verdict import Script
+from seatrial.readiness.argocd.verdict import HealthScript
 
 HOOK, WAVE, POLICY = (f"argocd.argoproj.io/{word}" for word in ("hook", "sync-wave", "hook-delete-policy"))
-AS_TOLD = {"ConfigMap": Script("return {status = obj.data.key}")}
+AS_TOLD = {"ConfigMap": HealthScript("return {status = obj.data.key}")}
 OLD, NEW = Ref("ConfigMap", "default", "old"), Ref("ConfigMap", "default", "new")
 
 

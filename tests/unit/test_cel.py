@@ -1,4 +1,4 @@
-"""Expressions in CEL: what they say of data, in whose words they fail, and where they end."""
+"""CEL expressions: their results, their errors and their limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATA = {"metadata": {"generation": 2, "name": "é"}, "status": {"conditions": [{
         "status.nowhere == 1 || true",
     ],
 )
-def test_what_controllers_in_go_find_true_is_true(text: str) -> None:
+def test_expressions_are_true_as_in_cel_go(text: str) -> None:
     assert cel.is_true(text, DATA) is True
 
 
@@ -35,29 +35,31 @@ def test_what_controllers_in_go_find_true_is_true(text: str) -> None:
         ("metadata.generation > '1'", "no such overload"),
     ],
 )
-def test_what_cannot_be_evaluated_is_told_as_cel_go_tells_it(text: str, words: str) -> None:
+def test_evaluation_errors_read_as_in_cel_go(text: str, words: str) -> None:
     whole = f"failed to evaluate the CEL expression '{text}': {words}"
-    assert cel.is_true(text, DATA) == cel.Fault(whole, why=words)
+    assert cel.is_true(text, DATA) == cel.CelError(whole, why=words)
 
 
-def test_what_is_neither_true_nor_false_is_no_answer() -> None:
+def test_a_result_that_is_not_a_boolean_is_an_error() -> None:
     words = "failed to evaluate CEL expression as boolean: 'metadata.name'"
-    assert cel.is_true("metadata.name", DATA) == cel.Fault(words)
+    assert cel.is_true("metadata.name", DATA) == cel.CelError(words)
 
 
-def test_what_does_not_parse_is_shown_with_its_place() -> None:
+def test_a_parse_error_shows_its_position() -> None:
     expected = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
     words = f"Syntax error: mismatched input '<EOF>' expecting {expected}IDENTIFIER}}\n | a ==\n | ....^"
-    assert cel.fault_of("a ==") == cel.Fault(f"failed to parse the CEL expression 'a ==': ERROR: <input>:1:5: {words}")
+    assert cel.fault_of("a ==") == cel.CelError(
+        f"failed to parse the CEL expression 'a ==': ERROR: <input>:1:5: {words}"
+    )
 
 
-def test_one_with_types_must_be_about_its_variables_and_true_or_false() -> None:
+def test_a_typed_expression_uses_its_variables_and_returns_a_boolean() -> None:
     assert cel.fault_of_typed("dep.status.ready == true", ("dep",)) is None
     mismatch = "CEL expression output type mismatch: expected bool, got dyn"
-    assert cel.fault_of_typed("dep.status.ready", ("dep",)) == cel.Fault(mismatch)
+    assert cel.fault_of_typed("dep.status.ready", ("dep",)) == cel.CelError(mismatch)
     fault = cel.fault_of_typed("other == 1", ("dep",))
     assert fault is not None
-    assert "ERROR: <input>:1:1: undeclared reference to 'other' (in container '')" in fault.words
+    assert "ERROR: <input>:1:1: undeclared reference to 'other' (in container '')" in fault.message
 
 
 @pytest.mark.parametrize(
@@ -70,11 +72,11 @@ def test_one_with_types_must_be_about_its_variables_and_true_or_false() -> None:
         f"{'true && ' * 1000}true",
     ],
 )
-def test_what_might_not_end_is_not_begun(text: str) -> None:
-    assert cel.fault_of(text) == cel.Fault(cel.BEYOND, is_ours=True)
+def test_expressions_that_are_too_large_are_not_evaluated(text: str) -> None:
+    assert cel.fault_of(text) == cel.CelError(cel.BEYOND, is_ours=True)
 
 
-def test_loops_in_loops_are_ended() -> None:
+def test_nested_loops_are_stopped() -> None:
     many = f"[{', '.join('1' * 100)}]"
     text = f"{many}.all(a, {many}.all(b, {many}.all(c, a + b + c > 0)))"
-    assert cel.is_true(text, {}) == cel.Fault(cel.BEYOND, is_ours=True)
+    assert cel.is_true(text, {}) == cel.CelError(cel.BEYOND, is_ours=True)

@@ -1,4 +1,4 @@
-"""Health checks in CEL: which entry is about an object, in which order its expressions count, what is no entry."""
+"""Health checks in CEL: which entry applies to an object, the order of its expressions, and invalid entries."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ CHECK = HealthCheck("bitnami.com", "SealedSecret", IS_TRUE, failed=IS_FALSE)
         ([{"type": "Synced", "status": "True"}], "Current"),
         ([{"type": "Synced", "status": "False"}], "Failed"),
         ([{"type": "Synced", "status": "Unknown"}], "InProgress"),
-        ([], "Failed"),  # All of nothing is true, and `failed` is asked before `current`.
+        ([], "Failed"),  # all() of an empty list is true, and `failed` comes before `current`
     ],
 )
-def test_the_first_expression_that_is_true_counts(conditions: list[Body], status: str) -> None:
+def test_the_first_true_expression_counts(conditions: list[Body], status: str) -> None:
     assert verdict((CHECK,), SEALED, {"status": {"conditions": conditions}}) == Verdict(status)
 
 
-def test_a_status_of_another_generation_is_in_progress_whatever_it_says() -> None:
+def test_a_status_of_another_generation_is_in_progress() -> None:
     status = {"observedGeneration": 1, "conditions": [{"type": "Synced", "status": "True"}]}
     assert verdict((CHECK,), SEALED, {"metadata": {"generation": 2}, "status": status}) == Verdict("InProgress")
 
 
-def test_without_a_status_there_is_no_telling() -> None:
+def test_without_a_status_the_expression_fails() -> None:
     words = f"failed to evaluate the CEL expression '{IS_FALSE}': no such attribute(s): status.conditions"
     assert verdict((CHECK,), SEALED, {"metadata": {}}) == Verdict("Unknown", words)
 
 
-def test_an_entry_for_the_kind_goes_before_one_for_its_group() -> None:
+def test_an_entry_for_the_kind_precedes_one_for_its_group() -> None:
     of_group = HealthCheck("bitnami.com", "", "false")
     assert verdict((of_group, CHECK), SEALED, {"status": {"conditions": [{"type": "Synced", "status": "True"}]}}) == (
         Verdict("Current")
@@ -44,14 +44,14 @@ def test_an_entry_for_the_kind_goes_before_one_for_its_group() -> None:
     assert verdict((of_group,), SEALED, {"status": {"phase": "x"}}) == Verdict("InProgress")
 
 
-def test_a_kind_whose_status_nobody_here_writes_is_left_to_kstatus() -> None:
+def test_a_kind_without_a_model_is_left_to_kstatus() -> None:
     ref = Ref("CephCluster", "rook-ceph", "ceph", "ceph.rook.io")
     check = HealthCheck("ceph.rook.io", "CephCluster", "status.ceph.health == 'HEALTH_OK'")
     assert verdict((check,), ref, {"metadata": {}}) is None
     assert verdict((check,), ref, {"status": {"ceph": {"health": "HEALTH_OK"}}}) == Verdict("Current")
 
 
-def test_entries_are_refused_in_the_words_of_flux() -> None:
+def test_invalid_entries_are_rejected_with_the_errors_of_flux() -> None:
     entry = {"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "current": "true"}
     assert read([{**entry, "current": ""}]).invalid == (
         "failed to create custom status evaluator for healthchecks[0]: expression Current not specified"
@@ -65,6 +65,6 @@ def test_entries_are_refused_in_the_words_of_flux() -> None:
     )
 
 
-def test_what_is_beyond_evaluation_is_named() -> None:
+def test_unsupported_expressions_are_listed() -> None:
     long = {"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "current": "true && " * 1000 + "true"}
-    assert read([long]).beyond == ("SealedSecret.bitnami.com",)
+    assert read([long]).unsupported == ("SealedSecret.bitnami.com",)

@@ -103,30 +103,30 @@ def gate(group: str, resource: str) -> str:
     return GATE.replace("GROUP", json.dumps(group)).replace("RESOURCE", resource)
 
 
-def test_a_tree_shows_needs_products_guesses_and_what_is_outside(graph: Make) -> None:
+def test_a_tree_shows_needs_products_guesses_and_prerequisites(graph: Make) -> None:
     assert (
         drawn(graph("---".join((WEB, DATABASE, EXTERNAL))))
         == """\
 Deployment/demo/web
-  start, optional: ConfigMap/demo/cfg  (outside)
+  start, optional: ConfigMap/demo/cfg  (prerequisite)
   start: Secret/demo/app-secret
-    made by: ExternalSecret/demo/app
-      ready: ClusterSecretStore/vault  (outside)
+    created by: ExternalSecret/demo/app
+      ready: ClusterSecretStore/vault  (prerequisite)
   serve, a guess: Service/demo/db
-    finds: StatefulSet/demo/db
+    selects: StatefulSet/demo/db
       serve: Service/demo/db  (above)
-  admit for its pods: ServiceAccount/demo/web  (outside)
+  admit for its pods: ServiceAccount/demo/web  (prerequisite)
 
-Outside, and taken to be there:
-  ClusterSecretStore/vault: for ExternalSecret/demo/app; external-secrets brings it
-  CustomResourceDefinition/externalsecrets.external-secrets.io: for ExternalSecret/demo/app; external-secrets brings it
+Prerequisites, assumed to exist:
+  ClusterSecretStore/vault: for ExternalSecret/demo/app; operator: external-secrets
+  CustomResourceDefinition/externalsecrets.external-secrets.io: for ExternalSecret/demo/app; operator: external-secrets
   Namespace/demo: for Deployment/demo/web, ExternalSecret/demo/app, Service/demo/db and 1 more
   ServiceAccount/demo/web: for Deployment/demo/web
 """
     )
 
 
-def test_what_another_release_brings_is_not_outside(graph: Make) -> None:
+def test_objects_of_another_release_are_not_prerequisites(graph: Make) -> None:
     account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: web}}"
     secret = "{apiVersion: v1, kind: Secret, metadata: {name: app-secret}}"
     namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: demo}}"
@@ -135,7 +135,7 @@ def test_what_another_release_brings_is_not_outside(graph: Make) -> None:
         drawn(found)
         == """\
 Deployment/demo/web
-  start, optional: ConfigMap/demo/cfg  (outside)
+  start, optional: ConfigMap/demo/cfg  (prerequisite)
   start: Secret/demo/app-secret
   admit for its pods: ServiceAccount/demo/web
 Namespace/demo
@@ -143,19 +143,19 @@ Namespace/demo
     )
 
 
-def test_an_object_that_a_webhook_is_asked_about_needs_what_answers(graph: Make) -> None:
+def test_an_object_needs_the_backend_of_its_webhook(graph: Make) -> None:
     settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
     assert (
         drawn(graph(gate("", "configmaps") + settings)).partition("\n\n")[0]
         == """\
 ConfigMap/demo/settings
-  asks: ValidatingWebhookConfiguration/gate
+  calls: ValidatingWebhookConfiguration/gate
     serve: Service/demo/gate
-      finds: Deployment/demo/gate"""
+      selects: Deployment/demo/gate"""
     )
 
 
-def test_a_webhook_that_is_asked_about_its_own_pods_waits_for_itself(graph: Make) -> None:
+def test_a_webhook_called_for_its_own_pods_waits_for_itself(graph: Make) -> None:
     found = graph(gate("", "pods"))
     assert [" > ".join(map(str, cycle)) for cycle in cycles(found)] == [
         "Deployment/demo/gate > ValidatingWebhookConfiguration/gate > Service/demo/gate > Deployment/demo/gate"
@@ -178,15 +178,15 @@ Each of these waits for the next:
         ("  rules:", "  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: other}}\n  rules:"),
     ],
 )
-def test_a_webhook_that_holds_nobody_up_makes_no_cycle(graph: Make, text: str, instead: str) -> None:
+def test_a_webhook_that_does_not_block_makes_no_cycle(graph: Make, text: str, instead: str) -> None:
     assert cycles(graph(gate("", "pods").replace(text, instead))) == []
 
 
-def test_a_set_and_the_service_that_finds_it_do_not_wait_for_each_other(graph: Make) -> None:
+def test_a_statefulset_and_its_service_do_not_wait_for_each_other(graph: Make) -> None:
     assert cycles(graph(DATABASE)) == []
 
 
-def test_certificates_that_are_signed_through_the_webhook_they_are_for_go_round(graph: Make) -> None:
+def test_a_certificate_and_the_webhook_it_is_for_form_a_cycle(graph: Make) -> None:
     text = gate("cert-manager.io", "certificates").replace(
         "containers: [", "volumes: [{name: tls, secret: {secretName: gate-tls}}], containers: ["
     )
@@ -202,7 +202,7 @@ spec: {secretName: gate-tls, issuerRef: {name: ca}}
     ]
 
 
-def test_json_tells_what_is_refused_at_once_from_what_is_met_eventually(graph: Make) -> None:
+def test_json_distinguishes_rejected_objects_from_waiting_pods(graph: Make) -> None:
     told = json.loads(drawn(graph("---".join((WEB, EXTERNAL))), "json"))
     at_apply = [f"{link['user']} > {link['object']}" for link in told["links"] if link["at_apply"]]
     assert at_apply == [
@@ -224,7 +224,7 @@ def test_json_tells_what_is_refused_at_once_from_what_is_met_eventually(graph: M
     assert told["cycles"] == []
 
 
-def test_graphviz_and_mermaid_get_the_same(graph: Make) -> None:
+def test_graphviz_and_mermaid_show_the_same_graph(graph: Make) -> None:
     found = graph(EXTERNAL)
     assert (
         drawn(found, "dot")
@@ -260,7 +260,7 @@ flowchart LR
     )
 
 
-def test_an_image_is_followed_to_the_secret_that_its_build_reads(graph: Make) -> None:
+def test_an_image_leads_to_the_secret_of_its_build(graph: Make) -> None:
     image = "image-registry.openshift-image-registry.svc:5000/demo/app:latest"
     build = """---
 apiVersion: build.openshift.io/v1
@@ -284,15 +284,15 @@ metadata: {name: app}
         == """\
 Pod/demo/app
   start: ImageStreamTag/demo/app:latest
-    made by: BuildConfig/demo/app
+    created by: BuildConfig/demo/app
       ready: ImageStream/demo/app
       start: Secret/demo/app-secret
-        made by: ExternalSecret/demo/app
-          ready: ClusterSecretStore/vault  (outside)"""
+        created by: ExternalSecret/demo/app
+          ready: ClusterSecretStore/vault  (prerequisite)"""
     )
 
 
-def test_the_verb_ends_with_1_where_objects_wait_for_themselves(tmp_path: Path, capsys: Capture) -> None:
+def test_a_cycle_exits_with_1(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "gate.yaml"
     file.write_text(gate("", "pods").replace("namespace: demo", "namespace: default"))
     assert main(["graph", str(file)]) == 1

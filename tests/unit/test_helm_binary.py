@@ -1,4 +1,4 @@
-"""A helm of the user's: what it is given, how its words are read, how it is ended. Those here only say they are one."""
+"""The user's helm binary: its input, its output, how it is stopped. The binaries here are shell scripts."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from seatrial.model.errors import CannotContinue
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
 
 
-def program(folder: Path, name: str = "helm", *, version: str = "v3.99.0", acts: str = "exit 0") -> str:
-    """A shell script that says its version when it is asked, and otherwise does as it is told here."""
+def program(folder: Path, name: str = "helm", *, version: str = "v3.99.0", commands: str = "exit 0") -> str:
+    """A shell script that prints its version, and otherwise runs `commands`."""
     path = folder / name
-    path.write_text(f'#!/bin/sh\nif [ "$1" = version ]; then echo "{version}"; exit 0; fi\n{acts}\n')
+    path.write_text(f'#!/bin/sh\nif [ "$1" = version ]; then echo "{version}"; exit 0; fi\n{commands}\n')
     path.chmod(0o755)
     return str(path)
 
 
-def test_a_program_that_says_a_version_of_helm_is_one(tmp_path: Path) -> None:
+def test_a_program_that_prints_a_helm_version_is_accepted(tmp_path: Path) -> None:
     found = find(program(tmp_path, version="v4.1.0-rc.1"))
     assert (found.version, found.major) == ("4.1.0-rc.1", 4)
 
 
-def test_a_name_is_looked_up_as_a_shell_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_looked_up_in_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = program(tmp_path, "helm-of-mine")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find("helm-of-mine").path == path
@@ -42,23 +42,23 @@ def test_a_name_is_looked_up_as_a_shell_would(tmp_path: Path, monkeypatch: pytes
         ("missing", None, 0, "does not exist"),
         ("readme", "not a program", 0o644, "is not executable"),
         ("broken", "no interpreter and no binary", 0o755, "cannot be run: Exec format error"),
-        ("silent", "#!/bin/sh\nexit 0\n", 0o755, "is no helm: asked for its version it says nothing"),
+        ("silent", "#!/bin/sh\nexit 0\n", 0o755, "is not helm: `helm version` printed nothing"),
         (
             "other",
             "#!/bin/sh\necho 'other: unknown command version' >&2\nexit 1\n",
             0o755,
-            "is no helm: asked for its version it says 'other: unknown command version'",
+            "is not helm: `helm version` printed 'other: unknown command version'",
         ),
         (
             "helm2",
             '#!/bin/sh\n[ "$2" = --client ] && echo v2.17.0 || echo "Error: could not find tiller" >&2\n',
             0o755,
-            "is Helm 2.17.0; Helm 3 and later can be rehearsed",
+            "is Helm 2.17.0; supported are Helm 3 and later",
         ),
-        ("yes", "#!/bin/sh\nexec yes no\n", 0o755, "is no helm: asked for its version it says 'no'"),
+        ("yes", "#!/bin/sh\nexec yes no\n", 0o755, "is not helm: `helm version` printed 'no'"),
     ],
 )
-def test_what_is_no_helm_is_said_to_be_none(
+def test_other_programs_are_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str | None, mode: int, says: str
 ) -> None:
     path = tmp_path / name
@@ -70,19 +70,19 @@ def test_what_is_no_helm_is_said_to_be_none(
     assert capsys.readouterr() == ("", f"seatrial: --helm-binary {path}: {says}\n")
 
 
-def test_one_that_does_not_say_its_version_is_ended_with_all_that_it_started(
+def test_a_program_that_prints_no_version_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(helmbinary, "ANSWER_SECONDS", 0.5)
     path, child = tmp_path / "sleeper", tmp_path / "child"
     path.write_text(f"#!/bin/sh\nsleep 1000 & echo $! > {child}; wait\n")
     path.chmod(0o755)
-    with pytest.raises(CannotContinue, match="is no helm: it does not say its version"):
+    with pytest.raises(CannotContinue, match="is not helm: `helm version` did not end"):
         find(str(path))
     assert _has_ended(int(child.read_text()))
 
 
-def test_a_folder_is_no_helm(tmp_path: Path) -> None:
+def test_a_folder_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(CannotContinue, match="is a folder"):
         find(str(tmp_path))
 
@@ -101,7 +101,7 @@ def test_a_folder_is_no_helm(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_engine_and_the_binary_have_to_go_together(
+def test_the_binary_must_fit_the_engine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], says: str
 ) -> None:
     path = program(tmp_path)
@@ -111,7 +111,7 @@ def test_the_engine_and_the_binary_have_to_go_together(
     assert capsys.readouterr() == ("", f"seatrial: {says.replace('HELM', path)}\n")
 
 
-def test_it_is_given_a_chart_values_and_a_cluster_and_nothing_of_the_users(
+def test_it_gets_a_chart_values_and_a_cluster_and_no_user_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", "/home/someone/.kube/config")
@@ -120,7 +120,7 @@ def test_it_is_given_a_chart_values_and_a_cluster_and_nothing_of_the_users(
     seen = tmp_path / "seen"
     seen.mkdir()
     copies = f'cp chart.tgz values.json {seen}; cp "$KUBECONFIG" {seen}/kubeconfig; env > {seen}/env; pwd > {seen}/pwd'
-    binary = find(program(tmp_path, acts=f'{copies}; ls -A "$HOME" > {seen}/home; echo "$@" > {seen}/arguments'))
+    binary = find(program(tmp_path, commands=f'{copies}; ls -A "$HOME" > {seen}/home; echo "$@" > {seen}/arguments'))
     process = Process(binary, ["install", "demo", "chart.tgz"], KUBECONFIG, chart=b"chart", values={"color": "red"})
     assert process.wait(30)
     process.close()
@@ -147,20 +147,20 @@ def test_it_is_given_a_chart_values_and_a_cluster_and_nothing_of_the_users(
     assert not Path(folder).exists()
 
 
-def test_its_last_words_are_the_error_and_the_others_are_warnings(tmp_path: Path) -> None:
+def test_the_last_error_on_stderr_is_the_error_and_the_rest_are_warnings(tmp_path: Path) -> None:
     twice = "echo 'WARNING: old' >&2; echo 'WARNING: old' >&2"
     says = f"{twice}; printf 'Error: INSTALLATION FAILED: no\\nmore\\n' >&2; exit 1"
-    process = Process(find(program(tmp_path, acts=says)), ["install"], KUBECONFIG)
+    process = Process(find(program(tmp_path, commands=says)), ["install"], KUBECONFIG)
     process.wait(30)
     process.close()
     assert (process.failed, process.error) == (True, "INSTALLATION FAILED: no\nmore")
     assert process.warnings == ("WARNING: old",)
 
 
-def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_helm_that_does_not_end_is_killed_with_its_children(tmp_path: Path) -> None:
     child = tmp_path / "child"
-    acts = f"trap '' TERM; sleep 1000 & echo $! > {child}.new; mv {child}.new {child}; wait"
-    process = Process(find(program(tmp_path, acts=acts)), ["install"], KUBECONFIG)
+    commands = f"trap '' TERM; sleep 1000 & echo $! > {child}.new; mv {child}.new {child}; wait"
+    process = Process(find(program(tmp_path, commands=commands)), ["install"], KUBECONFIG)
     while not child.exists():
         time.sleep(0.01)
     process.stop()
@@ -170,7 +170,7 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path)
 
 
 def _has_ended(pid: int) -> bool:
-    """Within a second or so; nobody may have taken note of its end yet."""
+    """Within about a second. A process that was not reaped yet counts as ended."""
     for _ in range(100):
         try:
             os.kill(pid, 0)

@@ -12,7 +12,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 from seatrial.plan.stage.argocd_settings import settings_of
 from seatrial.readiness.argocd import script_for
-from seatrial.readiness.argocd.verdict import Script
+from seatrial.readiness.argocd.verdict import HealthScript
 from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
 from seatrial.sources.repos import NotAtHand, Repos, plain_url, repos_of
@@ -311,8 +311,8 @@ def test_argocd_cm_says_how_it_is_set_up() -> None:
         "application.resourceTrackingMethod": "annotation+label",
     }
     settings = settings_of("3.5", [_setting("ConfigMap", "v1", "argocd-cm", {"data": data})])
-    assert settings.scripts["example.com/Widget"] == Script("return {}", open_libs=True)
-    assert settings.scripts["*.example.org/*"] == Script("return nil")
+    assert settings.scripts["example.com/Widget"] == HealthScript("return {}", open_libs=True)
+    assert settings.scripts["*.example.org/*"] == HealthScript("return nil")
     assert is_excluded("a.example.net", "Anything", settings)
     assert not is_excluded("", "Endpoints", settings), "exclusions replace those that Argo CD comes with"
     assert tracking(settings) == "annotation+label"
@@ -322,7 +322,7 @@ def test_a_check_for_all_is_one_for_every_group_and_stars_are_no_keys_of_a_confi
     data = {"resource.customizations.health.all": "return {}", "resource.customizations.health.Pod": "return nil"}
     settings = settings_of("3.5", [_setting("ConfigMap", "v1", "argocd-cm", {"data": data})])
     found = [script_for(*kind, settings.scripts) for kind in (("apps", "Deployment"), ("", "Pod"), ("", "Service"))]
-    assert found == [Script("return {}"), Script("return nil"), None]
+    assert found == [HealthScript("return {}"), HealthScript("return nil"), None]
     for key, words in (
         ("resource.customizations.health.cert-manager.io_*", "a valid config key must consist of alphanumeric"),
         ("resource.customizations.health.a_b_C", "group kind should be in format"),
@@ -392,7 +392,7 @@ def test_distributions_exclude_different_kinds() -> None:
 def test_the_operators_resource_brings_health_checks() -> None:
     spec = {"resourceHealthChecks": [{"kind": "PersistentVolumeClaim", "check": "return {}"}]}
     settings = settings_of("3.5", [_setting("ArgoCD", "argoproj.io/v1beta1", "gitops", {"spec": spec})])
-    assert settings.scripts == {"PersistentVolumeClaim": Script("return {}")}
+    assert settings.scripts == {"PersistentVolumeClaim": HealthScript("return {}")}
 
 
 def _data(repos: Repos, source: Body) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from chartfolder import CHART, config_map, write
 
 from seatrial.check import run
-from seatrial.helm.history import History, left_behind
+from seatrial.helm.history import History, existing_objects
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 from seatrial.plan.plans import CheckOptions
@@ -104,7 +104,7 @@ def test_helms_own_json_is_read_too() -> None:
 
 
 def test_plain_objects_have_marks_of_ownership_and_hooks_have_none() -> None:
-    found = list(left_behind(history(secret(record(1, "deployed")))))
+    found = list(existing_objects(history(secret(record(1, "deployed")))))
     hook, plain, written = found
     assert [body["metadata"]["name"] for body in found] == ["hooked", "plain-1", "sh.helm.release.v1.demo.v1"]
     assert plain["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "Helm"}
@@ -133,20 +133,20 @@ def test_plain_objects_have_marks_of_ownership_and_hooks_have_none() -> None:
 def test_a_hook_is_there_where_it_has_run_and_stays(annotations: str, number: int, there: bool) -> None:
     text = config_map("hooked") + f"  annotations: {annotations}\n"
     data = record(number, "deployed", hooks=[{"path": "x", "manifest": text, "events": []}])
-    names = [body["metadata"]["name"] for body in left_behind(history(secret(data)))]
+    names = [body["metadata"]["name"] for body in existing_objects(history(secret(data)))]
     assert ("hooked" in names) is there
 
 
 def test_an_uninstalled_release_has_left_its_records_only() -> None:
     found = history(secret(record(1, "uninstalled")))
-    assert [body["kind"] for body in left_behind(found)] == ["Secret"]
+    assert [body["kind"] for body in existing_objects(found)] == ["Secret"]
 
 
 def test_crds_of_a_chart_are_there_too() -> None:
     crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n"
     files = [{"name": "crds/widgets.yaml", "data": base64.b64encode(crd.encode()).decode()}]
     data = record(1, "deployed", chart={"metadata": {"name": "demo"}, "files": files})
-    assert next(left_behind(history(secret(data))))["metadata"] == {"name": "widgets.example.com"}
+    assert next(existing_objects(history(secret(data))))["metadata"] == {"name": "widgets.example.com"}
 
 
 def test_of_several_releases_one_is_chosen_by_name_and_namespace() -> None:

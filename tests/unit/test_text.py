@@ -23,12 +23,12 @@ def test_a_line_is_shown_without_its_ending() -> None:
     assert [POEM.line_at(line) for line in (1, 2, 3, 4, 5)] == ["one", "two", "", "vier", ""]
 
 
-def test_edits_speak_of_the_text_as_it_was() -> None:
+def test_edit_offsets_refer_to_the_original_text() -> None:
     edits = [Edit(Span(9, 9), "three\n"), Edit(Span(0, 3), "eins"), Edit(Span(5, 8), "")]
     assert edited(POEM, edits) == Text("poem.txt", "eins\r\n\nthree\n\nvier")
 
 
-def test_overlapping_edits_are_refused() -> None:
+def test_overlapping_edits_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"^poem\.txt: an edit of characters 2 to 4 overlaps another"):
         edited(POEM, [Edit(Span(0, 3), ""), Edit(Span(2, 4), "")])
 

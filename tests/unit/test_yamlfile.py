@@ -10,7 +10,7 @@ from seatrial.model.resource import Place
 from seatrial.text.source import Text, edited
 from seatrial.text.yamlfile import BrokenYaml, Document, documents, parse, without_items
 
-# What Kubernetes makes of a scalar; the test below asks Helm whether it agrees.
+# The value that Kubernetes reads; the test below compares it with Helm.
 SCALARS: dict[str, Any] = {
     **dict.fromkeys(("y", "Yes", "on", "TRUE"), True),
     **dict.fromkeys(("n", "No", "off", "False"), False),
@@ -51,25 +51,25 @@ SCALARS: dict[str, Any] = {
 }
 
 
-def _said(written: str) -> Any:
+def _read(written: str) -> Any:
     return parse(Text("f.yaml", written)).body
 
 
-def _says_helm(written: str) -> Any:
+def _read_by_helm(written: str) -> Any:
     return helmsdk.parse_values(written)
 
 
 @pytest.mark.parametrize("written", SCALARS)
-def test_scalars_mean_what_they_mean_to_kubernetes(written: str) -> None:
+def test_scalars_are_read_as_kubernetes_reads_them(written: str) -> None:
     meant = {"k": SCALARS[written]}
-    found = _said(f"k: {written}")
+    found = _read(f"k: {written}")
     assert (found, type(found["k"])) == (meant, type(meant["k"]))
-    assert _says_helm(f"k: {written}") == meant
+    assert _read_by_helm(f"k: {written}") == meant
 
 
-def test_integers_keep_every_digit_as_long_as_64_bits_hold_them() -> None:
-    # As apimachinery's util/json does; Helm's own values are floats, so it cannot be asked.
-    found = [_said(f"k: {n}")["k"] for n in ("9223372036854775807", "12345678901234567890", "1" + "0" * 30)]
+def test_integers_are_exact_within_64_bits() -> None:
+    # As apimachinery's util/json does. Helm's own values are floats, so Helm cannot confirm this.
+    found = [_read(f"k: {n}")["k"] for n in ("9223372036854775807", "12345678901234567890", "1" + "0" * 30)]
     assert found == [9223372036854775807, 12345678901234567890.0, 1e30]
     assert [type(n) for n in found] == [int, float, float]
 
@@ -77,8 +77,8 @@ def test_integers_keep_every_digit_as_long_as_64_bits_hold_them() -> None:
 @pytest.mark.parametrize(
     "written", ["1.5", "1e3", "1e6", "100000000.5", "1e-5", "-2.5", "0x10", "017", "yes", "3.4e39"]
 )
-def test_keys_become_the_strings_that_kubernetes_makes_of_them(written: str) -> None:
-    assert _said(f"{written}: x") == _says_helm(f"{written}: x")
+def test_keys_become_strings_as_in_kubernetes(written: str) -> None:
+    assert _read(f"{written}: x") == _read_by_helm(f"{written}: x")
 
 
 MAPPINGS = {
@@ -96,9 +96,9 @@ MAPPINGS = {
 
 
 @pytest.mark.parametrize("rule", MAPPINGS)
-def test_mappings_mean_what_they_mean_to_helm(rule: str) -> None:
+def test_mappings_are_read_as_helm_reads_them(rule: str) -> None:
     written, meant = MAPPINGS[rule]
-    assert _said(written) == meant == _says_helm(written)
+    assert _read(written) == meant == _read_by_helm(written)
 
 
 WORDS = st.text(alphabet="0123456789abxoeE_.-+~nyN fF", min_size=1, max_size=7).map(str.strip)
@@ -106,17 +106,17 @@ WORDS = st.text(alphabet="0123456789abxoeE_.-+~nyN fF", min_size=1, max_size=7).
 
 @settings(max_examples=300, deadline=None)
 @given(WORDS)
-def test_any_word_means_the_same_to_us_and_to_helm(word: str) -> None:
-    # A `-` before a space is a list, and a second document of go-yaml's reads `0b-1` as a number: neither is a scalar.
+def test_any_scalar_is_read_as_helm_reads_it(word: str) -> None:
+    # A `-` before a space is a list, and go-yaml reads `0b-1` in a second document as a number: neither is a scalar.
     if word.startswith(("- ", "---", "...")) or word in ("", "-") or "0b-" in word or "0b+" in word:
         return
     try:
-        helms = _says_helm(f"k: {word}\n")
+        helms = _read_by_helm(f"k: {word}\n")
     except helmsdk.HelmError:
         with pytest.raises(BrokenYaml):
-            _said(f"k: {word}\n")
+            _read(f"k: {word}\n")
         return
-    assert _said(f"k: {word}\n") == helms
+    assert _read(f"k: {word}\n") == helms
 
 
 BROKEN = {
@@ -137,28 +137,28 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("written", BROKEN)
-def test_a_document_that_cannot_be_read_is_one_sentence_with_its_place(written: str) -> None:
+def test_invalid_yaml_is_one_error_with_file_and_line(written: str) -> None:
     with pytest.raises(BrokenYaml) as broken:
-        _said(written)
+        _read(written)
     assert str(broken.value) == BROKEN[written]
 
 
 @pytest.mark.parametrize("written", ["[" * 100_000, "- " * 100_000, "{a: " * 400 + "1" + "}" * 400])
-def test_deep_nesting_is_refused_before_it_overflows(written: str) -> None:
+def test_deep_nesting_is_rejected(written: str) -> None:
     with pytest.raises(BrokenYaml, match="nested more than 300 deep"):
-        _said(written)
+        _read(written)
 
 
-def test_aliases_that_nest_deeply_are_refused() -> None:
+def test_deeply_nested_aliases_are_rejected() -> None:
     chain = "a0: &a0 1\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 400))
     with pytest.raises(BrokenYaml, match="nested more than 300 deep"):
-        _said(chain)
+        _read(chain)
 
 
-def test_a_billion_laughs_are_refused_at_once() -> None:
+def test_a_billion_laughs_document_is_rejected() -> None:
     laughs = "a0: &a0 lol\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
     with pytest.raises(BrokenYaml, match=r"^f\.yaml:1: cannot read the YAML: document contains excessive aliasing$"):
-        _said(laughs)
+        _read(laughs)
 
 
 OBJECTS = """\
@@ -184,7 +184,7 @@ kind: Secret
 """
 
 
-def test_every_part_of_a_document_has_a_place() -> None:
+def test_every_field_has_a_line() -> None:
     first, second = documents(Text("m.yaml", OBJECTS))
     asked: list[tuple[Document, tuple[str | int, ...]]] = [
         (first, ()),
@@ -198,7 +198,7 @@ def test_every_part_of_a_document_has_a_place() -> None:
     assert [document.place(*path).line for document, path in asked] == [2, 3, 6, 8, 16, 16, 18]
 
 
-def test_what_was_not_written_is_at_its_nearest_parent() -> None:
+def test_a_missing_field_has_the_line_of_its_nearest_parent() -> None:
     first, _ = documents(Text("m.yaml", OBJECTS))
     assert first.place("metadata", "annotations", "x") == Place("m.yaml", 4)
     assert first.place("spec") == Place("m.yaml", 2)
@@ -206,12 +206,12 @@ def test_what_was_not_written_is_at_its_nearest_parent() -> None:
     assert first.entry("metadata", "annotations") is None
 
 
-def test_the_place_of_a_merged_key_is_where_it_was_written() -> None:
+def test_a_merged_key_has_the_line_of_its_anchor() -> None:
     document = parse(Text("m.yaml", "base: &base\n  a: 1\nuse:\n  <<: *base\n  b: 2\n"))
     assert document.place("use", "a") == Place("m.yaml", 2)
 
 
-def test_an_entry_is_its_key_and_value_and_no_more() -> None:
+def test_an_entry_spans_its_key_and_value() -> None:
     text = Text("m.yaml", OBJECTS)
     first, _ = documents(text)
     spans = [first.entry(*path) for path in (("metadata", "labels"), ("data",), ("list",), ("list", 1))]
@@ -240,7 +240,7 @@ version: 3
 
 
 @pytest.mark.parametrize(
-    ("doomed", "left"),
+    ("removed", "left"),
     [
         (
             {1},
@@ -253,18 +253,18 @@ version: 3
         ({0, 1, 2}, "name: u # it\ndependencies:\n  # the first\n   []\nversion: 3\n"),
     ],
 )
-def test_items_are_taken_out_of_a_list_and_nothing_else_moves(doomed: set[int], left: str) -> None:
+def test_items_are_removed_from_a_list(removed: set[int], left: str) -> None:
     document = parse(Text("Chart.yaml", DEPENDENCIES))
-    assert edited(document.text, without_items(document, ("dependencies",), doomed)).content == left
+    assert edited(document.text, without_items(document, ("dependencies",), removed)).content == left
 
 
-def test_items_are_taken_out_of_a_list_in_brackets() -> None:
+def test_items_are_removed_from_a_flow_list() -> None:
     document = parse(Text("Chart.yaml", "dependencies: [{name: a}, {name: b}, {name: c}] # three\n"))
     without = edited(document.text, without_items(document, ("dependencies",), {1}))
     assert without.content == "dependencies: [{name: a}, {name: c}] # three\n"
 
 
-def test_a_list_whose_dashes_stand_below_its_key_may_become_empty() -> None:
+def test_an_unindented_list_may_become_empty() -> None:
     document = parse(Text("Chart.yaml", "dependencies:\n- name: a\nname: u\n"))
     without = edited(document.text, without_items(document, ("dependencies",), {0}))
     assert (without.content, parse(without).body) == (
@@ -273,23 +273,23 @@ def test_a_list_whose_dashes_stand_below_its_key_may_become_empty() -> None:
     )
 
 
-def test_json_may_hold_tabs_and_surrogates() -> None:
+def test_json_may_contain_tabs_and_surrogates() -> None:
     written = '{\n\t"a": "\\ud83d\\ude00",\n\t"b": 1.0\n}\n{"c": 2}\n'
     first, second = documents(Text("m.json", written))
     assert (first.body, second.body) == ({"a": "\N{GRINNING FACE}", "b": 1}, {"c": 2})
     assert (first.place("b").line, second.place("c").line) == (3, 5)
 
 
-def test_yaml_may_begin_with_a_brace() -> None:
+def test_yaml_may_start_with_a_brace() -> None:
     assert [d.body for d in documents(Text("m.yaml", "{a: 1}\n---\n{b: 2}\n"))] == [{"a": 1}, {"b": 2}]
 
 
-def test_a_separator_holds_nothing_but_a_comment() -> None:
+def test_only_a_comment_may_follow_a_separator() -> None:
     with pytest.raises(BrokenYaml, match=r"^m\.yaml:2: .*: invalid Yaml document separator: kind: b$"):
         list(documents(Text("m.yaml", "a: 1\n---kind: b\n")))
 
 
-def test_a_thousand_objects_are_read_in_a_moment() -> None:
+def test_a_thousand_objects_are_read_quickly() -> None:
     one = "---\n" + "".join(f"key{n}:\n  name: value\n  list: [1, two, 'three']\n" for n in range(12))
     text = Text("m.yaml", one * 1000)
     start = time.perf_counter()

@@ -1,6 +1,6 @@
-"""Who needs whom: the needs of every object of a release, as edges. Reads releases and kinds, nothing else.
+"""The needs of every object of a release, as edges. Reads releases and kinds, nothing else.
 
-`linking` adds what no field names (namespaces, definitions, webhooks, what operators make) and gives the whole graph.
+`linking` adds what no field names (namespaces, CRDs, webhooks, objects that operators create) and builds the graph.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from seatrial.model.resource import Body, Ref, metadata
 
 
 class Edge(Struct, frozen=True):
-    """`user` needs what `need` names."""
+    """`user` needs the object that `need` names."""
 
     user: Resource
     need: Need
 
 
 def needs_of(resource: Resource) -> list[Need]:
-    """What one object names; a name without a namespace means the object's own.
+    """The objects that one object names. A name without a namespace means the object's own namespace.
 
-    An object that is not of the shape of its kind names nothing: the API server will refuse it, and that is told.
+    An object whose body does not fit its kind names nothing: the API server rejects it, and that is reported.
     """
     known = kinds.known().get((resource.ref.group, resource.ref.kind))
     if known is None:
@@ -38,7 +38,7 @@ def needs_of(resource: Resource) -> list[Need]:
 
 
 def products_of(resource: Resource, also: Mapping[tuple[str, str], Kind] = MappingProxyType({})) -> list[Ref]:
-    """What one object leads to, by name; `also` are kinds that a trial describes."""
+    """The objects that an object leads to, by name. `also` are kinds that a trial describes."""
     key = (resource.ref.group, resource.ref.kind)
     known = also.get(key) or kinds.known().get(key)
     if known is None:
@@ -50,7 +50,7 @@ def products_of(resource: Resource, also: Mapping[tuple[str, str], Kind] = Mappi
 
 
 def placed(resource: Resource) -> Body:
-    """The body with the namespace that it will have."""
+    """The body with the namespace it will have."""
     body, meta = resource.body, metadata(resource.body)
     if not resource.ref.namespace or meta.get("namespace"):
         return body
@@ -62,5 +62,5 @@ def edges(resources: Iterable[Resource]) -> Iterator[Edge]:
 
 
 def users_of(release: Release, ref: Ref) -> list[Edge]:
-    """The objects of a release that need `ref`, guesses left out."""
+    """The objects of a release that need `ref`, without guesses."""
     return [edge for edge in edges(release.resources) if edge.need.object == ref and not edge.need.guess]

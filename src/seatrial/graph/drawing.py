@@ -1,4 +1,4 @@
-"""A graph as text: a tree to read, and what Graphviz, Mermaid and programs read. Decides nothing."""
+"""A graph as text: a tree for users, Graphviz, Mermaid and JSON. Makes no decisions."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ INDENT = "  "
 ABOVE = "(above)"
 USERS_MAX = 3
 DEPTH_MAX = 100
-ATMOSPHERE = ("namespace", "definition")
-"""Why everything needs something: not shown in a tree, but told of where it is outside."""
+HIDDEN = ("namespace", "definition")
+"""Links that nearly every object has: not shown in a tree, except as prerequisites."""
 
 
 def tree(graph: Graph) -> Iterator[str]:
-    """What needs what: under each object what it needs, each told once; then what is outside, and what goes round."""
-    shown = [link for link in graph.links if link.why not in ATMOSPHERE]
+    """Under each object what it needs, each object once; then the prerequisites and the cycles."""
+    shown = [link for link in graph.links if link.why not in HIDDEN]
     needs = {user: list(links) for user, links in groupby(shown, key=lambda link: link.user)}
     needed = {link.object for link in shown}
     roots = [ref for ref in sorted(graph.resources) if ref not in needed]
-    told: set[Ref] = set()
+    shown_refs: set[Ref] = set()
     for ref in (*roots, *sorted(graph.resources)):
-        if ref not in told:
-            yield from _branch(graph, needs, ref, "", "", told)
-    yield from _outside(graph)
+        if ref not in shown_refs:
+            yield from _branch(graph, needs, ref, "", "", shown_refs)
+    yield from _prerequisites(graph)
     for cycle in cycles(graph):
         yield ""
         yield "Each of these waits for the next:"
@@ -60,8 +60,8 @@ def mermaid(graph: Graph) -> Iterator[str]:
 
 
 def json(graph: Graph) -> Iterator[str]:
-    """Stable and versioned, as all JSON of ours."""
-    told = {
+    """Stable and versioned, like all JSON output."""
+    shown_refs = {
         "version": 1,
         "objects": [
             {"object": str(ref), "group": ref.group, "from": _origin(graph, ref), **_written(graph, ref)}
@@ -71,40 +71,40 @@ def json(graph: Graph) -> Iterator[str]:
         "prerequisites": [{"object": str(ref), "why": _why(ref, links)} for ref, links in graph.outside().items()],
         "cycles": [[str(ref) for ref in cycle] for cycle in cycles(graph)],
     }
-    yield msgspec.json.format(msgspec.json.encode(told), indent=2).decode()
+    yield msgspec.json.format(msgspec.json.encode(shown_refs), indent=2).decode()
 
 
 FORMATS: dict[str, Callable[[Graph], Iterator[str]]] = {"tree": tree, "dot": dot, "mermaid": mermaid, "json": json}
 
 
 def _branch(
-    graph: Graph, needs: dict[Ref, list[Link]], ref: Ref, indent: str, mark: str, told: set[Ref]
+    graph: Graph, needs: dict[Ref, list[Link]], ref: Ref, indent: str, mark: str, shown_refs: set[Ref]
 ) -> Iterator[str]:
     links = needs.get(ref, [])
-    where = "" if ref in graph.resources or ref in graph.made else "  (outside)"
-    above = f"  {ABOVE}" if links and ref in told else ""
+    where = "" if ref in graph.resources or ref in graph.made else "  (prerequisite)"
+    above = f"  {ABOVE}" if links and ref in shown_refs else ""
     yield f"{indent}{mark}{ref}{where}{above}"
-    if ref in told or len(indent) > DEPTH_MAX * len(INDENT):
+    if ref in shown_refs or len(indent) > DEPTH_MAX * len(INDENT):
         return
-    told.add(ref)
+    shown_refs.add(ref)
     for target, group in groupby(links, key=lambda link: link.object):
         marks = dict.fromkeys(_mark(link) for link in group)
-        yield from _branch(graph, needs, target, indent + INDENT, f"{', '.join(marks)}: ", told)
+        yield from _branch(graph, needs, target, indent + INDENT, f"{', '.join(marks)}: ", shown_refs)
 
 
 def _mark(link: Link) -> str:
-    words = {"webhook": "asks", "backend": "finds", "made by": "made by"}.get(link.why, link.stage)
+    words = {"webhook": "calls", "backend": "selects", "made by": "created by"}.get(link.why, link.stage)
     if link.stage == "admit" and not link.at_apply and not link.optional:
-        # Its pods are refused, and not the object itself.
+        # Its pods are rejected, not the object itself.
         words += " for its pods"
     return f"{words}{', optional' if link.optional else ''}{', a guess' if link.guess else ''}"
 
 
-def _outside(graph: Graph) -> Iterator[str]:
+def _prerequisites(graph: Graph) -> Iterator[str]:
     outside = graph.outside()
     if outside:
         yield ""
-        yield "Outside, and taken to be there:"
+        yield "Prerequisites, assumed to exist:"
         for ref, links in outside.items():
             yield f"{INDENT}{ref}: {_why(ref, links)}"
 
@@ -113,12 +113,12 @@ def _why(ref: Ref, links: list[Link]) -> str:
     users = list(dict.fromkeys(str(link.user) for link in links))
     more = f" and {len(users) - USERS_MAX} more" if len(users) > USERS_MAX else ""
     operator = _operator(links)
-    usual = f"; {operator} brings it" if operator else ""
+    usual = f"; operator: {operator}" if operator else ""
     return f"for {', '.join(users[:USERS_MAX])}{more}{usual}"
 
 
 def _operator(links: list[Link]) -> str:
-    """Who usually brings the definition of a kind."""
+    """The operator that usually installs the CRD of a kind."""
     for link in links:
         key = (link.user.group, link.user.kind) if link.why == "definition" else (link.object.group, link.object.kind)
         if key in brought():
@@ -136,7 +136,7 @@ def _origin(graph: Graph, ref: Ref) -> str:
 
 
 def _written(graph: Graph, ref: Ref) -> dict[str, object]:
-    """Where an object was written, for what a release brings."""
+    """The file and line of an object of the release."""
     if ref not in graph.resources:
         return {}
     place = graph.resources[ref].place()

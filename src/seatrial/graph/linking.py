@@ -1,7 +1,7 @@
-"""The whole graph of one release or several: fields that name objects, and what no field says.
+"""The graph of one or several releases: fields that name objects, and links that no field names.
 
-An object needs its namespace and its definition; webhooks are asked about it; what stands behind a Service is found by
-its selector; operators make objects out of others. Reads releases and kinds, nothing else.
+An object needs its namespace and its CRD; webhooks are called for it; a Service selects its backends; operators create
+objects from others. Reads releases and kinds, nothing else.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Path = tuple[str | int, ...]
 ALWAYS_THERE = frozenset(("", "default", "kube-node-lease", "kube-public", "kube-system"))
 """Namespaces that every cluster has."""
 BLOCKING: tuple[Stage, ...] = ("admit", "schedule", "start", "ready")
-"""Stages at which a lack holds an object up; what is needed to serve holds up whoever asks, not the object."""
-DEFINITIONS = "apiextensions.k8s.io"
-PROTECTED_LABEL = "kubernetes.io/metadata.name"
+"""Stages at which a missing object blocks its user. What is needed to serve blocks clients, not the object."""
+CRD_GROUP = "apiextensions.k8s.io"
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class Link(Struct, frozen=True, order=True):
@@ -43,29 +43,29 @@ class Link(Struct, frozen=True, order=True):
     optional: bool = False
     guess: bool = False
     gate: bool = False
-    """Part of a webhook's way: whatever the webhook is asked about waits for it."""
+    """Whether the link is part of a webhook's path: every object that the webhook is called for waits for it."""
 
     @property
     def at_apply(self) -> bool:
-        """Whether the API server refuses the object itself without it; what bites its pods is met eventually."""
+        """Whether the API server rejects the object itself without it. Needs of its pods may be met later."""
         of_pods = any(part in ("template", "jobTemplate") for part in self.field)
         return self.stage == "admit" and not (of_pods or self.optional or self.guess)
 
     @property
     def blocks(self) -> bool:
-        """Whether the lack holds somebody up."""
+        """Whether the object, if missing, blocks its user."""
         return not self.optional and not self.guess and (self.gate or self.stage in BLOCKING)
 
 
 class Graph(Struct, frozen=True):
     resources: dict[Ref, Resource]
-    """What the releases bring."""
+    """The objects of the releases."""
     made: frozenset[Ref]
-    """What operators make of it."""
+    """The objects that operators create from them."""
     links: tuple[Link, ...]
 
     def outside(self) -> dict[Ref, list[Link]]:
-        """What no release brings and nothing in them leads to, with those who need it."""
+        """Objects that no release contains and no operator creates, with the links to them."""
         found: dict[Ref, list[Link]] = {}
         for link in self.links:
             if link.object not in self.resources and link.object not in self.made and not link.optional:
@@ -82,21 +82,21 @@ def graph_of(releases: Iterable[Release]) -> Graph:
 
 
 def _links(resources: dict[Ref, Resource]) -> Iterator[Link]:
-    asked = Webhooks(resources)
-    definitions = {_defined(r.body): r.ref for r in resources.values() if r.ref.kind == "CustomResourceDefinition"}
+    webhooks = Webhooks(resources)
+    crds = {_kind_of_crd(r.body): r.ref for r in resources.values() if r.ref.kind == "CustomResourceDefinition"}
     for resource in resources.values():
-        yield from _fields(resource, asked)
+        yield from _fields(resource, webhooks)
         yield from _namespace(resource)
-        yield from _definition(resource, definitions)
-        yield from asked.about(resource)
+        yield from _crd(resource, crds)
+        yield from webhooks.about(resource)
         if (resource.ref.group, resource.ref.kind) == ("", "Service"):
-            yield from _backends(resource, resources, gate=resource.ref in asked.services)
+            yield from _backends(resource, resources, gate=resource.ref in webhooks.services)
         for product in products_of(resource):
             yield Link(product, resource.ref, "made by", "ready")
 
 
-def _fields(resource: Resource, asked: Webhooks) -> Iterator[Link]:
-    gate = resource.ref in asked.configurations
+def _fields(resource: Resource, webhooks: Webhooks) -> Iterator[Link]:
+    gate = resource.ref in webhooks.configurations
     for need in needs_of(resource):
         yield Link(
             resource.ref,
@@ -107,7 +107,7 @@ def _fields(resource: Resource, asked: Webhooks) -> Iterator[Link]:
             need.key,
             optional=need.optional,
             guess=need.guess,
-            gate=gate and need.object in asked.services,
+            gate=gate and need.object in webhooks.services,
         )
 
 
@@ -116,19 +116,19 @@ def _namespace(resource: Resource) -> Iterator[Link]:
         yield Link(resource.ref, Ref("Namespace", "", resource.ref.namespace), "namespace", "admit")
 
 
-def _definition(resource: Resource, definitions: dict[tuple[str, str], Ref]) -> Iterator[Link]:
+def _crd(resource: Resource, crds: dict[tuple[str, str], Ref]) -> Iterator[Link]:
     group, kind = resource.ref.group, resource.ref.kind
     if (group, kind) not in CATALOGUE and group:
-        usual = Ref("CustomResourceDefinition", "", f"{plural_for(group, kind)}.{group}", DEFINITIONS)
-        yield Link(resource.ref, definitions.get((group, kind), usual), "definition", "admit")
+        usual = Ref("CustomResourceDefinition", "", f"{plural_for(group, kind)}.{group}", CRD_GROUP)
+        yield Link(resource.ref, crds.get((group, kind), usual), "definition", "admit")
 
 
-def _defined(definition: Body) -> tuple[str, str]:
-    return str(dig(definition, "spec", "group")), str(dig(definition, "spec", "names", "kind"))
+def _kind_of_crd(crd: Body) -> tuple[str, str]:
+    return str(dig(crd, "spec", "group")), str(dig(crd, "spec", "names", "kind"))
 
 
 def _backends(service: Resource, resources: dict[Ref, Resource], *, gate: bool) -> Iterator[Link]:
-    """The workloads whose pods a Service finds."""
+    """The workloads whose pods a Service selects."""
     selector = dig(service.body, "spec", "selector")
     if not isinstance(selector, dict) or not selector:
         return
@@ -140,7 +140,7 @@ def _backends(service: Resource, resources: dict[Ref, Resource], *, gate: bool) 
 
 
 def _template(body: Body) -> Body | None:
-    """What the pods of a workload are made from; a pod is its own."""
+    """The pod template of a workload; for a Pod the Pod itself."""
     if body.get("kind") == "Pod":
         return body
     found = dig(body, "spec", "template")
@@ -148,7 +148,7 @@ def _template(body: Body) -> Body | None:
 
 
 class Webhooks:
-    """Whom the webhooks of some releases are asked about."""
+    """The webhooks of some releases, and the objects they are called for."""
 
     def __init__(self, resources: dict[Ref, Resource]) -> None:
         kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -160,20 +160,20 @@ class Webhooks:
         self.services = frozenset(ref for hook in self._all if (ref := _service(hook.client)))
 
     def about(self, resource: Resource) -> Iterator[Link]:
-        """Who is asked about an object, and about the pods that it makes."""
-        for hook, at in self.asked(resource):
+        """The webhooks that are called for an object and for the pods it creates."""
+        for hook, at in self.called(resource):
             yield Link(resource.ref, hook.configuration, "webhook", "admit", at, optional=hook.ignores)
 
-    def asked(self, resource: Resource, operation: str = "CREATE") -> Iterator[tuple[matching.Hook, Path]]:
-        """Each webhook that is asked about a write of an object, or of the pods that come of it at that path."""
+    def called(self, resource: Resource, operation: str = "CREATE") -> Iterator[tuple[matching.Hook, Path]]:
+        """Each webhook that is called when an object, or its pods (at that path), are written."""
         if not self._all or resource.ref.group == matching.GROUP:
             return
-        yield from self._asked(resource, operation, resource.ref.group, resource.ref.kind, placed(resource), ())
+        yield from self._called(resource, operation, resource.ref.group, resource.ref.kind, placed(resource), ())
         template = _template(resource.body)
         if template is not None and resource.ref.kind != "Pod":
-            yield from self._asked(resource, operation, "", "Pod", template, ("spec", "template"))
+            yield from self._called(resource, operation, "", "Pod", template, ("spec", "template"))
 
-    def _asked(
+    def _called(
         self, user: Resource, operation: str, group: str, kind: str, body: Body, at: Path
     ) -> Iterator[tuple[matching.Hook, Path]]:
         version = version_of(str(user.body.get("apiVersion"))) if not at else "v1"
@@ -185,9 +185,9 @@ class Webhooks:
                     yield hook, at
 
     def _is_selected(self, hook: matching.Hook, user: Resource, body: Body) -> bool:
-        home = user.ref.namespace
-        labels = {PROTECTED_LABEL: home, **self._namespaces.get(home, {})}
-        return (not home or fits(labels, hook.namespaces)) and fits(labels_of(body), hook.objects)
+        namespace = user.ref.namespace
+        labels = {NAMESPACE_NAME_LABEL: namespace, **self._namespaces.get(namespace, {})}
+        return (not namespace or fits(labels, hook.namespaces)) and fits(labels_of(body), hook.objects)
 
 
 def _service(client: Body) -> Ref | None:

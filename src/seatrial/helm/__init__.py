@@ -1,1 +1,1 @@
-"""Facts about Helm: hooks, kind order, release records; the SDK and the binary behind one adapter each."""
+"""Facts about Helm: hooks, kind order, release records. One adapter each for the SDK and the binary."""

@@ -1,7 +1,7 @@
-"""A helm binary of the user's, as a process of its own: given files, a cluster and nothing else. Decides nothing.
+"""The user's helm binary, run as a process with its own files and cluster. Makes no decisions.
 
-Whatever it reads and writes lies in a folder that only this user can look into, and that is gone when the process is:
-the chart, the values, the kubeconfig, and an empty home without plugins, repositories or caches.
+Everything it reads and writes is in a temporary folder that only this user can read: the chart, the values, the
+kubeconfig, and an empty home without plugins, repositories or caches. The folder is removed when the process ends.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from seatrial.model.resource import Body
 OLDEST = 3
 VERSION = re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+\.\d+[\w.+-]*)")
 ANSWER_SECONDS = 20
-"""How long it may take to say its version."""
+"""Time limit for printing its version."""
 ANSWER_BYTES = 4096
-ASKS = ("version", "--template", "{{.Version}}")
-ASKS_HELM_2 = ("version", "--client", "--template", "{{.Client.SemVer}}")
+VERSION_ARGUMENTS = ("version", "--template", "{{.Version}}")
+VERSION_ARGUMENTS_HELM_2 = ("version", "--client", "--template", "{{.Client.SemVer}}")
 FLAG = "--helm-binary"
 ERROR = "Error: "
-NOT_ITS_FLAG = ("unknown flag: ", "unknown shorthand flag: ", "flag needs an argument: ", "invalid argument ")
-CHART, VALUES, KUBECONFIG, HOME, SAID = "chart.tgz", "values.json", "kubeconfig", "home", "stderr"
+FLAG_ERRORS = ("unknown flag: ", "unknown shorthand flag: ", "flag needs an argument: ", "invalid argument ")
+CHART, VALUES, KUBECONFIG, HOME, STDERR = "chart.tgz", "values.json", "kubeconfig", "home", "stderr"
 
 
 class Binary(Struct, frozen=True):
-    """A program that says it is Helm, and which."""
+    """A helm executable and its version."""
 
     path: str
     version: str
@@ -50,19 +50,19 @@ class Binary(Struct, frozen=True):
 
 @lru_cache(maxsize=8)
 def find(path: str) -> Binary:
-    """The helm at a path, or of a name that is looked up as a shell would."""
+    """The helm at a path, or a name looked up in PATH."""
     found = shutil.which(path)
     if found is None:
         where = Path(path)
-        wrong = "is a folder" if where.is_dir() else "is not executable" if where.exists() else "does not exist"
-        raise CannotContinue(f"{FLAG} {path}: {wrong}")
-    said = _answer(found, path, ASKS)
-    version = VERSION.fullmatch(said) or VERSION.fullmatch(_answer(found, path, ASKS_HELM_2))
+        error = "is a folder" if where.is_dir() else "is not executable" if where.exists() else "does not exist"
+        raise CannotContinue(f"{FLAG} {path}: {error}")
+    output = _answer(found, path, VERSION_ARGUMENTS)
+    version = VERSION.fullmatch(output) or VERSION.fullmatch(_answer(found, path, VERSION_ARGUMENTS_HELM_2))
     if version is None:
-        words = f"says {said.splitlines()[0]!r}" if said else "says nothing"
-        raise CannotContinue(f"{FLAG} {path}: is no helm: asked for its version it {words}")
+        words = f"printed {output.splitlines()[0]!r}" if output else "printed nothing"
+        raise CannotContinue(f"{FLAG} {path}: is not helm: `helm version` {words}")
     if int(version["major"]) < OLDEST:
-        raise CannotContinue(f"{FLAG} {path}: is Helm {version['version']}; Helm {OLDEST} and later can be rehearsed")
+        raise CannotContinue(f"{FLAG} {path}: is Helm {version['version']}; supported are Helm {OLDEST} and later")
     return Binary(found, version["version"])
 
 
@@ -79,24 +79,24 @@ class Process:
         values: Body | None = None,
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="seatrial-")
-        with ExitStack() as begun:
-            begun.callback(shutil.rmtree, self._folder, ignore_errors=True)
+        with ExitStack() as cleanup:
+            cleanup.callback(shutil.rmtree, self._folder, ignore_errors=True)
             self._write(kubeconfig, chart, values)
-            with Path(self._folder, SAID).open("wb") as said:
+            with Path(self._folder, STDERR).open("wb") as output:
                 self._process = subprocess.Popen(
                     [binary.path, *arguments],
                     cwd=self._folder,
                     env=_environment(self._folder),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=said,
-                    start_new_session=True,  # a group of its own, so that whatever it starts ends with it
+                    stderr=output,
+                    start_new_session=True,  # own process group: child processes are killed with it
                 )
-            self._left = begun.pop_all()
-        self._said = ""
+            self._cleanup = cleanup.pop_all()
+        self._stderr = ""
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended, within this time."""
+        """Whether the process ends within this time."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -104,16 +104,16 @@ class Process:
         return True
 
     def stop(self) -> None:
-        """Ask it to end, as Ctrl-C does: Helm then records the release as failed."""
+        """Send SIGTERM, as Ctrl-C does: Helm then records the release as failed."""
         _end(self._process, signal.SIGTERM)
 
     def close(self) -> None:
-        """End it if it has not ended, and leave nothing behind."""
+        """Kill the process if it is running, read its output and remove its folder."""
         if not self.wait(0):
             _end(self._process)
         self._process.wait()
-        self._said = Path(self._folder, SAID).read_text(errors="replace")
-        self._left.close()
+        self._stderr = Path(self._folder, STDERR).read_text(errors="replace")
+        self._cleanup.close()
 
     @property
     def failed(self) -> bool:
@@ -121,16 +121,16 @@ class Process:
 
     @property
     def error(self) -> str:
-        """Helm's own words, once it is closed; the last of what it wrote that begins as errors do."""
-        before, error, words = f"\n{self._said}".rpartition(f"\n{ERROR}")
+        """Helm's error, available after `close`: the last text on stderr that starts with `Error: `."""
+        before, error, words = f"\n{self._stderr}".rpartition(f"\n{ERROR}")
         return words.strip() if error else before.strip()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What it wrote besides."""
-        before, error, _ = f"\n{self._said}".rpartition(f"\n{ERROR}")
-        said = before if error or not self.failed else ""
-        return tuple(line for line in dict.fromkeys(said.splitlines()) if line.strip())
+        """The other lines on stderr."""
+        before, error, _ = f"\n{self._stderr}".rpartition(f"\n{ERROR}")
+        output = before if error or not self.failed else ""
+        return tuple(line for line in dict.fromkeys(output.splitlines()) if line.strip())
 
     def _write(self, kubeconfig: str, chart: bytes, values: Body | None) -> None:
         Path(self._folder, HOME).mkdir()
@@ -141,46 +141,46 @@ class Process:
             Path(self._folder, VALUES).write_text(json.dumps(values))
 
 
-def knows_not(error: str) -> bool:
-    """Whether Helm does not understand what it was asked, so that nothing was rehearsed."""
-    return error.startswith(NOT_ITS_FLAG)
+def is_flag_error(error: str) -> bool:
+    """Whether Helm rejected a flag, so that nothing was rehearsed."""
+    return error.startswith(FLAG_ERRORS)
 
 
-def _answer(found: str, path: str, question: Iterable[str]) -> str:
-    """The beginning of what it says; whatever it has started to say that ends with it."""
+def _answer(found: str, path: str, arguments: Iterable[str]) -> str:
+    """The beginning of the output. The process and its children are killed."""
     with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
         Path(folder, HOME).mkdir()
         try:
-            asked = subprocess.Popen(
-                [found, *question],
+            process = subprocess.Popen(
+                [found, *arguments],
                 env=_environment(folder),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except OSError as wrong:
-            raise CannotContinue(f"{FLAG} {path}: cannot be run: {wrong.strerror}") from None
-        late = threading.Timer(ANSWER_SECONDS, _end, [asked])
-        late.start()
-        with asked:
-            assert asked.stdout
-            said = asked.stdout.read(ANSWER_BYTES)
-            _end(asked)
-        if not late.is_alive():
-            raise CannotContinue(f"{FLAG} {path}: is no helm: it does not say its version")
-        late.cancel()
-    return said.decode(errors="replace").strip()
+        except OSError as error:
+            raise CannotContinue(f"{FLAG} {path}: cannot be run: {error.strerror}") from None
+        timer = threading.Timer(ANSWER_SECONDS, _end, [process])
+        timer.start()
+        with process:
+            assert process.stdout
+            output = process.stdout.read(ANSWER_BYTES)
+            _end(process)
+        if not timer.is_alive():
+            raise CannotContinue(f"{FLAG} {path}: is not helm: `helm version` did not end")
+        timer.cancel()
+    return output.decode(errors="replace").strip()
 
 
 def _end(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
-    """End it with all that it has started."""
-    with suppress(ProcessLookupError):  # It may just have ended by itself.
+    """Kill the process and its children."""
+    with suppress(ProcessLookupError):  # It may have ended in the meantime.
         os.killpg(process.pid, number)
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """Nothing of the user's: no other cluster, no plugins, no repositories, no proxies, no registry to log in to."""
+    """No user settings: no other cluster, no plugins, no repositories, no proxies, no registry login."""
     home = str(Path(folder, HOME))
     return {
         "HOME": home,

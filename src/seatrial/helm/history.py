@@ -1,4 +1,4 @@
-"""The life of a release before a trial: its revisions as Helm keeps them, and what they left behind. Reads no file."""
+"""Revisions of a release that exist before a trial, and the objects they left in the cluster. Reads no files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from seatrial.model.resource import Body, annotations_of, labels_of, metadata
 
 NOTHING_THERE = ("uninstalled", "uninstalling")
 SERVER_SIDE = "ssa"
-"""What a record says of how its objects were written; Helm 3 says nothing and writes them from the client's side."""
+"""Value of `apply_method` in a record written with server-side apply. Helm 3 has no such field and applies
+client-side."""
 
 
 class Revision(Struct, frozen=True):
-    """One revision: Helm's record of it, and its objects."""
+    """One revision: Helm's record and its objects."""
 
     number: int
     status: str
@@ -25,17 +26,17 @@ class Revision(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """What Helm knows of one release, oldest revision first. There is at least one."""
+    """Helm's history of one release, oldest revision first. Never empty."""
 
     source: str
-    """How the user named it: `release.yaml@3`."""
+    """As the user typed it: `release.yaml@3`."""
     name: str
     namespace: str
     revisions: tuple[Revision, ...]
 
     @property
     def current(self) -> Revision:
-        """The revision whose objects are in the cluster: the newest that is deployed, or else the newest of all."""
+        """The revision whose objects are in the cluster: the newest deployed one, otherwise the newest."""
         deployed = [revision for revision in self.revisions if revision.status == "deployed"]
         return (deployed or self.revisions)[-1]
 
@@ -44,8 +45,8 @@ class History(Struct, frozen=True):
         return self.current.record.get("apply_method") == SERVER_SIDE
 
 
-def left_behind(history: History) -> Iterator[Body]:
-    """What Helm would find in the cluster, in the order in which it came there."""
+def existing_objects(history: History) -> Iterator[Body]:
+    """The objects that are in the cluster before the trial, in the order of their creation."""
     current = history.current
     if current.status not in NOTHING_THERE:
         yield from (_placed(crd, {}) for crd in current.release.crds)
@@ -54,17 +55,17 @@ def left_behind(history: History) -> Iterator[Body]:
 
 
 def _is_there(resource: Resource, history: History) -> bool:
-    """Whether a plain object, or a hook that has run and stays; which revision ran it does not matter."""
+    """Whether the object is a regular resource, or a hook that ran and was not deleted, in whichever revision."""
     if not hooks.is_hook(resource.body):
         return True
-    acts = ("install",) if history.current.number == 1 else ("install", "upgrade")
+    actions = ("install",) if history.current.number == 1 else ("install", "upgrade")
     return hooks.SUCCEEDED not in hooks.delete_policies(resource.body) and any(
-        hooks.runs_at(resource.body, act) for act in acts
+        hooks.runs_at(resource.body, action) for action in actions
     )
 
 
 def _left(resource: Resource, history: History) -> Body:
-    """An object as Helm writes it: with its marks of ownership, unless it is a hook."""
+    """An object as Helm applies it: with ownership labels and annotations, unless it is a hook."""
     if hooks.is_hook(resource.body):
         return _placed(resource, {})
     marks = {
@@ -84,9 +85,9 @@ def _placed(resource: Resource, marks: Body) -> Body:
 
 
 def _secret(revision: Revision, history: History) -> Body:
-    """The record as Helm's storage writes it."""
+    """The release Secret as Helm's storage driver writes it."""
     labels = {"name": history.name, "owner": "helm", "status": revision.status, "version": str(revision.number)}
     name = records.record_name(history.name, revision.number)
     meta = {"name": name, "namespace": history.namespace, "labels": labels}
-    data = {"release": records.packed(revision.record)}
+    data = {"release": records.encode(revision.record)}
     return {"apiVersion": "v1", "kind": "Secret", "type": records.TYPE, "metadata": meta, "data": data}

@@ -1,6 +1,6 @@
-"""How Helm reads its annotations: which objects are hooks, when they run, when they are deleted. Pure facts.
+"""How Helm reads its annotations: which objects are hooks, when they run, when they are deleted.
 
-From `pkg/release/v1/util/manifest_sorter.go` and `pkg/action/hooks.go` of Helm 4.2; Helm 3 reads them alike.
+From `pkg/release/v1/util/manifest_sorter.go` and `pkg/action/hooks.go` of Helm 4.2. Helm 3 reads them the same way.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ EVENTS_OF: dict[str, tuple[str, ...]] = {
     "uninstall": ("pre-delete", "post-delete"),
     "test": ("test", "test-success"),
 }
-"""What each of Helm's acts runs."""
-SAYS_BEFORE: dict[str, str] = {
+"""The hook events of each Helm action."""
+ERROR_PREFIX: dict[str, str] = {
     "pre-install": "failed pre-install: ",
     "post-install": "failed post-install: ",
     "pre-upgrade": "pre-upgrade hooks failed: ",
     "post-upgrade": "post-upgrade hooks failed: ",
     "post-delete": "uninstallation completed with 1 error(s): ",
 }
-"""What Helm puts before the error of a hook, by its event."""
+"""The prefix of Helm's error for a failed hook, by event."""
 
 KNOWN_EVENTS = frozenset(event for events in EVENTS_OF.values() for event in events)
 _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -45,18 +45,19 @@ def is_hook(body: Body) -> bool:
 
 
 def events_of(body: Body) -> tuple[str, ...]:
-    """The events that run this object as a hook; empty where it is a plain object of the release."""
+    """The events that run this object as a hook; empty for a regular resource."""
     text = annotations_of(body).get(HOOK)
     return () if text is None else _listed(text)
 
 
 def unknown_events(body: Body) -> tuple[str, ...]:
-    """Events that Helm does not know; for one of them it leaves the whole object out, as hook and as plain object."""
+    """Events that Helm does not know. An object with an unknown event is dropped: neither a hook nor a regular
+    resource."""
     return tuple(event for event in events_of(body) if event not in KNOWN_EVENTS)
 
 
 def weight_of(body: Body) -> int:
-    """The weight as Helm reads it: what is no whole number is 0."""
+    """The weight as Helm reads it: 0 if it is not an integer."""
     text = str(annotations_of(body).get(WEIGHT, ""))
     return int(text) if is_number(text) else 0
 
@@ -66,14 +67,14 @@ def is_number(weight: str) -> bool:
 
 
 def runs_at(body: Body, action: str) -> bool:
-    """Whether one of Helm's acts runs this object as a hook."""
+    """Whether a Helm action runs this object as a hook."""
     if unknown_events(body):
         return False
     return any(event in EVENTS_OF.get(action, ()) for event in events_of(body))
 
 
 def delete_policies(body: Body) -> tuple[str, ...]:
-    """When Helm deletes this hook; without the annotation, whatever has its name goes before it is made."""
+    """When Helm deletes this hook. Default: before it is created, an object with the same name is deleted."""
     text = annotations_of(body).get(DELETE_POLICY)
     return (BEFORE_CREATION,) if text is None else _listed(text)
 

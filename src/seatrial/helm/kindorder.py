@@ -1,7 +1,7 @@
-"""The order of kinds in which Helm makes the plain objects of a release. Pure facts.
+"""The order of kinds in which Helm creates the regular resources of a release.
 
-From `InstallOrder` in pkg/release/v1/util/kind_sorter.go of Helm 4.2. Helm 3 does not know the two kinds of webhook
-configurations; before 3.13 it did not know PriorityClass. Kinds that are not listed come last, by name.
+From `InstallOrder` in pkg/release/v1/util/kind_sorter.go of Helm 4.2. Helm 3 does not list the two webhook
+configuration kinds; before 3.13 it did not list PriorityClass. Unlisted kinds come last, by name.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ INSTALL_ORDER = (
 
 
 def is_known(kind: str) -> bool:
-    """Whether Helm gives a kind a place of its own, rather than the end."""
+    """Whether Helm lists a kind. Unlisted kinds come last."""
     return kind in INSTALL_ORDER

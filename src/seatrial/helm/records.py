@@ -1,6 +1,6 @@
-"""How Helm writes a revision of a release down: the type and name of its Secret, and what is packed in it. Pure facts.
+"""How Helm stores a release revision: the type and name of its Secret, and its encoded content.
 
-From `newSecretsObject`, `encodeRelease` and `decodeRelease` in pkg/storage/driver of Helm 4.2; Helm 3 does it alike.
+From `newSecretsObject`, `encodeRelease` and `decodeRelease` in pkg/storage/driver of Helm 4.2. Helm 3 does the same.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def record_name(release: str, revision: int) -> str:
     return f"sh.helm.release.v1.{release}.v{revision}"
 
 
-def packed(content: Body) -> str:
-    """What a revision says, as it stands under `data.release`."""
+def encode(content: Body) -> str:
+    """A revision encoded for `data.release`."""
     zipped = gzip.compress(json.dumps(content).encode(), mtime=0)
     return base64.b64encode(base64.b64encode(zipped)).decode()
 
 
-def unpacked(secret: Body) -> Body:
-    """What the record of a revision says; nothing where it cannot be understood."""
+def decode(secret: Body) -> Body:
+    """The decoded record of a revision; empty if it cannot be decoded."""
     try:
         data = base64.b64decode(base64.b64decode(str(dig(secret, "data", "release") or "")))
         content: Any = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)

@@ -1,7 +1,7 @@
-"""The real Helm, in this process. The one place that knows the option names of its C library; decides nothing.
+"""The real Helm, in this process. The only module that knows the option names of its C library. Makes no decisions.
 
-The library takes more options than the wheel's Python wrapper passes on (see docs/adr/0002), so calls go to
-`_native` directly. `tests/conformance/test_helm_sdk.py` fails when a new version of the wheel changes any of them.
+The library accepts more options than the wheel's Python wrapper passes on (see docs/adr/0002), so calls go to `_native`
+directly. `tests/conformance/test_helm_sdk.py` fails when a new version of the wheel changes any of them.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from seatrial.model.resource import Body
 
 __all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
 
-CALLS_ITSELF = Path(sys.orig_argv[0]).name
-"""What the library writes down as field manager: the name of the program that loaded it, where Helm's own is `helm`."""
+FIELD_MANAGER = Path(sys.orig_argv[0]).name
+"""The field manager that the library writes: the name of the program that loaded it. Helm's own is `helm`."""
 VERSION = native.helm_sdk_version().removeprefix("v")
 
-UP = "/.." * 32
-KEPT_AS_IT_IS = re.compile(r"[\w/.()]+", re.ASCII)
+UPWARDS = "/.." * 32
+SAFE_PATH = re.compile(r"[\w/.()]+", re.ASCII)
 
 
 @contextmanager
 def connection(kubeconfig: Callable[[str, str], str], namespace: str) -> Iterator[Config]:
-    """Helm's way to a server, and all that it writes on the way, until both go away.
+    """A Helm connection to a server, and the files Helm writes for it. Both are removed at the end.
 
-    Helm keeps what it discovers in the home of the user, by host and port, where it would outlive us and answer for
-    another cluster. `KUBECACHEDIR` cannot be set from here: the Go runtime copies the environment that the process was
-    started with. But the folder is called after the whole address, and a path in it can lead out of any folder. So the
-    server is told (by `kubeconfig`, which takes the namespace and a path) to stand below a path that ends in ours.
+    Helm caches discovery in the user's home, by host and port. That cache would outlive this process and answer for
+    another cluster. `KUBECACHEDIR` cannot be set from here: the Go runtime copies the environment at process start. But
+    the name of the cache folder contains the whole address, and `..` in its path leads out of any folder. So
+    `kubeconfig`, which takes the namespace and a path, gives the server a URL below a path that ends in our folder.
     """
-    usual = tempfile.gettempdir()
-    parent = usual if KEPT_AS_IT_IS.fullmatch(usual) else "/tmp"
+    default = tempfile.gettempdir()
+    parent = default if SAFE_PATH.fullmatch(default) else "/tmp"
     with tempfile.TemporaryDirectory(prefix="seatrial_", dir=parent, ignore_cleanup_errors=True) as folder:
         file = Path(folder, "kubeconfig")
-        file.write_text(kubeconfig(namespace, f"{UP}{folder}"))
+        file.write_text(kubeconfig(namespace, f"{UPWARDS}{folder}"))
         yield Config(kubeconfig_path=file, namespace=namespace)
 
 
@@ -57,7 +57,8 @@ def render(chart: Chart, values: Body, **options: Any) -> dict[str, str]:
 
 
 def install(config: Config, context: HelmContext, chart: Chart, name: str, values: Body, **options: Any) -> Body:
-    """Options, beside the wrapper's: disable_hooks, skip_crds, take_ownership, server_side_apply, force_conflicts."""
+    """Options, in addition to the wrapper's: disable_hooks, skip_crds, take_ownership, server_side_apply,
+    force_conflicts."""
     return _release("helm_install", config, context, chart, name, values, options)
 
 
@@ -80,13 +81,13 @@ def run_tests(config: Config, name: str, **options: Any) -> Body:
 
 
 def parse_set(flavour: str, expression: str) -> Body:
-    """Helm's own reading of `--set` (flavour ""), `--set-string`, `--set-json`, `--set-literal` and `--set-file`."""
+    """Helm's parser for `--set` (flavour ""), `--set-string`, `--set-json`, `--set-literal` and `--set-file`."""
     function = f"helm_strvals_parse_{flavour}" if flavour else "helm_strvals_parse"
     return cast(Body, json.loads(native.call_string(function, expression)))
 
 
 def parse_values(text: str) -> Body:
-    """Helm's own reading of a values file; of several documents, the first."""
+    """Helm's parser for a values file. Only the first of several documents is read."""
     return cast(Body, json.loads(native.call_string("helm_values_from_yaml", text)))
 
 

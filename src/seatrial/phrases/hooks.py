@@ -7,7 +7,7 @@ import re
 from seatrial.evidence.flux.reconciliations import FLUX, failed_act, failed_release
 from seatrial.evidence.hooks.runs import Lack, done_by_helm
 from seatrial.evidence.moment import Moment
-from seatrial.helm.hooks import SAYS_BEFORE
+from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.kinds import Need
 from seatrial.kinds.core import absence
 from seatrial.model.release import Case, Resource
@@ -45,7 +45,7 @@ def ends_sentence(rehearsal: Rehearsal, case: Case, lack: Lack) -> str:
     if failed_release(ended, ref):
         return f"{cluster}{helm_says(ended, ref)}"
     deadline = dig(lack.hook.body, "spec", "activeDeadlineSeconds")
-    before = SAYS_BEFORE.get(lack.event, "")
+    before = ERROR_PREFIX.get(lack.event, "")
     if isinstance(deadline, int) and deadline < TIMEOUT_SECONDS:
         words = f"{before}resource {ref} not ready. status: Failed, message: Job Failed. failed: 0/1"
         return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm says: "{words}".'
@@ -58,7 +58,7 @@ def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
     """What Helm says of a Job that it ran as a hook and waited for."""
     if failed_release(ended, hook.ref):
         return helm_says(ended, hook.ref)
-    before = SAYS_BEFORE.get(event, "")
+    before = ERROR_PREFIX.get(event, "")
     if ended.reconciled:
         return _flux_in_vain(before, hook.ref)
     words = f"{before}resource {hook.ref} not ready. status: InProgress, message: Job in progress"

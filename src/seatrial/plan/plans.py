@@ -14,7 +14,7 @@ from seatrial.cluster.discovery.served import Discovery
 from seatrial.engines import argocd, flux, pulumi
 from seatrial.engines.helm import process
 from seatrial.engines.kubectl import commands as kubectl
-from seatrial.helm.history import History, left_behind
+from seatrial.helm.history import History, existing_objects
 from seatrial.helm.records import record_name
 from seatrial.kinds.core.crd import api_versions
 from seatrial.model.errors import CannotContinue, NothingToCheck
@@ -341,7 +341,7 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         case=Case(setting.case, tuple(release for _, release in played), before),
         kube_version=setting.kube_version,
         assumed=(*not_brought(trial, given, setting), *(body for body, _ in taken)),
-        deployed=tuple(left_behind(history)) if history else (),
+        deployed=tuple(existing_objects(history)) if history else (),
         argocd=setting.argocd,
         server_side=history is None or history.server_side,
         helm=process.chosen(engine, options.helm_binary),

@@ -267,7 +267,7 @@ def _real_helm(cluster: Cluster, binary: Binary | None, played: Played, transcri
         with Server(cluster, actor=helm.NAME, transcript=transcript) as server:
             api, chart = OverHttp(cluster, server), played.archive
             return process.act(step, api, binary, release=name, namespace=namespace, chart=chart, values=played.values)
-    with Server(cluster, actor=helm.NAME, calls_itself=helmsdk.CALLS_ITSELF, transcript=transcript) as server:
+    with Server(cluster, actor=helm.NAME, calls_itself=helmsdk.FIELD_MANAGER, transcript=transcript) as server:
         api = OverHttp(cluster, server)
         return helm.act(step, api, release=name, namespace=namespace, chart=played.chart, values=played.values)
 

@@ -1,1 +1,1 @@
-"""BELIEF: when each engine is content with an object. What is truly so stands in `kinds/`."""
+"""BELIEF: when each engine considers an object ready. `kinds/` has the truth."""

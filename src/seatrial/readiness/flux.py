@@ -1,7 +1,7 @@
-"""Health checks in CEL that users of Flux write for custom resources: `spec.healthCheckExprs`.
+"""Health checks in CEL that Flux users write for custom resources: `spec.healthCheckExprs`.
 
-Upstream: `runtime/cel/status_reader.go` and `status_evaluator.go` of fluxcd/pkg. Only the group of `apiVersion` counts,
-and without `kind` an entry is about all kinds of its group that have none of their own.
+Upstream: `runtime/cel/status_reader.go` and `status_evaluator.go` of fluxcd/pkg. Only the group of `apiVersion` counts.
+An entry without `kind` applies to all kinds of its group that have no entry of their own.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from seatrial.kinds import known
 from seatrial.model.resource import Body, Ref, dig, group_of, metadata
 
 EXPRESSIONS = (("current", "Current"), ("failed", "Failed"), ("inProgress", "InProgress"))
-"""In the order in which they are parsed, with Flux's names for them."""
+"""In the order in which Flux parses them, with Flux's names."""
 
 
 class HealthCheck(Struct, frozen=True):
-    """One entry."""
+    """One entry of `healthCheckExprs`."""
 
     group: str
     kind: str
@@ -29,55 +29,55 @@ class HealthCheck(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """A word of kstatus, and why an expression has no answer."""
+    """A kstatus status, or why an expression could not be evaluated."""
 
     status: str
     error: str = ""
 
 
-class Read(Struct, frozen=True):
-    """Entries as they were read: what they check, why Flux stalls on them, and what is beyond this program."""
+class HealthChecks(Struct, frozen=True):
+    """The parsed entries: the checks, the error on which Flux stalls, and the entries that cannot be evaluated here."""
 
     checks: tuple[HealthCheck, ...] = ()
     invalid: str = ""
-    beyond: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     """Kinds whose expressions are not evaluated here."""
 
 
-def read(entries: Iterable[Body]) -> Read:
-    """Parse all entries, as Flux does before anything else."""
+def read(entries: Iterable[Body]) -> HealthChecks:
+    """Parse all entries, as Flux does first."""
     checks: dict[tuple[str, str], HealthCheck] = {}
-    beyond: list[str] = []
+    unsupported: list[str] = []
     for index, entry in enumerate(entries):
         group, kind = group_of(str(entry.get("apiVersion") or "")), str(entry.get("kind") or "")
         named = f"{kind}.{group}" if group else kind
-        if (group, kind) in checks or named in beyond:
-            words = f"duplicate custom health check for GroupKind {named} at healthchecks[{index}]"
-            return Read(invalid=words)
+        if (group, kind) in checks or named in unsupported:
+            error = f"duplicate custom health check for GroupKind {named} at healthchecks[{index}]"
+            return HealthChecks(invalid=error)
         fault = _fault(entry)
         if fault and not fault.is_ours:
-            words = f"failed to create custom status evaluator for healthchecks[{index}]: {fault.words}"
-            return Read(invalid=words)
+            error = f"failed to create custom status evaluator for healthchecks[{index}]: {fault.message}"
+            return HealthChecks(invalid=error)
         if fault:
-            beyond.append(named)
+            unsupported.append(named)
             continue
         texts = (str(entry.get(field) or "") for field in ("current", "inProgress", "failed"))
         checks[group, kind] = HealthCheck(group, kind, *texts)
-    return Read(tuple(checks.values()), beyond=tuple(beyond))
+    return HealthChecks(tuple(checks.values()), unsupported=tuple(unsupported))
 
 
-def is_told(group: str, kind: str) -> bool:
-    """Whether somebody here writes the status of a kind."""
+def is_modelled(group: str, kind: str) -> bool:
+    """Whether a model in `kinds/` writes the status of a kind."""
     return any(of == (group, kind or of[1]) and one.ready is not None for of, one in known().items())
 
 
 def verdict(checks: tuple[HealthCheck, ...], ref: Ref, body: Body) -> Verdict | None:
-    """What the entry about an object's kind says of it; nothing where there is none.
+    """The result of the health check for an object's kind; None if there is no check.
 
-    Of kinds that nobody here acts on, only what somebody wrote into their status is judged.
+    For kinds without a model, the check is used only if the object has a status.
     """
     own = [check for check in checks if check.group == ref.group and check.kind in (ref.kind, "")]
-    if not own or not (body.get("status") or is_told(ref.group, ref.kind)):
+    if not own or not (body.get("status") or is_modelled(ref.group, ref.kind)):
         return None
     check = max(own, key=lambda check: bool(check.kind))
     observed, generation = dig(body, "status", "observedGeneration"), metadata(body).get("generation")
@@ -85,18 +85,18 @@ def verdict(checks: tuple[HealthCheck, ...], ref: Ref, body: Body) -> Verdict | 
         return Verdict("InProgress")
     for text, status in ((check.in_progress, "InProgress"), (check.failed, "Failed"), (check.current, "Current")):
         answer = cel.is_true(text, body) if text else False
-        if isinstance(answer, cel.Fault):
-            return Verdict("Unknown", answer.words)
+        if isinstance(answer, cel.CelError):
+            return Verdict("Unknown", answer.message)
         if answer:
             return Verdict(status)
     return Verdict("InProgress")
 
 
-def _fault(entry: Body) -> cel.Fault | None:
+def _fault(entry: Body) -> cel.CelError | None:
     if not entry.get("current"):
-        return cel.Fault("expression Current not specified")
+        return cel.CelError("expression Current not specified")
     for field, name in EXPRESSIONS:
         fault = cel.fault_of(str(entry[field])) if entry.get(field) else None
         if fault:
-            return fault if fault.is_ours else cel.Fault(f"failed to parse the expression {name}: {fault.words}")
+            return fault if fault.is_ours else cel.CelError(f"failed to parse the expression {name}: {fault.message}")
     return None

@@ -1,6 +1,6 @@
-"""When Helm 3 is content, and Helm 4 with `--wait=legacy`: its own rules, from `pkg/kube/ready.go` of Helm 3.19.
+"""When Helm 3, and Helm 4 with `--wait=legacy`, consider an object ready: `pkg/kube/ready.go` of Helm 3.19.
 
-It asks again every two seconds, and takes every kind that it does not know, all custom ones among them, for ready.
+Helm polls every two seconds. Every kind it does not know, including all custom resources, counts as ready.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Any
 
 from seatrial.helm.hooks import is_hook
 from seatrial.model.resource import Body, dig, group_of, listed, metadata
-from seatrial.readiness.kstatus import content_as_hook as ended
+from seatrial.readiness.kstatus import is_hook_done as ended
 
 
-def content_when_waited_for(body: Body) -> bool:
-    """Whether `--wait` goes on to the next object; hooks it waits for by their own rules, and Jobs only if told to."""
+def is_ready_for_wait(body: Body) -> bool:
+    """Whether `--wait` continues with the next object. Hooks have their own rules; Jobs are only waited for if
+    requested."""
     if is_going(body):
         return False
     if is_hook(body) or body.get("kind") == "Job":
@@ -23,8 +24,8 @@ def content_when_waited_for(body: Body) -> bool:
     return known is None or known(body)
 
 
-def content_as_hook(body: Body) -> bool:
-    """Whether Helm goes on after this hook; one that is to be deleted first has to be gone."""
+def is_hook_done(body: Body) -> bool:
+    """Whether Helm continues after this hook. A hook with a delete policy must be gone first."""
     return not is_going(body) and ended(body)
 
 
@@ -40,7 +41,7 @@ def _deployment(body: Body) -> bool:
     if dig(body, "spec", "paused"):
         return True
     replicas = _number(body, "spec", "replicas", default=1)
-    # It counts the pods of the newest ReplicaSet alone: those of older ones, which serve until then, are ready too.
+    # Helm counts the pods of the newest ReplicaSet. Pods of older ones, which serve until then, are ready too.
     older = _number(body, "status", "replicas") - _number(body, "status", "updatedReplicas")
     ready = _number(body, "status", "readyReplicas") - older
     return _is_observed(body) and ready >= replicas - _unavailable_max(body, replicas)
@@ -90,7 +91,7 @@ def _claim(body: Body) -> bool:
     return bool(dig(body, "status", "phase") == "Bound")
 
 
-def _definition(body: Body) -> bool:
+def _crd(body: Body) -> bool:
     return _condition(body, "Established") == "True" or _condition(body, "NamesAccepted") == "False"
 
 
@@ -107,7 +108,7 @@ _BY_KIND: dict[tuple[str, str], Callable[[Body], bool]] = {
     ("apps", "DaemonSet"): _daemon_set,
     ("apps", "ReplicaSet"): _is_observed,
     ("apps", "StatefulSet"): _stateful_set,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
 }
 
 

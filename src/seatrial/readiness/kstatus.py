@@ -1,4 +1,4 @@
-"""When Helm 4 and Flux are content: kstatus, as fluxcd/cli-utils 1.2 computes it (`pkg/kstatus/status/core.go`)."""
+"""When Helm 4 and Flux consider an object ready: kstatus of fluxcd/cli-utils 1.2 (`pkg/kstatus/status/core.go`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Status = Literal["InProgress", "Failed", "Current", "Terminating"]
 
 
 def status(body: Body) -> Status:
-    """One of kstatus's words for an object that is there."""
+    """The kstatus status of an existing object."""
     if metadata(body).get("deletionTimestamp"):
         return "Terminating"
     observed = dig(body, "status", "observedGeneration")
@@ -27,23 +27,23 @@ def status(body: Body) -> Status:
     return known(body) if known else _by_ready_condition(body)
 
 
-def content_when_waited_for(body: Body) -> bool:
-    """Whether `--wait` stops waiting for this object, for better or worse; Jobs and Pods that are hooks must end."""
+def is_ready_for_wait(body: Body) -> bool:
+    """Whether `--wait` stops waiting for this object, ready or failed. Jobs and Pods that are hooks must end."""
     must_end = body.get("kind") in ("Job", "Pod") and is_hook(body)
     if must_end and not metadata(body).get("deletionTimestamp"):
-        return content_as_hook(body)
+        return is_hook_done(body)
     return status(body) in ("Current", "Failed")
 
 
-def content_with_jobs(body: Body) -> bool:
-    """The same with `--wait-for-jobs`: to have started is enough for kstatus, and not for that."""
+def is_ready_with_jobs(body: Body) -> bool:
+    """Like `is_ready_for_wait`, with `--wait-for-jobs`: a Job must end. For kstatus a started Job is Current."""
     if body.get("kind") == "Job" and not metadata(body).get("deletionTimestamp"):
-        return content_as_hook(body)
-    return content_when_waited_for(body)
+        return is_hook_done(body)
+    return is_ready_for_wait(body)
 
 
-def content_as_hook(body: Body) -> bool:
-    """Whether Helm goes on after this hook: Jobs and Pods must end, anything else must only be there."""
+def is_hook_done(body: Body) -> bool:
+    """Whether Helm continues after this hook: Jobs and Pods must end, other kinds must exist."""
     match body.get("apiVersion"), body.get("kind"):
         case "batch/v1", "Job":
             return "True" in (_condition(body, "Complete"), _condition(body, "Failed"))
@@ -52,11 +52,11 @@ def content_as_hook(body: Body) -> bool:
     return True
 
 
-def content_without_wait(body: Body) -> bool:
-    """The same where Helm is not told to `--wait`: since 4.3 it waits for the definitions of crds/ nevertheless."""
+def is_ready_without_wait(body: Body) -> bool:
+    """Like `is_hook_done`, without `--wait`: since 4.3 Helm waits for the CRDs of crds/ nevertheless."""
     if body.get("kind") == "CustomResourceDefinition" and not is_hook(body):
-        return content_when_waited_for(body)
-    return content_as_hook(body)
+        return is_ready_for_wait(body)
+    return is_hook_done(body)
 
 
 def _condition(body: Body, type_: str) -> str:
@@ -65,7 +65,7 @@ def _condition(body: Body, type_: str) -> str:
 
 
 def _by_ready_condition(body: Body) -> Status:
-    """Any kind that kstatus does not know: a `Ready` condition counts where there is one."""
+    """A kind that kstatus does not know: its `Ready` condition counts if there is one."""
     return "InProgress" if _condition(body, "Ready") in ("False", "Unknown") else "Current"
 
 
@@ -146,7 +146,7 @@ def _service(body: Body) -> Status:
     return "InProgress" if needs_ip and not dig(body, "spec", "clusterIP") else "Current"
 
 
-def _definition(body: Body) -> Status:
+def _crd(body: Body) -> Status:
     if _condition(body, "NamesAccepted") == "False":
         return "Failed"
     return "Current" if _condition(body, "Established") == "True" else "InProgress"
@@ -169,5 +169,5 @@ _BY_KIND: dict[tuple[str, str], Callable[[Body], Status]] = {
     ("batch", "CronJob"): _current,
     ("", "ConfigMap"): _current,
     ("", "Secret"): _current,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
 }

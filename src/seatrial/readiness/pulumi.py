@@ -1,7 +1,7 @@
-"""When Pulumi is content: the awaiters of pulumi-kubernetes 4.32 (`provider/pkg/await`), kind by kind.
+"""When Pulumi considers an object ready: the awaiters of pulumi-kubernetes 4.32 (`provider/pkg/await`).
 
-Custom resources, definitions, webhook configurations, Namespaces, ConfigMaps and all that is not listed here are never
-waited for, unless the object says so itself with `pulumi.com/waitFor`.
+Custom resources, CRDs, webhook configurations, Namespaces, ConfigMaps and all kinds not listed here are never waited
+for, unless the object has `pulumi.com/waitFor`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ TIMEOUT = "pulumi.com/timeoutSeconds"
 PROPAGATION = "pulumi.com/deletionPropagationPolicy"
 TIMEOUT_SECONDS = 600
 INNER_SECONDS = {"PersistentVolumeClaim": 300, "PersistentVolume": 300, "ResourceQuota": 60, "Secret": 5}
-"""Some awaiters give up before the ten minutes of the others are over."""
+"""Awaiters that time out before the default of ten minutes."""
 UNAWAITED_WHEN_DELETED = ("Namespace", "Pod", "ReplicationController", "DaemonSet", "Deployment", "StatefulSet", "Job")
-"""Kinds whose deletion `skipAwait` does not wait for; all others are waited for all the same."""
+"""Kinds whose deletion is not awaited with `skipAwait`. For all other kinds `skipAwait` is ignored."""
 
 _STEP = re.compile(r"\.?([\w-]+)|\[(\*|\d+)\]|\['([^']+)'\]")
 
@@ -41,18 +41,18 @@ def skips(body: Body) -> bool:
 
 
 def is_awaited(body: Body) -> bool:
-    """Whether Pulumi waits for anything after it has made this object."""
+    """Whether Pulumi waits after it created this object."""
     return not skips(body) and (WAIT_FOR in annotations_of(body) or _key(body) in _BY_KIND)
 
 
 def timeout_seconds(body: Body, *, deleted: bool = False) -> int:
-    said = str(annotations_of(body).get(TIMEOUT) or "")
+    timeout = str(annotations_of(body).get(TIMEOUT) or "")
     inner = {} if deleted else INNER_SECONDS
-    return int(said) if said.isdigit() else inner.get(str(body.get("kind")), TIMEOUT_SECONDS)
+    return int(timeout) if timeout.isdigit() else inner.get(str(body.get("kind")), TIMEOUT_SECONDS)
 
 
-def beside(body: Body) -> Ref | None:
-    """The other object that an awaiter looks at: the Endpoints of a Service, the class of a claim."""
+def related_object(body: Body) -> Ref | None:
+    """The other object that an awaiter reads: the Endpoints of a Service, the StorageClass of a PVC."""
     if WAIT_FOR in annotations_of(body):
         return None
     match _key(body):
@@ -63,18 +63,18 @@ def beside(body: Body) -> Ref | None:
     return None
 
 
-def content(body: Body, other: Body | None = None) -> bool:
-    """Whether Pulumi goes on after this object, as it is now; `other` is the one `beside` it."""
+def is_ready(body: Body, other: Body | None = None) -> bool:
+    """Whether Pulumi continues after this object in its current state. `other` is its `related_object`."""
     if skips(body):
         return True
-    if (asked := annotations_of(body).get(WAIT_FOR)) is not None:
-        return all(_holds(one, body) for one in conditions(str(asked)))
+    if (wait_for := annotations_of(body).get(WAIT_FOR)) is not None:
+        return all(_holds(one, body) for one in conditions(str(wait_for)))
     known = _BY_KIND.get(_key(body))
     return known is None or known(body, other or {})
 
 
 def failure(body: Body) -> str:
-    """Why Pulumi gives up at once; only Jobs can fail so."""
+    """Why Pulumi fails at once. Only Jobs can fail this way."""
     for condition in listed(body, "status", "conditions") if _key(body) == ("batch", "Job") else ():
         fails = condition.get("type") == "Failed" and condition.get("status") == "True"
         if fails and condition.get("reason") in ("BackoffLimitExceeded", "DeadlineExceeded"):
@@ -82,16 +82,16 @@ def failure(body: Body) -> str:
     return ""
 
 
-def conditions(asked: str) -> list[str]:
-    """What `pulumi.com/waitFor` asks for: one condition, or a JSON list of them."""
-    if not asked.lstrip().startswith("["):
-        return [asked]
-    found = json.loads(asked)
-    return [str(one) for one in found] if isinstance(found, list) else [asked]
+def conditions(wait_for: str) -> list[str]:
+    """The conditions in `pulumi.com/waitFor`: one condition or a JSON list."""
+    if not wait_for.lstrip().startswith("["):
+        return [wait_for]
+    found = json.loads(wait_for)
+    return [str(one) for one in found] if isinstance(found, list) else [wait_for]
 
 
-def _holds(asked: str, body: Body) -> bool:
-    kind, _, rest = asked.partition("=")
+def _holds(expression: str, body: Body) -> bool:
+    kind, _, rest = expression.partition("=")
     if kind == "condition":
         type_, _, wanted = rest.partition("=")
         return _condition(body, type_).lower() == (wanted or "True").lower()
@@ -137,7 +137,7 @@ def _is_observed(body: Body) -> bool:
 
 
 def _deployment(body: Body, other: Body) -> bool:
-    """The ReplicaSet of the newest revision is what counts; its pods are the updated ones."""
+    """The ReplicaSet of the newest revision counts; its pods are the updated ones."""
     wanted = _number(body, "spec", "replicas", default=1)
     first = annotations_of(body).get("deployment.kubernetes.io/revision") == "1"
     rolled = first or _condition(body, "Progressing", "reason") == "NewReplicaSetAvailable"
@@ -146,7 +146,7 @@ def _deployment(body: Body, other: Body) -> bool:
 
 
 def _stateful_set(body: Body, other: Body) -> bool:
-    """A partition holds pods back, and with them this awaiter for ever."""
+    """With a partition this awaiter waits forever."""
     wanted = _number(body, "spec", "replicas", default=1)
     counts = [_number(body, "status", key) == wanted for key in ("replicas", "readyReplicas")]
     if dig(body, "spec", "updateStrategy", "type") == "OnDelete" and _number(body, "metadata", "generation") > 1:
@@ -170,7 +170,7 @@ def _job(body: Body, other: Body) -> bool:
 
 
 def _service(body: Body, endpoints: Body) -> bool:
-    """Nobody behind it is fine; somebody who is not ready is not."""
+    """A Service with no endpoints counts as ready; one with only unready endpoints does not."""
     if dig(body, "spec", "type") == "LoadBalancer" and not listed(body, "status", "loadBalancer", "ingress"):
         return False
     unselective = not dig(body, "spec", "selector") or dig(body, "spec", "clusterIP") == "None"
@@ -184,7 +184,7 @@ def _ingress(body: Body, other: Body) -> bool:
 
 
 def _claim(body: Body, storage_class: Body) -> bool:
-    """Whoever waits for the first consumer may be pending; who has no class must be bound."""
+    """With WaitForFirstConsumer a PVC may be Pending. A PVC without a StorageClass must be Bound."""
     phase = dig(body, "status", "phase")
     waits = storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
     return phase == "Bound" or (waits and phase in (None, "Pending"))

@@ -24,13 +24,13 @@ class Edit(Struct, frozen=True, order=True):
 
 
 class Text(Struct, frozen=True, dict=True):
-    """A file as it was read, line endings and all. `path` is what the user would type."""
+    """A file as it was read, with its line endings. `path` is the path as the user typed it."""
 
     path: str
     content: str
 
     def line(self, offset: int) -> int:
-        """The line, from 1, that holds the character at `offset`."""
+        """The line, from 1, that contains the character at `offset`."""
         return bisect_right(self._starts, offset)
 
     def column(self, offset: int) -> int:
@@ -38,7 +38,7 @@ class Text(Struct, frozen=True, dict=True):
         return offset - self._starts[self.line(offset) - 1] + 1
 
     def start_of(self, line: int) -> int:
-        """The offset of the first character of `line`; of the end of the text where there is no such line."""
+        """The offset of the first character of `line`, or of the end of the text if there is no such line."""
         return self._starts[line - 1] if line <= len(self._starts) else len(self.content)
 
     def line_at(self, line: int) -> str:
@@ -59,7 +59,8 @@ class Text(Struct, frozen=True, dict=True):
 
 
 def edited(text: Text, edits: Iterable[Edit]) -> Text:
-    """The text with every edit made. Edits speak of the text as it was, may come in any order, and never overlap."""
+    """The text with every edit applied. Offsets refer to the original text; edits come in any order and must not
+    overlap."""
     parts: list[str] = []
     done = 0
     for edit in sorted(edits):

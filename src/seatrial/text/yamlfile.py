@@ -1,6 +1,6 @@
-"""YAML and JSON files as Kubernetes reads them, and where each part of one was written.
+"""YAML and JSON files as Kubernetes reads them, and the position of each field.
 
-The only module that knows about lines of YAML; what a document means is in `yamlnode` and `yamlscalar`.
+The only module that knows about lines of YAML. `yamlnode` and `yamlscalar` give the values.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from seatrial.text import yamlscalar
 from seatrial.text.source import Edit, Span, Text
 from seatrial.text.yamlnode import (
     NESTING_MAX,
+    InvalidYaml,
     Path,
-    Refused,
     body_of,
     end_of,
     nodes,
+    resolve_path,
     start_of,
-    walked,
 )
 
 _SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
@@ -33,7 +33,7 @@ _BLANK = re.compile(r"\s*")
 
 
 class BrokenYaml(CannotContinue):
-    """A document that cannot be read, why, and at which character of its file."""
+    """A document that cannot be parsed: the reason and the offset in its file."""
 
     def __init__(self, text: Text, offset: int, problem: str) -> None:
         super().__init__(f"{text.path}:{text.line(offset)}: cannot read the YAML: {problem}")
@@ -42,30 +42,30 @@ class BrokenYaml(CannotContinue):
 
 
 class Document(Struct, frozen=True):
-    """One document of a file: what it says, and where."""
+    """One document of a file: its content and its position."""
 
     text: Text
     span: Span
     body: Any
 
     def place(self, *path: str | int) -> Place:
-        """Where the key or item at `path` begins; its nearest parent where there is none."""
+        """Where the key or item at `path` begins, or its nearest existing parent."""
         return Place(self.text.path, self.text.line(self.offset(*path)))
 
     def offset(self, *path: str | int) -> int:
-        """As `place`, in characters of the file."""
-        return self.span.start + walked(nodes(self._content), path)[0]
+        """Like `place`, as an offset in the file."""
+        return self.span.start + resolve_path(nodes(self._content), path)[0]
 
     def entry(self, *path: str | int) -> Span | None:
-        """The key and value at `path`, or the item of a list, without its dash; None where there is none."""
-        start, node, left = walked(nodes(self._content), path)
+        """The key and value at `path`, or the list item without its dash. None if `path` does not exist."""
+        start, node, left = resolve_path(nodes(self._content), path)
         if left or node is None:
             return None
         return Span(self.span.start + start, self.span.start + end_of(node, self._content))
 
     def value(self, *path: str | int) -> Span | None:
-        """As `entry`, without the key."""
-        _, node, left = walked(nodes(self._content), path)
+        """Like `entry`, without the key."""
+        _, node, left = resolve_path(nodes(self._content), path)
         if left or node is None:
             return None
         return Span(self.span.start + start_of(node), self.span.start + end_of(node, self._content))
@@ -76,46 +76,46 @@ class Document(Struct, frozen=True):
 
 
 def documents(text: Text) -> Iterator[Document]:
-    """The documents of a file as kubectl finds them (`YAMLReader` of apimachinery), empty ones left out."""
+    """The documents of a file, split as kubectl does (`YAMLReader` of apimachinery). Empty documents are skipped."""
     if text.content.lstrip().startswith("{") and (found := _json_documents(text)):
         yield from found
         return
     start = 0
     for separator in _SEPARATOR.finditer(text.content):
-        behind = separator[1].strip()
-        if behind and not behind.startswith("#"):
-            raise BrokenYaml(text, separator.start(), f"invalid Yaml document separator: {behind}")
+        rest = separator[1].strip()
+        if rest and not rest.startswith("#"):
+            raise BrokenYaml(text, separator.start(), f"invalid Yaml document separator: {rest}")
         yield from _document(text, Span(start, separator.start()))
         start = separator.start()
     yield from _document(text, Span(start, len(text.content)))
 
 
 def parse(text: Text, span: Span | None = None) -> Document:
-    """The one document that stands in `span` of a file. Of several, as Kubernetes does, the first."""
+    """The document in `span` of a file. If there are several, the first, as in Kubernetes."""
     span = span or Span(0, len(text.content))
     content = text.within(span)
     try:
         return Document(text, span, body_of(content))
-    except Refused as refused:
-        raise BrokenYaml(text, span.start + refused.index, refused.problem) from None
+    except InvalidYaml as invalid:
+        raise BrokenYaml(text, span.start + invalid.index, invalid.problem) from None
 
 
-def without_items(document: Document, path: Path, doomed: Collection[int]) -> list[Edit]:
-    """The edits that take items out of a list, leaving all else as it was written."""
+def without_items(document: Document, path: Path, removed: Collection[int]) -> list[Edit]:
+    """Edits that remove items from a list and leave everything else unchanged."""
     content = document.text.within(document.span)
-    _, node, left = walked(nodes(content), path)
+    _, node, left = resolve_path(nodes(content), path)
     if left or not isinstance(node, yaml.SequenceNode):
         return []
-    kept = [item for index, item in enumerate(node.value) if index not in doomed]
+    kept = [item for index, item in enumerate(node.value) if index not in removed]
     if node.flow_style or not kept:
         items = ", ".join(content[start_of(item) : end_of(item, content)] for item in kept)
-        # Dashes may stand in the column of their key, where a bracket may not.
+        # Dashes may be in the column of their key; a bracket may not.
         edits = [Edit(Span(start_of(node), end_of(node, content)), f"{'' if node.flow_style else ' '}[{items}]")]
     else:
         edges = [content.rindex("-", 0, start_of(item) + 1) for item in node.value[1:]]
         starts = [content.rfind("\n", 0, edge) + 1 for edge in (start_of(node), *edges)]
         starts.append(content.find("\n", end_of(node, content)) + 1 or len(content))
-        edits = [Edit(Span(starts[index], starts[index + 1]), "") for index in sorted(doomed)]
+        edits = [Edit(Span(starts[index], starts[index + 1]), "") for index in sorted(removed)]
     first = document.span.start
     return [Edit(Span(first + e.span.start, first + e.span.end), e.new) for e in edits]
 
@@ -128,7 +128,7 @@ def _document(text: Text, span: Span) -> Iterator[Document]:
 
 
 def _json_documents(text: Text) -> list[Document]:
-    """The objects of a JSON stream; nothing where it is no JSON and may still be YAML."""
+    """The objects of a JSON stream; empty if the text is not JSON (it may still be YAML)."""
     decoder = json.JSONDecoder(parse_float=_json_float, parse_constant=_no_json)
     found: list[Document] = []
     start, content = text.content.index("{"), text.content
@@ -148,7 +148,7 @@ def _json_float(written: str) -> yamlscalar.Scalar:
 
 
 def _no_json(written: str) -> None:
-    raise ValueError(f"{written} is no JSON")
+    raise ValueError(f"{written} is not JSON")
 
 
 def _refuse_deep(body: Any) -> None:

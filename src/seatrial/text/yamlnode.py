@@ -1,7 +1,7 @@
-"""Nodes of one YAML document, composed by libyaml under limits, and what they mean. Knows nothing of files or lines.
+"""Nodes of one YAML document, composed by libyaml within limits, and their values. Knows nothing of files or lines.
 
-Of mappings: the last of two equal keys wins (Helm and kubectl decode without strictness), and `<<` merges at the place
-where it stands, over the keys before it and under those after.
+In mappings the last of two equal keys wins (Helm and kubectl do not decode strictly). `<<` merges at its position: it
+overrides the keys before it and is overridden by the keys after it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from yaml.cyaml import CParser  # type: ignore[attr-defined]
 from seatrial.text import yamlscalar
 
 NESTING_MAX = 300
-"""Deeper than any schema of a CRD, and shallow enough for every walk over a body."""
+"""Deeper than any CRD schema, and shallow enough for a recursive walk over a body."""
 
 ALIASES_FREE = 100
 VALUES_FREE = 1000
 ALIAS_SHARE_MAX = 0.99
 VALUES_MAX = 4_000_000
-"""Limits on what aliases may blow up, after `allowedAliasRatio` in decode.go of go.yaml.in/yaml/v2."""
+"""Limits on alias expansion, after `allowedAliasRatio` in decode.go of go.yaml.in/yaml/v2."""
 
 _ANCHOR = re.compile(r"(?:^|[\s\[{,])&[^\s&,\[\]{}]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
-_OPEN = (0, 0)
-"""Of a node that is still being weighed."""
+_IN_PROGRESS = (0, 0)
+"""Marks a node whose size is still being computed."""
 
 Path = tuple[str | int, ...]
 
 
-class Refused(Exception):
-    """A document that cannot be read: why, and at which of its characters."""
+class InvalidYaml(Exception):
+    """A document that cannot be parsed: the reason and the offset."""
 
     def __init__(self, problem: str, index: int) -> None:
         super().__init__(problem)
@@ -45,31 +45,31 @@ class Refused(Exception):
 
 @lru_cache(maxsize=512)
 def body_of(content: str) -> Any:
-    """What the first document in `content` says, remembered: steps of a trial say the same again."""
+    """Cached `value_of`: the steps of a trial read the same documents again."""
     return value_of(content)
 
 
 def value_of(content: str) -> Any:
-    """What the first document in `content` says; None where there is none."""
+    """The value of the first document in `content`; None if there is no document."""
     node = _composed(content)
     if node is None:
         return None
     if _ANCHOR.search(content):
-        _weigh(node)
+        _check_aliases(node)
     return _value(node)
 
 
 @lru_cache(maxsize=32)
 def nodes(content: str) -> yaml.Node | None:
-    """The nodes of a document that was read before; JSON may hold tabs and surrogates that libyaml refuses."""
+    """The nodes of a document that was parsed before. JSON may contain tabs and surrogates that libyaml rejects."""
     try:
         return _composed(content)
-    except Refused:
+    except InvalidYaml:
         return _composed(_SURROGATE.sub("\\\\u0020", content.replace("\t", " ")))
 
 
-def walked(root: yaml.Node | None, path: Path) -> tuple[int, yaml.Node | None, Path]:
-    """How far `path` leads: where the last key or item found begins, its value, and the part of the path left over."""
+def resolve_path(root: yaml.Node | None, path: Path) -> tuple[int, yaml.Node | None, Path]:
+    """Follows `path`: the offset of the last key or item found, its value, and the rest of the path."""
     if root is None:
         return 0, None, path
     start, node = start_of(root), root
@@ -86,10 +86,11 @@ def start_of(node: yaml.Node) -> int:
 
 
 def end_of(node: yaml.Node, content: str) -> int:
-    """Where a value ends. For libyaml a block ends where the next thing begins, after comments and blank lines."""
+    """The offset at which a value ends. libyaml ends a block where the next token begins, after comments and blank
+    lines."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and (children := _children(node)):
         last = children[-1]
-        if start_of(last) < start_of(node):  # An alias stands for a node that was written further up.
+        if start_of(last) < start_of(node):  # An alias refers to a node further up.
             return _line_end(content, max(map(start_of, children)))
         node = last
     return start_of(node) + len(content[start_of(node) : int(node.end_mark.index)].rstrip())
@@ -101,19 +102,19 @@ def _line_end(content: str, offset: int) -> int:
 
 
 def _composed(content: str) -> yaml.Node | None:
-    # libyaml does not count a byte order mark. A line break in its place keeps every index true.
+    # libyaml does not count a byte order mark. A line break in its place keeps the indices correct.
     content = "\n" + content[1:] if content.startswith("\ufeff") else content
     try:
         return _first(_Loader(content))
     except yaml.composer.ComposerError as error:
         if "duplicate anchor" not in str(error.context):
-            raise _refused(error, content) from None
+            raise _invalid(error, content) from None
     except (yaml.MarkedYAMLError, yaml.reader.ReaderError) as error:
-        raise _refused(error, content) from None
+        raise _invalid(error, content) from None
     try:
-        return _first(_AnchorsAgain(content))
+        return _first(_DuplicateAnchors(content))
     except (yaml.MarkedYAMLError, yaml.reader.ReaderError) as error:
-        raise _refused(error, content) from None
+        raise _invalid(error, content) from None
 
 
 def _first(loader: Any) -> yaml.Node | None:
@@ -121,7 +122,7 @@ def _first(loader: Any) -> yaml.Node | None:
 
 
 class _Loader(CParser):
-    """libyaml's composer, with tags left for `yamlscalar` and a limit on nesting, without which it would overflow."""
+    """libyaml's composer. Leaves tags to `yamlscalar` and limits the nesting, which would overflow the stack."""
 
     def __init__(self, content: str) -> None:
         CParser.__init__(self, content)
@@ -135,14 +136,14 @@ class _Loader(CParser):
     def descend_resolver(self, node: yaml.Node | None, index: object) -> None:
         self._depth += 1
         if self._depth > NESTING_MAX and node is not None:
-            raise Refused(f"nested more than {NESTING_MAX} deep", start_of(node))
+            raise InvalidYaml(f"nested more than {NESTING_MAX} deep", start_of(node))
 
     def ascend_resolver(self) -> None:
         self._depth -= 1
 
 
-class _AnchorsAgain(Composer, _Loader):
-    """The same, for an anchor that is written twice: the later one counts from there on, which libyaml's refuses."""
+class _DuplicateAnchors(Composer, _Loader):
+    """The same, for documents that define an anchor twice: the later anchor wins. libyaml's composer rejects this."""
 
     def __init__(self, content: str) -> None:
         _Loader.__init__(self, content)
@@ -155,43 +156,43 @@ class _AnchorsAgain(Composer, _Loader):
         return super().compose_node(parent, index)
 
 
-def _refused(error: yaml.YAMLError, content: str) -> Refused:
+def _invalid(error: yaml.YAMLError, content: str) -> InvalidYaml:
     if isinstance(error, yaml.reader.ReaderError):
-        return Refused(str(error.reason), max(0, content.find(chr(error.character))))
+        return InvalidYaml(str(error.reason), max(0, content.find(chr(error.character))))
     assert isinstance(error, yaml.MarkedYAMLError)
-    # A scanner notices late, at the end of the line or file, and remembers where the trouble began.
-    began = error.context_mark if isinstance(error, yaml.scanner.ScannerError) else None
-    mark = began or error.problem_mark or error.context_mark
-    return Refused(str(error.problem or error.context), int(mark.index) if mark else 0)
+    # A scanner reports an error at the end of the line or file and stores where the problem began.
+    start = error.context_mark if isinstance(error, yaml.scanner.ScannerError) else None
+    mark = start or error.problem_mark or error.context_mark
+    return InvalidYaml(str(error.problem or error.context), int(mark.index) if mark else 0)
 
 
-def _weigh(root: yaml.Node) -> None:
-    """Refuse aliases that multiply: count what they stand for without ever writing it out."""
+def _check_aliases(root: yaml.Node) -> None:
+    """Reject aliases that multiply. Counts the values they expand to without expanding them."""
     known: dict[int, tuple[int, int]] = {}
     aliased = 0
 
-    def weigh(node: yaml.Node) -> tuple[int, int]:
-        """How many values a node stands for, and how deep they nest."""
+    def measure(node: yaml.Node) -> tuple[int, int]:
+        """How many values a node expands to, and how deep they nest."""
         nonlocal aliased
         if isinstance(node, yaml.ScalarNode):
             return 1, 1
         if found := known.get(id(node)):
-            if found == _OPEN:
-                raise Refused("an anchor's value contains itself", start_of(node))
+            if found == _IN_PROGRESS:
+                raise InvalidYaml("an anchor's value contains itself", start_of(node))
             aliased += found[0]
             return found
-        known[id(node)] = _OPEN
-        below = [weigh(child) for child in _children(node)]
+        known[id(node)] = _IN_PROGRESS
+        below = [measure(child) for child in _children(node)]
         weight, height = 1 + sum(w for w, _ in below), 1 + max((h for _, h in below), default=0)
         if height > NESTING_MAX:
-            raise Refused(f"nested more than {NESTING_MAX} deep", start_of(node))
+            raise InvalidYaml(f"nested more than {NESTING_MAX} deep", start_of(node))
         known[id(node)] = weight, height
         return weight, height
 
-    total, _ = weigh(root)
-    blown = aliased > ALIASES_FREE and total > VALUES_FREE and aliased / total > ALIAS_SHARE_MAX
-    if blown or (aliased and total > VALUES_MAX):
-        raise Refused("document contains excessive aliasing", start_of(root))
+    total, _ = measure(root)
+    excessive = aliased > ALIASES_FREE and total > VALUES_FREE and aliased / total > ALIAS_SHARE_MAX
+    if excessive or (aliased and total > VALUES_MAX):
+        raise InvalidYaml("document contains excessive aliasing", start_of(root))
 
 
 def _children(node: yaml.Node) -> list[yaml.Node]:
@@ -201,13 +202,13 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _value(node: yaml.Node) -> Any:
-    # The type of a node is compared by identity: this is where reading a thousand objects spends its time.
+    # Node types are compared by identity: most of the time for reading a thousand objects is spent here.
     kind = node.__class__
     if kind is yaml.ScalarNode:
         try:
             return yamlscalar.scalar(node.tag, node.value)
         except yamlscalar.BadScalar as error:
-            raise Refused(str(error), start_of(node)) from None
+            raise InvalidYaml(str(error), start_of(node)) from None
     if kind is yaml.SequenceNode:
         return [_value(item) for item in node.value]
     body: dict[str, Any] = {}
@@ -222,11 +223,11 @@ def _value(node: yaml.Node) -> Any:
 
 def _key(node: yaml.Node) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise Refused("invalid map key", start_of(node))
+        raise InvalidYaml("invalid map key", start_of(node))
     try:
         return yamlscalar.key(node.tag, node.value)
     except yamlscalar.BadScalar as error:
-        raise Refused(str(error), start_of(node)) from None
+        raise InvalidYaml(str(error), start_of(node)) from None
 
 
 def _merges(key: yaml.Node) -> bool:
@@ -234,10 +235,10 @@ def _merges(key: yaml.Node) -> bool:
 
 
 def _merged(node: yaml.Node) -> list[yaml.Node]:
-    """The mappings behind `<<`, the weightiest last."""
+    """The mappings under `<<`, the one with the highest precedence last."""
     found = list(reversed(node.value)) if isinstance(node, yaml.SequenceNode) else [node]
     if not all(isinstance(one, yaml.MappingNode) for one in found):
-        raise Refused("map merge requires map or sequence of maps as the value", start_of(node))
+        raise InvalidYaml("map merge requires map or sequence of maps as the value", start_of(node))
     return found
 
 

@@ -1,15 +1,15 @@
-"""Scalars of YAML as Kubernetes reads them. Knows nothing of files or places.
+"""YAML scalars as Kubernetes reads them. Knows nothing of files or places.
 
-Kubernetes and Helm read YAML with sigs.k8s.io/yaml over go.yaml.in/yaml/v2 and turn it into JSON before they look at
-it. What follows from `resolve.go` and `decode.go` of the one and `yaml.go` of the other, and is tested against Helm:
+Kubernetes and Helm read YAML with sigs.k8s.io/yaml on top of go.yaml.in/yaml/v2 and convert it to JSON first. From
+`resolve.go` and `decode.go` of yaml/v2 and `yaml.go` of sigs.k8s.io/yaml, tested against Helm:
 
 - `y`, `yes`, `on`, `true` and `n`, `no`, `off`, `false` are booleans, each as `yes`, `Yes` or `YES`.
-- `~`, `null`, `Null`, `NULL` and nothing at all are null.
+- `~`, `null`, `Null`, `NULL` and the empty scalar are null.
 - `0x1F`, `0o17`, `017`, `0b11`, `+12` and `1_000` are integers; `08` is a number (8); `0o8` is a string.
-- `1e3`, `.5` and `5.` are floats, and a whole float is an integer, for JSON writes it without a point.
+- `1e3`, `.5` and `5.` are floats. A whole float becomes an integer, because JSON writes it without a point.
 - Dates, `1:30` and `=` are strings, unlike in YAML 1.1.
-- `.inf` and `.nan` are refused: JSON has no words for them.
-- A key is always a string: `1` is "1" and `on` is "true"; null is refused.
+- `.inf` and `.nan` are rejected: JSON cannot represent them.
+- A key is always a string: `1` is "1" and `on` is "true"; null is rejected.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from functools import lru_cache
 Scalar = str | int | float | bool | None
 
 PLAIN = ""
-"""The tag of a scalar that was written without quotes and without a tag: it means what it looks like."""
+"""The tag of a scalar without quotes and without a tag: its type depends on its text."""
 QUOTED = "tag:yaml.org,2002:str"
 
 _TAGS = "tag:yaml.org,2002:"
-_LOOKED_AT = frozenset("+-0123456789yYnNtTfFoO~.")
+_FIRST_CHARACTERS = frozenset("+-0123456789yYnNtTfFoO~.")
 _WORDS: dict[str, Scalar] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
@@ -44,11 +44,11 @@ _TYPE_TAGS: dict[type, str] = {bool: "!!bool", int: "!!int", float: "!!float", t
 
 
 class BadScalar(Exception):
-    """A scalar that Kubernetes refuses, in the words of the library that does."""
+    """A scalar that Kubernetes rejects, with the error text of its YAML library."""
 
 
 def scalar(tag: str, written: str) -> Scalar:
-    """What a value means."""
+    """The value of a scalar."""
     if tag == QUOTED:
         return written
     if tag == PLAIN:
@@ -57,8 +57,8 @@ def scalar(tag: str, written: str) -> Scalar:
 
 
 def key(tag: str, written: str) -> str:
-    """What a key of a mapping means, as a string."""
-    if tag == QUOTED or (tag == PLAIN and written[:1] not in _LOOKED_AT):
+    """The value of a mapping key, as a string."""
+    if tag == QUOTED or (tag == PLAIN and written[:1] not in _FIRST_CHARACTERS):
         return written
     match _resolved(written) if tag == PLAIN else _tagged(tag, written):
         case None:
@@ -77,7 +77,7 @@ def _plain(written: str) -> Scalar:
 
 
 def _resolved(written: str) -> Scalar:
-    if written and written[0] not in _LOOKED_AT:
+    if written and written[0] not in _FIRST_CHARACTERS:
         return written
     if written in _WORDS:
         return _WORDS[written]
@@ -113,7 +113,7 @@ def _tagged(tag: str, written: str) -> Scalar:
 
 
 def _for_json(found: Scalar) -> Scalar:
-    """What is left of a value after a way through JSON, where a whole float and an integer look alike."""
+    """The value after a conversion to JSON, where a whole float equals an integer."""
     if type(found) is int:
         return found if found < 2**63 else float(found)
     if type(found) is not float:
@@ -125,7 +125,7 @@ def _for_json(found: Scalar) -> Scalar:
 
 
 def _float_key(number: float) -> str:
-    """Go's shortest form of a 32-bit float, which is how a float becomes the name of a key."""
+    """Go's shortest form of a 32-bit float: how a float becomes a key."""
     if not math.isfinite(number):
         return ".nan" if math.isnan(number) else ".inf" if number > 0 else "-.inf"
     try:

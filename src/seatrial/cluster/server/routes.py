@@ -200,7 +200,7 @@ def _yaml(data: bytes) -> Any:
             pass
     try:
         body = yamlnode.value_of(data.decode())
-    except (yamlnode.Refused, UnicodeDecodeError) as wrong:
+    except (yamlnode.InvalidYaml, UnicodeDecodeError) as wrong:
         raise bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {wrong}") from wrong
     refuse_deep(body)
     return body

@@ -79,7 +79,7 @@ def _refusals(rule: Body, new: Any, old: Any, node: Body, path: str, *, ratchets
     answer = cel.is_true(text, data)
     kind = str(node.get("type") or "")
     said = str(rule.get("message") or text).strip()
-    if isinstance(answer, cel.Fault):
+    if isinstance(answer, cel.CelError):
         if not answer.is_ours and answer.why and answer.why != "no such overload":
             yield invalid(path or "<nil>", kind, f"{answer.why} evaluating rule: {said}")
     elif not answer:

@@ -32,7 +32,7 @@ from seatrial.engines.script import Answer, Command, Line, Part, Pause, Say, Scr
 from seatrial.helm.argocd_hooks import is_hook, is_skipped
 from seatrial.model.resource import Body, Ref, annotations_of, dig
 from seatrial.model.timeline import Operation
-from seatrial.readiness.argocd import health, is_missed, worst
+from seatrial.readiness.argocd import counts_as_missing, health, worst
 from seatrial.readiness.argocd.verdict import HEALTHY, MISSING, Health
 
 WRITES = ("create", "apply", "strategic", "merge", "update")
@@ -350,7 +350,7 @@ def app_health(app: App, settings: Settings) -> Part[str]:
     missing = [ref for ref in plain if ref not in everything]
     verdicts: list[Health] = []
     if not versions.has(settings.version, "Missing where all are"):
-        missed = (is_missed(ref.group, ref.kind, settings.scripts, settings.version) for ref in missing)
+        missed = (counts_as_missing(ref.group, ref.kind, settings.scripts, settings.version) for ref in missing)
         verdicts += [Health(MISSING)] if any(missed) else []
     elif plain and not live:
         return MISSING

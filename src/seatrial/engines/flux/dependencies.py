@@ -31,7 +31,7 @@ def unknown_status(expression: str) -> list[str]:
 def invalid(name: str, expression: str) -> str:
     """Why Flux stalls on a readyExpr about this dependency, if it does."""
     fault = cel.fault_of_typed(expression, VARIABLES)
-    return f"failed to evaluate dependency {name}: {fault.words}" if fault and not fault.is_ours else ""
+    return f"failed to evaluate dependency {name}: {fault.message}" if fault and not fault.is_ours else ""
 
 
 class Dependencies(Struct, frozen=True):
@@ -64,8 +64,8 @@ class Dependencies(Struct, frozen=True):
         if expression is None:
             return "" if dep in self.tried and self.memory.ready.get(dep) else f"dependency {named} is not ready"
         answer = cel.is_true(expression, {"self": self._seen(own.ref), "dep": self._seen(dep)}, VARIABLES)
-        if isinstance(answer, cel.Fault):
-            return answer.words
+        if isinstance(answer, cel.CelError):
+            return answer.message
         return "" if answer else f"dependency {named} is not ready according to readyExpr eval"
 
     def _seen(self, ref: Ref) -> Body:

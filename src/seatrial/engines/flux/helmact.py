@@ -20,7 +20,7 @@ from seatrial.engines.flux.storage import newest
 from seatrial.engines.flux.waiting import Waited, in_vain, wait_for
 from seatrial.engines.script import Answer, Helm, Part
 from seatrial.helm import hooks
-from seatrial.helm.hooks import SAYS_BEFORE
+from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.model.resource import Ref
 
 SERVER_SIDE = "--force-conflicts"
@@ -81,7 +81,7 @@ def said_of(answer: Answer, release: HelmRelease, action: str, memory: Memory) -
     events = {event for ref in answer.stuck.waits_for for event in run.get(ref, ())}
     event = next((event for event in hooks.EVENTS_OF[action] if event in events), "")
     words = yield from in_vain(answer.stuck.waits_for, memory, release.health)
-    return Waited(f"{SAYS_BEFORE.get(event, '')}{words}", answer.stuck)
+    return Waited(f"{ERROR_PREFIX.get(event, '')}{words}", answer.stuck)
 
 
 def whose(release: HelmRelease) -> tuple[str, str]:

@@ -42,11 +42,11 @@ def borne_out(state: Deployed, release: HelmRelease) -> Part[Deployed]:
 
 
 def _unlocked(record: Record, release: HelmRelease) -> Part[None]:
-    content = helmrecords.unpacked(record.body)
+    content = helmrecords.decode(record.body)
     why = f"Release unlocked from stale '{record.status}' state"
     info = {**(content.get("info") or {}), "status": "failed", "description": why}
     meta = {"labels": {**labels_of(record.body), "status": "failed"}}
-    patch: Body = {"metadata": meta, "data": {"release": helmrecords.packed({**content, "info": info})}}
+    patch: Body = {"metadata": meta, "data": {"release": helmrecords.encode({**content, "info": info})}}
     name, namespace = str(metadata(record.body)["name"]), release.target_namespace
     yield Command("merge", "v1", "Secret", namespace, name, patch)
     chart = f"{dig(content, 'chart', 'metadata', 'name')}@{dig(content, 'chart', 'metadata', 'version')}"

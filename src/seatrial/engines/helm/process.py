@@ -15,15 +15,15 @@ from seatrial.engines.helm.sdk import (
     options_of,
     patience_seconds,
 )
-from seatrial.helm.binary import CHART, FLAG, VALUES, Binary, Process, find, knows_not
+from seatrial.helm.binary import CHART, FLAG, VALUES, Binary, Process, find, is_flag_error
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 from seatrial.model.trial import Step
 from seatrial.readiness import helm3
 from seatrial.readiness.kstatus import (
-    content_when_waited_for,
-    content_with_jobs,
-    content_without_wait,
+    is_ready_for_wait,
+    is_ready_with_jobs,
+    is_ready_without_wait,
 )
 
 WAITS = ("--wait", "--atomic", "--rollback-on-failure")
@@ -69,7 +69,7 @@ def act(step: Step, api: Api, binary: Binary, *, release: str, namespace: str, c
     if stuck is not None and is_final(stuck):
         words = f"{stuck.sentence}. Helm would fail when --timeout ({timeout}) is over"
         return Ended("hung", words, process.warnings, stuck)
-    if process.failed and knows_not(process.error):
+    if process.failed and is_flag_error(process.error):
         raise CannotContinue(f"step {step.action}: helm {binary.version} says: {process.error.splitlines()[0]}")
     if process.failed:
         return Ended("failed", process.error, process.warnings, stuck)
@@ -107,7 +107,7 @@ def _command(step: Step, release: str, namespace: str, chart: bytes, values: Bod
 def _content(step: Step, binary: Binary) -> Callable[[Body], bool]:
     waits = any(flag.startswith(WAITS) for flag in step.flags)
     if binary.major < 4 or LEGACY in step.flags:
-        return helm3.content_when_waited_for if waits else helm3.content_as_hook
+        return helm3.is_ready_for_wait if waits else helm3.is_hook_done
     if not waits:
-        return content_without_wait
-    return content_with_jobs if "--wait-for-jobs" in step.flags else content_when_waited_for
+        return is_ready_without_wait
+    return is_ready_with_jobs if "--wait-for-jobs" in step.flags else is_ready_for_wait

@@ -21,9 +21,9 @@ from seatrial.model.resource import Body, Ref
 from seatrial.model.trial import Step
 from seatrial.readiness import helm3
 from seatrial.readiness.kstatus import (
-    content_when_waited_for,
-    content_with_jobs,
-    content_without_wait,
+    is_ready_for_wait,
+    is_ready_with_jobs,
+    is_ready_without_wait,
 )
 
 NAME = "helm"
@@ -135,10 +135,10 @@ def _acted(
 
 def _content(options: Body) -> Callable[[Body], bool]:
     if options.get("wait") == "legacy":
-        return helm3.content_when_waited_for
+        return helm3.is_ready_for_wait
     if "wait" not in options and "rollback_on_failure" not in options:
-        return content_without_wait
-    return content_with_jobs if "wait_for_jobs" in options else content_when_waited_for
+        return is_ready_without_wait
+    return is_ready_with_jobs if "wait_for_jobs" in options else is_ready_for_wait
 
 
 def is_final(stuck: Stuck | None) -> bool:

@@ -290,7 +290,7 @@ def _definitions(release: Release) -> Part[None]:
         if any(answer.code != 409 for answer in refused):
             raise Failed(f"failed to install CRD {file}: {refused[0].message}")
         made += [] if refused else resources
-    yield from wait(made, readiness.content_when_waited_for, "context deadline exceeded")
+    yield from wait(made, readiness.is_ready_for_wait, "context deadline exceeded")
 
 
 def _hooks(act: Act, release: Release, event: str, doing: str = "") -> Part[None]:
@@ -306,7 +306,7 @@ def _wait(act: Act, main: list[Resource]) -> Part[None]:
     if not act.has(*WAITS):
         return
     waited = [r for r in main if r.ref.kind != "Job" or act.has("--wait-for-jobs")]
-    yield from wait(waited, readiness.content_when_waited_for, "context deadline exceeded", act.patience_seconds)
+    yield from wait(waited, readiness.is_ready_for_wait, "context deadline exceeded", act.patience_seconds)
 
 
 def _current(act: Act, known: list[Known]) -> Known:

@@ -19,7 +19,7 @@ from seatrial.engines.script import Part
 from seatrial.helm import hooks
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, dig, listed, name_of
-from seatrial.readiness.helm3 import content_as_hook
+from seatrial.readiness.helm3 import is_hook_done
 
 NEVER_DELETED = "CustomResourceDefinition"
 
@@ -69,7 +69,7 @@ def _remove(hook: Resource) -> Part[None]:
 
 def _watch(hook: Resource, patience_seconds: float) -> Part[None]:
     """Jobs and Pods have to end well; anything else only has to be there."""
-    yield from wait([hook], content_as_hook, "timed out waiting for the condition", patience_seconds)
+    yield from wait([hook], is_hook_done, "timed out waiting for the condition", patience_seconds)
     live = yield about(hook, "get")
     if words := _failure(live.body):
         raise Failed(words)

@@ -149,7 +149,7 @@ def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: b
             break
         if words := readiness.failure(live.body):
             return messages.not_live(one, messages.uninitialized(live.body), updated=updated, sub=words)
-        other = readiness.beside(live.body) if live.code == 200 else None
+        other = readiness.related_object(live.body) if live.code == 200 else None
         yield Wait((one.ref, *((other,) if other and other.kind == "Endpoints" else ())))
     checkpoint.ready(one.urn)
     return ""
@@ -157,11 +157,11 @@ def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: b
 
 def is_content(live: Body) -> Part[bool]:
     """Whether an object is as its awaiter wants it; some awaiters look at another object as well."""
-    other = readiness.beside(live)
+    other = readiness.related_object(live)
     if other is None:
-        return readiness.content(live)
+        return readiness.is_ready(live)
     beside = yield Command("get", _version(other), other.kind, other.namespace, other.name)
-    return readiness.content(live, beside.body)
+    return readiness.is_ready(live, beside.body)
 
 
 def made(one: Registration) -> Body:

@@ -96,7 +96,7 @@ def _of_admission(registered: World, resources: dict[Ref, Resource]) -> Iterator
                 operation: [
                     (resource.ref, at)
                     for resource in resources.values()
-                    for hook, at in asked.asked(resource, operation)
+                    for hook, at in asked.called(resource, operation)
                     if (hook.configuration, hook.name) == (ref, name)
                 ]
                 for operation in ("CREATE", "UPDATE", "DELETE")

@@ -18,7 +18,7 @@ from seatrial.engines.argocd.projects import project_of
 from seatrial.engines.argocd.tracking import SHIPPED_EXCLUSIONS
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, group_of, listed, name_of
-from seatrial.readiness.argocd.verdict import Script
+from seatrial.readiness.argocd.verdict import HealthScript
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
 
@@ -85,7 +85,7 @@ def _configured(settings: Settings, data: dict[str, str]) -> Settings:
     legacy = _yaml(data.get("resource.customizations", ""), "resource.customizations")
     for key, entry in legacy.items() if isinstance(legacy, dict) else ():
         if isinstance(entry, dict) and entry.get("health.lua"):
-            scripts[str(key)] = Script(str(entry["health.lua"]), bool(entry.get("health.lua.useOpenLibs")))
+            scripts[str(key)] = HealthScript(str(entry["health.lua"]), bool(entry.get("health.lua.useOpenLibs")))
         if isinstance(entry, dict) and entry.get("ignoreDifferences"):
             ignored += _ignored(str(key), _yaml(str(entry["ignoreDifferences"]), str(key)))
     for key, value in data.items():
@@ -97,7 +97,7 @@ def _configured(settings: Settings, data: dict[str, str]) -> Settings:
         match customization["type"]:
             case "health":
                 opened = data.get(f"resource.customizations.useOpenLibs.{customization['about']}") == "true"
-                scripts[about] = Script(value, opened)
+                scripts[about] = HealthScript(value, opened)
             case "ignoreDifferences":
                 ignored += _ignored(about, _yaml(value, key))
             case kind if kind not in OTHER_CUSTOMIZATIONS:

@@ -218,13 +218,13 @@ def _not_evaluated(body: Body) -> Iterator[str]:
         if kind == body.get("kind") and dig(body, "spec", field):
             yield f"{who}: {words}"
     read = fluxhealth.read(_entries(body, "healthCheckExprs"))
-    for named in read.beyond:
+    for named in read.unsupported:
         yield f"{who}: the expressions about {named} are beyond what is evaluated here; kstatus judges it"
     for check in read.checks:
         named = f"{check.kind}.{check.group}" if check.kind else f"all kinds of {check.group}"
         if check.group in (KUSTOMIZE_GROUP, HELM_GROUP):
             yield f"{who}: the expressions about {named} are not evaluated; it counts when it is Ready"
-        elif not fluxhealth.is_told(check.group, check.kind):
+        elif not fluxhealth.is_modelled(check.group, check.kind):
             yield f"{who}: nobody here writes the status of {named}; it is taken to become what is checked in CEL"
     for entry in _entries(body, "dependsOn"):
         fields = unknown_status(str(entry.get("readyExpr") or ""))

@@ -1,4 +1,4 @@
-"""When Argo CD is content with an object: the user's Lua, the checks it brings along in Lua, those built into it."""
+"""When Argo CD considers an object healthy: the user's Lua, the bundled Lua checks, the built-in checks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fnmatch import fnmatchcase
 from seatrial.helm.argocd_hooks import FINALIZER
 from seatrial.model.resource import Body, group_of, metadata
 from seatrial.readiness.argocd import builtin, bundled, lua
-from seatrial.readiness.argocd.verdict import HEALTHY, PROGRESSING, WORST_LAST, Health, Script
+from seatrial.readiness.argocd.verdict import HEALTHY, PROGRESSING, WORST_LAST, Health, HealthScript
 
-Scripts = Mapping[str, Script]
-"""Health checks of the user's, by `group/Kind`, `Kind` for the core group, or a pattern of these."""
+Scripts = Mapping[str, HealthScript]
+"""The user's health checks, by `group/Kind`, `Kind` for the core group, or a pattern of these."""
 
 
 def health(body: Body, scripts: Scripts, version: tuple[int, int]) -> Health | None:
-    """Argo CD's verdict on a live object; None for a kind without a check, which is done as soon as it is there.
+    """Argo CD's health of a live object; None for a kind without a check, which is healthy as soon as it exists.
 
     Upstream: `GetResourceHealth` in gitops-engine/pkg/health/health.go, `GetHealthScript` in util/lua/lua.go.
     """
@@ -32,14 +32,14 @@ def health(body: Body, scripts: Scripts, version: tuple[int, int]) -> Health | N
     return None
 
 
-def is_missed(group: str, kind: str, scripts: Scripts, version: tuple[int, int]) -> bool:
-    """Whether an object that is not there made its Application Missing before 3.4: bundled checks did not count."""
+def counts_as_missing(group: str, kind: str, scripts: Scripts, version: tuple[int, int]) -> bool:
+    """Whether a missing object made its Application Missing before 3.4. Bundled checks did not count."""
     key = f"{group}/{kind}" if group else kind
     return key in scripts or builtin.check_for(group, kind, version) is not None
 
 
-def script_for(group: str, kind: str, scripts: Scripts) -> Script | None:
-    """The user's own check for a kind: by its exact name, else by a pattern."""
+def script_for(group: str, kind: str, scripts: Scripts) -> HealthScript | None:
+    """The user's check for a kind: by its exact name, otherwise by a pattern."""
     key = f"{group}/{kind}" if group else kind
     if key in scripts:
         return scripts[key]
@@ -48,6 +48,6 @@ def script_for(group: str, kind: str, scripts: Scripts) -> Script | None:
 
 
 def worst(verdicts: list[Health]) -> str:
-    """The status of the unhealthiest; healthy where there is nothing to look at."""
+    """The status of the least healthy; Healthy if the list is empty."""
     found = [v.status for v in verdicts if v.status in WORST_LAST]
     return max(found, key=WORST_LAST.index, default=HEALTHY)

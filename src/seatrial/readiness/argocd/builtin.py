@@ -1,4 +1,4 @@
-"""The health checks that are compiled into Argo CD: `gitops-engine/pkg/health/health_*.go` of Argo CD 3.5."""
+"""The health checks compiled into Argo CD: `gitops-engine/pkg/health/health_*.go` of Argo CD 3.5."""
 
 from __future__ import annotations
 
@@ -140,26 +140,26 @@ def _claim(body: Body) -> Health:
 def _pod(body: Body) -> Health:
     always = dig(body, "spec", "restartPolicy") in (None, "Always")
     statuses = listed(body, "status", "containerStatuses")
-    said = str(dig(body, "status", "message") or "")
+    message = str(dig(body, "status", "message") or "")
     waiting: list[Body] = [w for status in statuses if (w := dig(status, "state", "waiting"))]
     failing = [w for w in waiting if _is_failing(str(w.get("reason", "")))]
     if always and failing:
         return Health(DEGRADED, ", ".join(str(w.get("message", "")) for w in failing))
     match dig(body, "status", "phase"):
         case "Pending":
-            return Health(PROGRESSING, said)
+            return Health(PROGRESSING, message)
         case "Succeeded":
-            return Health(HEALTHY, said)
+            return Health(HEALTHY, message)
         case "Failed":
-            return Health(DEGRADED, said or _fail_message(body))
+            return Health(DEGRADED, message or _fail_message(body))
         case "Running" if not always:
-            return Health(PROGRESSING, said)
+            return Health(PROGRESSING, message)
         case "Running" if _condition(body, "Ready").get("status") == "True":
-            return Health(HEALTHY, said)
+            return Health(HEALTHY, message)
         case "Running":
             ended = any(dig(status, "lastState", "terminated") for status in statuses)
-            return Health(DEGRADED if ended else PROGRESSING, said)
-    return Health(UNKNOWN, said)
+            return Health(DEGRADED if ended else PROGRESSING, message)
+    return Health(UNKNOWN, message)
 
 
 def _is_failing(reason: str) -> bool:
@@ -179,7 +179,7 @@ def _fail_message(pod: Body) -> str:
 
 
 def _job(body: Body) -> Health:
-    """Conditions count whatever their status, but for `Suspended`."""
+    """A condition counts whatever its status, except `Suspended`."""
     conditions = {str(c.get("type")): c for c in listed(body, "status", "conditions")}
     if "Failed" in conditions:
         return Health(DEGRADED, str(conditions["Failed"].get("message", "")))
@@ -230,7 +230,7 @@ def _condition(body: Body, type_: str) -> dict[str, Any]:
 
 
 def _only(api_versions: tuple[str, ...], check: Check) -> Check:
-    """A check that knows these versions of its kind, and is an error for all others."""
+    """A check for these versions of its kind; an error for all others."""
 
     def checked(body: Body) -> Health:
         version, kind = str(body.get("apiVersion", "")), str(body.get("kind", ""))

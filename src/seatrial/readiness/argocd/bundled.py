@@ -1,6 +1,6 @@
-"""The health checks that Argo CD brings along in Lua: re-told where somebody here acts on the kind, else by name.
+"""The Lua health checks bundled with Argo CD: reimplemented for kinds that are modelled here, otherwise by name.
 
-Read from `resource_customizations/*/*/health.lua` of Argo CD 3.5.
+From `resource_customizations/*/*/health.lua` of Argo CD 3.5.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seatrial.readiness.argocd.verdict import (
 
 ASSUMED = "assumed: Argo CD has a check for this kind, and nothing here gives it the status that the check reads"
 
-# group: kinds, of those that are not re-told below. `*` is any kind; a group may begin with `*`.
+# group: kinds without a reimplementation below. `*` is any kind; a group may begin with `*`.
 _BY_NAME = """
 *.cnrm.cloud.google.com: *
 *.crossplane.io: *
@@ -123,18 +123,18 @@ _SINCE = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): (3, 0),
     ("batch", "CronJob"): (3, 2),
 }
-"""Checks that came with a version that is told apart. Those that are known by name alone end a wave with or without."""
+"""Checks added in a version that is distinguished. Checks known only by name do not block a wave in any version."""
 
 
 def check_for(group: str, kind: str, version: tuple[int, int]) -> Check | None:
-    """The check of a kind, if this version of Argo CD brings one."""
+    """The check for a kind, if this version of Argo CD has one."""
     if version < _SINCE.get((group, kind), (0, 0)):
         return None
-    return _RETOLD.get((group, kind)) or (_assumed if is_known_by_name(group, kind) else None)
+    return _REIMPLEMENTED.get((group, kind)) or (_assumed if is_known_by_name(group, kind) else None)
 
 
 def is_known_by_name(group: str, kind: str) -> bool:
-    """Whether Argo CD has a check that is not re-told here."""
+    """Whether Argo CD has a check that is not reimplemented here."""
     names = _names()
     parents = [f"*.{group.partition('.')[2]}", f"*.{'.'.join(group.split('.')[-2:])}", f"*.{_last(group, 3)}"]
     return any(kind in names.get(key, ()) or "*" in names.get(key, ()) for key in (group, *parents))
@@ -158,7 +158,7 @@ def _assumed(body: Body) -> Health:
 
 
 def _by_condition(type_: str, otherwise: str) -> Check:
-    """True is healthy, False is degraded, at once and without grace."""
+    """True is Healthy, False is Degraded at once."""
 
     def check(body: Body) -> Health:
         for condition in listed(body, "status", "conditions"):
@@ -177,7 +177,7 @@ def _certificate(body: Body) -> Health:
     return _by_condition("Ready", "Waiting for certificate")(body)
 
 
-def _definition(body: Body) -> Health:
+def _crd(body: Body) -> Health:
     if metadata(body).get("deletionTimestamp"):
         return Health(PROGRESSING, "CRD is terminating")
     if body.get("status") is None:
@@ -204,7 +204,7 @@ def _definition(body: Body) -> Health:
 def _cron_job(body: Body) -> Health:
     if dig(body, "spec", "suspend") is True:
         return Health(HEALTHY, "CronJob is Suspended")
-    status = body.get("status") or {}  # The API server always writes one; nobody sees "Waiting for CronJob".
+    status = body.get("status") or {}  # The API server always writes a status, so "Waiting for CronJob" never appears.
     scheduled, succeeded = status.get("lastScheduleTime"), status.get("lastSuccessfulTime")
     if scheduled is None:
         return Health(HEALTHY, "CronJob has not been scheduled yet")
@@ -231,10 +231,10 @@ def _route(body: Body) -> Health:
     if dig(body, "status", "ingress") is None:
         return Health(PROGRESSING, "Route is still getting admitted")
     ingresses = listed(body, "status", "ingress")
-    said = [c.get("status") for i in ingresses for c in i.get("conditions") or () if c.get("type") == "Admitted"]
-    if said.count("True") == len(ingresses):
+    admitted = [c.get("status") for i in ingresses for c in i.get("conditions") or () if c.get("type") == "Admitted"]
+    if admitted.count("True") == len(ingresses):
         return Health(HEALTHY, "Route is healthy")
-    if "False" in said:
+    if "False" in admitted:
         return Health(DEGRADED, "Route is degraded")
     return Health(PROGRESSING, "Route is still getting admitted")
 
@@ -256,18 +256,18 @@ def _deployment_config(body: Body) -> Health:
 
 
 def _inference_service(body: Body) -> Health:
-    """Degraded only where the model's transition failed: any condition that is not True is otherwise Progressing."""
+    """Degraded only if the model's transition failed. Any other condition that is not True is Progressing."""
     if body.get("status") is None or dig(body, "status", "conditions") is None:
         return Health(PROGRESSING, "Waiting for InferenceService to report status...")
     conditions = listed(body, "status", "conditions")
     if any(c.get("type") == "Stopped" and c.get("status") == "True" for c in conditions):
         return Health(SUSPENDED, "InferenceService is Stopped")
     transition = dig(body, "status", "modelStatus", "transitionStatus")
-    amiss = [c for c in conditions if c.get("status") != "True" and c.get("type") != "Stopped"]
-    words = " | ".join(f"{c.get('type')} | {c.get('status')}" for c in amiss)
+    not_true = [c for c in conditions if c.get("status") != "True" and c.get("type") != "Stopped"]
+    words = " | ".join(f"{c.get('type')} | {c.get('status')}" for c in not_true)
     if transition not in (None, "UpToDate", "InProgress"):
         return Health(DEGRADED, f"0: transitionStatus | {transition}")
-    if amiss or transition == "InProgress":
+    if not_true or transition == "InProgress":
         return Health(PROGRESSING, words)
     return Health(HEALTHY, "InferenceService is healthy.")
 
@@ -286,15 +286,17 @@ def _prometheus(body: Body) -> Health:
 
 
 def _application_set(body: Body) -> Health:
-    said = {(c.get("type"), c.get("status")): str(c.get("message", "")) for c in listed(body, "status", "conditions")}
+    messages = {
+        (c.get("type"), c.get("status")): str(c.get("message", "")) for c in listed(body, "status", "conditions")
+    }
     for condition, status in (
         (("ErrorOccurred", "True"), DEGRADED),
         (("ResourcesUpToDate", "False"), DEGRADED),
         (("RolloutProgressing", "True"), PROGRESSING),
         (("ResourcesUpToDate", "True"), HEALTHY),
     ):
-        if condition in said:
-            return Health(status, said[condition])
+        if condition in messages:
+            return Health(status, messages[condition])
     return Health(PROGRESSING, "Waiting for the status to be reported")
 
 
@@ -326,8 +328,8 @@ def _subscription(body: Body) -> Health:
     return Health(PROGRESSING if pending and not installed else HEALTHY, words)
 
 
-def _once_told(check: Callable[[Body], Health]) -> Check:
-    """Of kinds that nobody here acts on, only what somebody wrote into their status is judged."""
+def _if_status(check: Callable[[Body], Health]) -> Check:
+    """For kinds without a model, the check is used only if the object has a status."""
 
     def checked(body: Body) -> Health:
         return check(body) if body.get("status") else _assumed(body)
@@ -335,10 +337,10 @@ def _once_told(check: Callable[[Body], Health]) -> Check:
     return checked
 
 
-_RETOLD: dict[tuple[str, str], Check] = {
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+_REIMPLEMENTED: dict[tuple[str, str], Check] = {
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
     ("apps.openshift.io", "DeploymentConfig"): _deployment_config,
-    ("argoproj.io", "ApplicationSet"): _once_told(_application_set),
+    ("argoproj.io", "ApplicationSet"): _if_status(_application_set),
     ("batch", "CronJob"): _cron_job,
     ("bitnami.com", "SealedSecret"): _by_condition("Synced", "Waiting for Sealed Secret to be decrypted"),
     ("cert-manager.io", "Certificate"): _certificate,
@@ -349,9 +351,9 @@ _RETOLD: dict[tuple[str, str], Check] = {
     ("external-secrets.io", "ExternalSecret"): _by_condition("Ready", "Waiting for ExternalSecret"),
     ("external-secrets.io", "PushSecret"): _by_condition("Ready", "Waiting for PushSecret"),
     ("external-secrets.io", "SecretStore"): _by_condition("Ready", "Waiting for SecretStore"),
-    ("kafka.strimzi.io", "Kafka"): _once_told(_kafka),
+    ("kafka.strimzi.io", "Kafka"): _if_status(_kafka),
     ("monitoring.coreos.com", "Prometheus"): _prometheus,
-    ("operators.coreos.com", "Subscription"): _once_told(_subscription),
+    ("operators.coreos.com", "Subscription"): _if_status(_subscription),
     ("policy", "PodDisruptionBudget"): _disruption_budget,
     ("route.openshift.io", "Route"): _route,
     ("serving.kserve.io", "InferenceService"): _inference_service,

@@ -1,7 +1,7 @@
-"""Health checks of the user's in Lua, run for real in a cell without doors: no files, no processes, no code of others.
+"""The user's health checks in Lua, run in a sandbox: no files, no processes, no other code.
 
-Argo CD runs them in gopher-lua (Lua 5.1) for at most a second (`util/lua/lua.go`); LuaJIT is the same language. Here
-the limit is one of instructions and of memory, so that the same script always ends the same way.
+Argo CD runs them in gopher-lua (Lua 5.1) for at most a second (`util/lua/lua.go`). LuaJIT is the same language. Here
+instructions and memory are limited, so that the same script always gives the same result.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any
 from lupa.luajit21 import LuaError, LuaMemoryError, LuaRuntime, LuaSyntaxError, lua_type
 
 from seatrial.model.resource import Body
-from seatrial.readiness.argocd.verdict import UNKNOWN, WORST_LAST, Health, Script
+from seatrial.readiness.argocd.verdict import UNKNOWN, WORST_LAST, Health, HealthScript
 
 INSTRUCTIONS_MAX = 5_000_000
 MEMORY_BYTES_MAX = 64 * 1024 * 1024
 DEPTH_MAX = 100
 WORK_MAX = 20_000_000
-"""Of one search in a text: its length to the power of the repetitions in the pattern."""
+"""Limit for one search in a string: its length to the power of the repetitions in the pattern."""
 
 TOO_LONG = "the script did not end: more than 5,000,000 instructions (Argo CD stops it after 1 second)"
 TOO_LARGE = "the script took more than 64 MiB of memory"
 ANY_OBJECT = "the script raised an error that is no text"
 INVALID = "Lua returned an invalid health status"
 
-# What Argo CD gives every script, but for what runs other code (`load`, `dofile`) or reaches other functions' globals
-# (`getfenv`). With these come `table`, and `os.time` and `os.date` through `require`.
+# What Argo CD gives every script, except functions that run other code (`load`, `dofile`) or access other functions'
+# globals (`getfenv`). `table` is added, and `os.time` and `os.date` through `require`.
 _ALWAYS = (
     "assert error getmetatable ipairs next pairs pcall rawequal rawget rawset select setmetatable tonumber tostring "
     "type unpack xpcall"
 )
 
-_CELL = """
+_SANDBOX = """
 local count, words, allowed, opened, work = ...
 jit.off()
 local sethook, setmetatable_of, floor = debug.sethook, debug.setmetatable, math.floor
@@ -88,22 +88,22 @@ end
 _TRACEBACK = re.compile(r"\nstack traceback:.*", re.S)
 
 
-def health(script: Script, body: Body) -> Health:
-    """What a script says of an object; where the script itself fails, its error."""
+def health(script: HealthScript, body: Body) -> Health:
+    """The health that a script returns, or its error."""
     try:
         returned = _run(script, body)
     except LuaMemoryError:
         return Health(UNKNOWN, TOO_LARGE, broken=True)
-    except (LuaError, LuaSyntaxError) as wrong:
-        words = _TRACEBACK.sub("", str(wrong)).strip()
+    except (LuaError, LuaSyntaxError) as error:
+        words = _TRACEBACK.sub("", str(error)).strip()
         return Health(UNKNOWN, words or ANY_OBJECT, broken=True)
     if isinstance(returned, Health):
         return returned
     return Health(UNKNOWN, f"expect table output from Lua script, not {returned}", broken=True)
 
 
-def _run(script: Script, body: Body) -> Health | str:
-    """The verdict, or the name of the type that was returned instead of one."""
+def _run(script: HealthScript, body: Body) -> Health | str:
+    """The health, or the name of the type that was returned instead."""
     runtime = LuaRuntime(
         unpack_returned_tuples=False,
         register_eval=False,
@@ -111,7 +111,7 @@ def _run(script: Script, body: Body) -> Health | str:
         attribute_filter=_closed,
         max_memory=MEMORY_BYTES_MAX,
     )
-    run = runtime.execute(_CELL, INSTRUCTIONS_MAX, TOO_LONG, _ALWAYS, script.open_libs, WORK_MAX)
+    run = runtime.execute(_SANDBOX, INSTRUCTIONS_MAX, TOO_LONG, _ALWAYS, script.open_libs, WORK_MAX)
     returned = run(script.text, _as_lua(runtime, body, 0))
     if isinstance(returned, tuple):
         returned = returned[-1] if returned else None
@@ -131,12 +131,12 @@ _NAMES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"
 
 
 def _closed(_: object, name: object, __: bool) -> object:
-    """Nothing of Python is to be reached from Lua."""
+    """Lua must not reach any Python attribute."""
     raise AttributeError(name)
 
 
 def _as_lua(runtime: Any, value: Any, depth: int) -> Any:
-    """The object as Lua sees it: what is null is absent."""
+    """The object as Lua sees it, without null fields."""
     if depth > DEPTH_MAX:
         return None
     if isinstance(value, dict):

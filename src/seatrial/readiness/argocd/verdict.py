@@ -1,4 +1,4 @@
-"""What Argo CD says of an object's health. Data only."""
+"""Argo CD's health of an object. Data only."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ WORST_LAST = (HEALTHY, SUSPENDED, PROGRESSING, MISSING, DEGRADED, UNKNOWN)
 
 class Health(Struct, frozen=True):
     status: str
-    """One of the words above; empty where a script returned nothing, which is neither healthy nor a failure."""
+    """One of the statuses above; empty if a script returned nothing, which is neither healthy nor a failure."""
     message: str = ""
     broken: bool = False
     """Whether the check itself failed; the message is its error."""
 
 
-class Script(Struct, frozen=True):
-    """A health check in Lua, from the settings of the user."""
+class HealthScript(Struct, frozen=True):
+    """A health check in Lua from the user's settings."""
 
     text: str
     open_libs: bool = False

@@ -42,7 +42,7 @@ from seatrial.evidence.history import GOING
 from seatrial.evidence.hooks.runs import acted_on, event_of, helm_act
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
-from seatrial.helm.hooks import SAYS_BEFORE
+from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.kinds.core import conditions
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
@@ -76,7 +76,7 @@ def _watched_by_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _overtaken(moment: Moment, hook: Resource, done: Event) -> Finding:
     event = event_of(moment, hook)
-    says = f"{SAYS_BEFORE.get(event, '')}resource {hook.ref} not ready. status: NotFound, message: Resource not found"
+    says = f"{ERROR_PREFIX.get(event, '')}resource {hook.ref} not ready. status: NotFound, message: Resource not found"
     return found(
         RULE,
         moment,

@@ -38,7 +38,7 @@ from collections.abc import Iterator
 from seatrial.evidence.hooks.runs import acted_on, event_of, helm_act, left_over
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
-from seatrial.helm.hooks import SAYS_BEFORE
+from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.model.finding import Certainty, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, listed
@@ -125,7 +125,7 @@ def _ended(job: Body | None) -> str:
 
 def _helm_3(moment: Moment, hook: Resource) -> str:
     event, ref = event_of(moment, hook), hook.ref
-    return f'{SAYS_BEFORE.get(event, "")}warning: Hook {event} ... failed: {in_api(ref)} "{ref.name}" already exists'
+    return f'{ERROR_PREFIX.get(event, "")}warning: Hook {event} ... failed: {in_api(ref)} "{ref.name}" already exists'
 
 
 RULE = Rule("ST211", "hook-resource-already-exists", check)

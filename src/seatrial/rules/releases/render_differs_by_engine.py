@@ -103,7 +103,7 @@ def _places(moment: Moment, ref: Ref) -> Iterator[Place]:
 def _recorded(moment: Moment) -> Iterator[tuple[str, str]]:
     """The templates of the manifest that Helm recorded in a step, and what each gave."""
     records = [e.after for e in moment.events() if e.after and e.after.get("type") == helmrecords.TYPE]
-    manifest = str(helmrecords.unpacked(records[-1]).get("manifest") or "") if records else ""
+    manifest = str(helmrecords.decode(records[-1]).get("manifest") or "") if records else ""
     for said in SOURCE.finditer(manifest):
         yield said["path"], said["text"]
 
