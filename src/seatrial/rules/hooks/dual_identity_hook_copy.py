@@ -1,17 +1,18 @@
-"""A chart has an object twice, as a hook and as a plain object: for the hook, Helm deletes the one that is in use.
+"""A chart contains the same object as a hook and as a regular resource, so Helm deletes the one that is in use.
 
 ## What happens
-Someone needs an account, a Secret or a ConfigMap in a pre-install hook, and writes it once more under the same name,
-with hook annotations. To Helm these are two objects; to the cluster they are one. At every upgrade Helm deletes for the
-hook's sake whatever has its name, which is the object that the app uses, makes it as a hook, deletes that too where the
-policy is `hook-succeeded`, and makes the plain one again. Helm reports success.
+A pre-install hook needs a ServiceAccount, a Secret or a ConfigMap, so the chart contains it a second time under the
+same name, with hook annotations. To Helm these are two objects; in the cluster they are one. Every upgrade
 
-What is made anew is another object of the same name. Tokens of an account that was deleted are refused, even if there
-is a new account of that name, until each pod has got another. What was in a Secret beside what the chart writes is
-lost. When a hook in between fails, `hook-succeeded` takes the object away (Helm 3.19 and later), and nothing brings it
-back until an upgrade succeeds.
+- deletes the object that the app uses, because it has the hook's name;
+- creates it as a hook, and deletes that again if the policy is `hook-succeeded`;
+- creates the regular resource again.
 
-Helm 3 does not get so far without `hook-succeeded`: the first install fails with `already exists`.
+Helm reports success. The recreated object is a different object with the same name. Tokens of the deleted
+ServiceAccount are rejected until each pod gets a new one. Data that others added to the Secret is lost. If a hook in
+between fails, `hook-succeeded` deletes the object (Helm 3.19 and later) and it stays deleted until an upgrade succeeds.
+
+Without `hook-succeeded`, Helm 3 already fails at the first install: `already exists`.
 
 ## Example
 ```yaml
@@ -22,97 +23,95 @@ metadata: {name: app}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: app                    # the same
+  name: app                    # the same name
   annotations: {helm.sh/hook: "pre-install,pre-upgrade"}
 ```
 
 ## Instead
-Another name for the copy that the hook uses, such as `app-migration`.
+Give the hook's copy another name, such as `app-migration`.
 
 ## Fix safety
-The hook has to be changed to use the new name, and roles have to be bound to it.
+The hook must use the new name, and roles must be bound to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import as_hook, as_plain
+from seatrial.evidence.history import GOING, as_hook, as_plain
 from seatrial.evidence.hooks.runs import done_by_helm, helm_act
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.objects import in_api, in_kubectl, users_beyond_hooks, users_sentence
+from seatrial.phrases.objects import confirm_twice, in_api, users_beyond_hooks, users_sentence
 
-GOING = ("deleted", "deleting")
-UNAUTHORIZED = "Tokens that its pods have are of the account that is gone: the API server says Unauthorized to them."
+UNAUTHORIZED = "Tokens of running pods belong to the deleted ServiceAccount: the API server answers Unauthorized."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
-    for step, release in enumerate(case.releases):
-        moment = Moment(rehearsal, case, step)
+    for moment in moments(rehearsal, case):
+        release = moment.release
         for hook in release.resources if release else ():
             assert release is not None
             plain = as_plain(release, hook.ref)
             if hook is not as_hook(release, hook.ref) or plain is None or hook.ref in seen:
                 continue
-            deeds = [event for event in done_by_helm(moment, hook.ref) if event.effect != "refused"]
-            if _takes_away(moment, hook.ref, deeds):
+            events = [event for event in done_by_helm(moment, hook.ref) if event.effect != "refused"]
+            if _deletes_live(moment, hook.ref, events):
                 seen.add(hook.ref)
-                yield _finding(moment, release, hook, plain, deeds)
+                yield _finding(moment, release, hook, plain, events)
 
 
-def _takes_away(moment: Moment, ref: Ref, deeds: list[Event]) -> bool:
-    """Whether the object that was there was deleted, or the one that should be there is not."""
-    deleted = any(event.effect in GOING for event in deeds)
+def _deletes_live(moment: Moment, ref: Ref, events: list[Event]) -> bool:
+    """Whether Helm deleted the object that existed, or left none where there should be one."""
+    deleted = any(event.effect in GOING for event in events)
     return deleted and (moment.was(ref) is not None or (moment.ended.outcome == "ok" and moment.live(ref) is None))
 
 
-def _finding(moment: Moment, release: Release, hook: Resource, plain: Resource, deeds: list[Event]) -> Finding:
+def _finding(moment: Moment, release: Release, hook: Resource, plain: Resource, events: list[Event]) -> Finding:
     ref = hook.ref
-    stays_away = moment.live(ref) is None
+    stays_deleted = moment.live(ref) is None
     users = users_beyond_hooks(release, ref)
     return found(
         RULE,
         moment,
         objects=[ref],
-        damage="outage" if users or stays_away else "nuisance",
-        message=f"{helm_act(moment, ref)} deletes {ref} "
-        f"{'and leaves it so' if stays_away else 'and makes it anew'}: the chart has it twice, as a hook and as a "
-        "plain object",
+        damage="outage" if users or stays_deleted else "nuisance",
+        message=f"{helm_act(moment, ref)} {'deletes' if stays_deleted else 'deletes and recreates'} {ref}: the chart "
+        "has it as a hook and as a regular resource",
         details=(
-            f"Helm {', then '.join(map(_deed, deeds))}. To the cluster both are one object.",
+            f"Helm {', then '.join(map(_request, events))}. In the cluster both are the same object.",
             users_sentence(release, ref),
             UNAUTHORIZED if users and ref.kind == "ServiceAccount" else "",
-            _between(hook) if not stays_away else "",
+            _between(hook) if not stays_deleted else "",
             _helm_3(hook),
         ),
         places=[hook.place("metadata", "name"), plain.place("metadata", "name")],
-        evidence=deeds,
-        confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.uid}}'  # before and after",
+        evidence=events,
+        confirm=confirm_twice(ref, "{.metadata.uid}", f"the {moment.ended.action}"),
     )
 
 
-def _deed(event: Event) -> str:
+def _request(event: Event) -> str:
     if event.effect in GOING:
         return "deleted it"
-    return "made it" if event.effect == "created" else "changed it"
+    return "created it" if event.effect == "created" else "updated it"
 
 
 def _between(hook: Resource) -> str:
     if hooks.SUCCEEDED not in hooks.delete_policies(hook.body):
         return ""
-    return "Where a hook in between fails, it stays deleted until an upgrade succeeds."
+    return "If a hook in between fails, it stays deleted until an upgrade succeeds."
 
 
 def _helm_3(hook: Resource) -> str:
     if hooks.SUCCEEDED in hooks.delete_policies(hook.body) or not hooks.runs_at(hook.body, "install"):
         return ""
-    return f'Helm 3 creates both, and its first install fails: "{in_api(hook.ref)} "{hook.ref.name}" already exists".'
+    return f'Helm 3 creates both, so its first install fails: "{in_api(hook.ref)} "{hook.ref.name}" already exists".'
 
 
 RULE = Rule("ST218", "dual-identity-hook-copy", check)

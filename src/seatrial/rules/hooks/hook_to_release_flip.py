@@ -1,26 +1,26 @@
-"""A hook becomes a plain object of the release, and Helm refuses the upgrade because it does not own it.
+"""A hook becomes a regular resource, and Helm refuses the upgrade because it does not own the object.
 
 ## What happens
-Helm writes no ownership metadata on hooks. When a hook of the old revision is a plain object of the new one, Helm looks
-whether an object of that name is there, finds the one its own hook left, misses its label and annotations, and stops
-before anything is changed: `invalid ownership metadata`. The check comes before the hooks of the new revision, so no
-pre-upgrade hook can repair it. A hook with the delete policy `hook-succeeded` is gone by then, and the upgrade works.
+Helm writes no ownership metadata on hooks. When a hook of the old revision is a regular resource in the new one, Helm
+finds the object that its own hook left, misses the ownership label and annotations on it, and stops before it changes
+anything: `invalid ownership metadata`. Helm checks this before it runs the new hooks, so no pre-upgrade hook can repair
+it. A hook with the delete policy `hook-succeeded` is gone by then, and the upgrade works.
 
 ## Example
 ```yaml
 apiVersion: v1
 kind: ConfigMap
 metadata:
-  name: app-config        # had the annotation helm.sh/hook in the revision before
+  name: app-config        # had the annotation helm.sh/hook in the previous revision
 ```
 
 ## Instead
-Give the plain object another name; or adopt the one that is there before the upgrade
+Give the regular resource another name; or adopt the existing object before the upgrade
 (`kubectl label ... app.kubernetes.io/managed-by=Helm`, `kubectl annotate ... meta.helm.sh/release-name=...
 meta.helm.sh/release-namespace=...`); or upgrade once with `--take-ownership`.
 
 ## Fix safety
-Adopting changes only metadata. Deleting the object first works as well, at the price of a moment without it.
+Adopting changes only metadata. Deleting the object first works too, but it is missing until the upgrade recreates it.
 """
 
 from __future__ import annotations
@@ -52,33 +52,33 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _named(ref: Ref) -> str:
-    """How Helm names an object in this complaint."""
+    """How Helm names an object in this error."""
     return f'{ref.kind} "{ref.name}" in namespace "{ref.namespace}" exists'
 
 
 def _finding(moment: Moment, resource: Resource, was: Resource) -> Finding:
-    ref, ended = resource.ref, moment.ended
+    ref, result = resource.ref, moment.ended
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ref} was a hook and is now a plain object: helm {ended.action} refuses to take it over",
+        message=f"{ref} was a hook and is now a regular resource: helm {result.action} refuses to adopt it",
         details=(
-            f'Helm says: "{ended.error.strip()}"',
-            "Helm writes no ownership metadata on hooks, so it takes the object that its own hook left for someone "
-            "else's. It looks before it runs any hook: no pre-upgrade hook can repair this. Nothing was changed and "
-            "no revision was recorded; every further try fails alike.",
-            adoption(ref, ended),
+            f'Helm says: "{result.error.strip().partition(";")[0]}"',
+            "Helm writes no ownership metadata on hooks, so it treats the object that its own hook left as foreign. It "
+            "checks ownership before it runs any hook, so no pre-upgrade hook can repair this. Nothing was changed and "
+            "no revision was recorded. Retrying fails the same way.",
+            adoption(ref, result),
         ),
         places=[resource.place("metadata", "name"), was.place("metadata", "annotations", hooks.HOOK)],
-        evidence=_made_by_hook(moment, ref),
+        evidence=_creation(moment, ref),
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",
     )
 
 
-def _made_by_hook(moment: Moment, ref: Ref) -> list[Event]:
-    """How the object came to be there, without ownership metadata."""
+def _creation(moment: Moment, ref: Ref) -> list[Event]:
+    """The hook that created the object, without ownership metadata."""
     events = [e for e in moment.rehearsal.of_object(ref) if e.step < moment.index and e.effect == "created"]
     return events[-1:]
 
