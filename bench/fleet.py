@@ -9,7 +9,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_fleet
 from seatrial.engines.argocd.app import API_VERSION
 from seatrial.engines.script import play
-from seatrial.kinds.operators.installed import definition_of
+from seatrial.kinds.operators.manifests import crd_of
 from seatrial.kinds.operators.table import OperatorKind
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.model.timeline import Schedule
@@ -33,7 +33,7 @@ def _sync(schedule: Schedule) -> None:
     kind = OperatorKind("argoproj.io", "Application", "applications", True, (), ("status",), ())
     names = ("argocd", *(f"team-{number}" for number in range(CHILDREN)))
     namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
-    assume(cluster, (definition_of(kind, ("v1alpha1",), "v1alpha1"), *namespaces))
+    assume(cluster, (crd_of(kind, ("v1alpha1",), "v1alpha1"), *namespaces))
     children = [_child(number) for number in range(CHILDREN)]
     root = App("root", "argocd", tuple(_application(app) for app in children))
     fleet = Fleet((root,), {app.ref: app for app in children})

@@ -36,7 +36,7 @@ def merged(body: Any, change: Any) -> Any:
 def test_the_api_server_refuses_in_its_own_words(case: Body) -> None:
     old = stored(case["given"], None)
     new = stored(merged(old, case["change"]), old)
-    frozen = known()[group_of(old["apiVersion"]), old["kind"]].frozen
+    frozen = known()[group_of(old["apiVersion"]), old["kind"]].immutable
     assert frozen is not None
     assert list(frozen(old, new, case.get("minor", 34))) == case["words"]
 
@@ -53,7 +53,7 @@ spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name
     old = stored(job, None)
     where = {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"operator": "Exists"}]}
     new = stored(merged(old, {"spec": {"template": {"spec": where}}}), old)
-    frozen = known()["batch", "Job"].frozen
+    frozen = known()["batch", "Job"].immutable
     assert frozen is not None
     assert list(frozen(old, new)) == []
     started = {**old, "status": {"startTime": "2026-01-01T00:00:00Z"}}

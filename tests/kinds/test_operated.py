@@ -101,12 +101,12 @@ def test_the_workload_that_a_release_brings_is_not_assumed_and_its_place_only_fo
     [
         (
             Operator("external-secret"),
-            "assume.operators: no operator 'external-secret' is known here; did you mean external-secrets? "
-            "Others can be described",
+            "assume.operators: unknown operator 'external-secret'; did you mean external-secrets? "
+            "Describe other operators in the trial file",
         ),
         (
             Operator("external-secrets", "0.1.0"),
-            "assume.operators: external-secrets@0.1.0 is older than what is known here: 0.5 to 2.9",
+            "assume.operators: external-secrets@0.1.0 is not known; known are 0.5 to 2.9",
         ),
         (
             Operator("sluice", finalizer="canal.example/drain"),

@@ -247,16 +247,16 @@ spec: {accessModes: [MODE], storageClassName: "", resources: {requests: {storage
 USES = "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
 
 
-@pytest.mark.parametrize(("unlucky", "phase"), [(False, "Running"), (True, "Pending")])
-def test_a_volume_for_one_node_is_shared_only_on_that_node(unlucky: bool, phase: str) -> None:
-    world = SmallWorld(SHARED.replace("MODE", "ReadWriteOnce") + pod(USES), unlucky=unlucky).run()
+@pytest.mark.parametrize(("worst_case", "phase"), [(False, "Running"), (True, "Pending")])
+def test_a_volume_for_one_node_is_shared_only_on_that_node(worst_case: bool, phase: str) -> None:
+    world = SmallWorld(SHARED.replace("MODE", "ReadWriteOnce") + pod(USES), worst_case=worst_case).run()
     world.apply(pod(USES).replace("{name: app}", "{name: other}")).run()
     assert world.status("Pod", "app")["phase"] == "Running"
     assert world.status("Pod", "other")["phase"] == phase
     told = [
         'Pod/demo/other FailedAttachVolume: Multi-Attach error for volume "disk" Volume is already used by pod(s) app'
     ]
-    assert [words for words in world.said if words.startswith("Pod/demo/other")] == (told if unlucky else [])
+    assert [words for words in world.said if words.startswith("Pod/demo/other")] == (told if worst_case else [])
 
 
 def test_a_volume_for_one_pod_is_never_shared() -> None:
@@ -306,11 +306,11 @@ def test_a_pod_fails_whose_account_may_not_do_what_its_command_does(restart: str
     assert WORDS in " ".join(world.said)
 
 
-@pytest.mark.parametrize("unlucky", [False, True])
-def test_others_may_have_given_rights_to_the_account_that_every_namespace_has(unlucky: bool) -> None:
-    world = SmallWorld(RIGHTLESS.replace("name: app", "name: default"), unlucky=unlucky)
+@pytest.mark.parametrize("worst_case", [False, True])
+def test_others_may_have_given_rights_to_the_account_that_every_namespace_has(worst_case: bool) -> None:
+    world = SmallWorld(RIGHTLESS.replace("name: app", "name: default"), worst_case=worst_case)
     world.apply(asking("Never", account="default"))
-    assert world.run().status("Pod", "app")["phase"] == ("Failed" if unlucky else "Succeeded")
+    assert world.run().status("Pod", "app")["phase"] == ("Failed" if worst_case else "Succeeded")
 
 
 def test_an_account_that_is_taken_for_granted_may_do_anything() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from seatrial.kinds.network.policies import Peer, in_the_way
+from seatrial.kinds.network.policies import Peer, blocking
 
 DB = Peer("shop", {"app": "db"})
 WEB = Peer("shop", {"app": "web"})
@@ -43,21 +43,21 @@ API_SERVER = None
     ],
 )
 def test_a_policy_lets_through_whom_it_names(spec: str, asks: Peer | None, open_: bool) -> None:
-    assert in_the_way([_policy("one", spec)], "Ingress", DB, asks, (5432,)) == ([] if open_ else [_policy("one", spec)])
+    assert blocking([_policy("one", spec)], "Ingress", DB, asks, (5432,)) == ([] if open_ else [_policy("one", spec)])
 
 
 def test_policies_add_up() -> None:
     shut, opened = _policy("shut", "{podSelector: {}}"), _policy("opened", "{podSelector: {}, ingress: [{}]}")
-    assert in_the_way([shut, opened], "Ingress", DB, WEB, (5432,)) == []
+    assert blocking([shut, opened], "Ingress", DB, WEB, (5432,)) == []
 
 
 def test_a_policy_of_another_namespace_says_nothing() -> None:
-    assert in_the_way([_policy("shut", "{podSelector: {}}")], "Ingress", REPORTS, WEB, (80,)) == []
+    assert blocking([_policy("shut", "{podSelector: {}}")], "Ingress", REPORTS, WEB, (80,)) == []
 
 
 def test_rules_for_the_way_out_make_a_policy_one_of_the_way_out() -> None:
     policy = _policy("dns", "{podSelector: {}, egress: [{ports: [{port: 53}]}]}")
-    assert in_the_way([policy], "Egress", WEB, DB, (5432,)) == [policy]
+    assert blocking([policy], "Egress", WEB, DB, (5432,)) == [policy]
 
 
 def _policy(name: str, spec: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import yaml
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
-from seatrial.kinds.webhooks.cabundle import AUTHORITY
+from seatrial.kinds.webhooks.cabundle import CA_BUNDLE
 from seatrial.model.resource import Body, Ref, dig, group_of, name_of, version_of
 from seatrial.model.timeline import Schedule
 
@@ -82,7 +82,7 @@ CONVERSION = {
     "webhook": {
         "conversionReviewVersions": ["v1"],
         "clientConfig": {
-            "caBundle": AUTHORITY,
+            "caBundle": CA_BUNDLE,
             "service": {"name": "gate", "namespace": "default", "path": "/convert"},
         },
     },
@@ -138,7 +138,7 @@ def test_a_job_whose_account_may_writes_the_certificate_before_it_ends() -> None
         assert put(cluster, text) == ""
     assert authority(cluster) is None
     cluster.awaits("helm", [Ref("Job", "default", "certs", "batch")])
-    assert authority(cluster) == AUTHORITY
+    assert authority(cluster) == CA_BUNDLE
     wrote = next(e for e in cluster.timeline() if e.object.kind == "ValidatingWebhookConfiguration" and e.before)
     assert (wrote.actor, wrote.verb) == ("certs", "update")
 
@@ -151,7 +151,7 @@ def test_the_writer_owns_the_certificate_so_that_whoever_applies_another_is_in_c
     assert put(cluster, RIGHTS) == ""
     assert sent(cluster, "patch", placeholder, **apply) == ""
     assert put(cluster, JOB) == ""
-    assert authority(cluster) == AUTHORITY
+    assert authority(cluster) == CA_BUNDLE
     assert sent(cluster, "patch", placeholder, **apply) == (
         'Apply failed with 1 conflict: conflict with "certs" using admissionregistration.k8s.io/v1: '
         '.webhooks[name="secrets.gate.example"].clientConfig.caBundle'
@@ -163,7 +163,7 @@ def test_a_certificate_that_cert_manager_is_asked_for_is_injected() -> None:
     body = yaml.safe_load(WEBHOOK)
     body["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": "default/gate"}
     assert sent(cluster, "create", body) == ""
-    assert authority(cluster) == AUTHORITY
+    assert authority(cluster) == CA_BUNDLE
 
 
 @pytest.mark.parametrize(("schedule", "says"), [("eager", ""), ("lazy", NO_ENDPOINTS)])

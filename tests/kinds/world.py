@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from seatrial.kinds import Act, Change, Create, Delete, Kind, Say, Status, known
+from seatrial.kinds import Act, Create, Delete, Emit, Kind, Status, Update, known
 from seatrial.kinds.tables.catalogue import cluster_scoped
 from seatrial.kinds.workloads.images import running_images
 from seatrial.kinds.workloads.pod_template import used_claims
@@ -46,12 +46,12 @@ def bodies(text: str) -> list[Body]:
 class SmallWorld:
     """`kinds.World`, and what stands behind it."""
 
-    def __init__(self, text: str = "", *, unlucky: bool = False) -> None:
+    def __init__(self, text: str = "", *, worst_case: bool = False) -> None:
         self.objects: dict[Ref, Body] = {}
         self.said: list[str] = []
         self.deleted: list[str] = []
-        self.unlucky = unlucky
-        self.at_rest = True
+        self.worst_case = worst_case
+        self.idle = True
         self._lives: dict[str, int] = {}
         self.apply(NODES)
         self.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}")
@@ -108,7 +108,7 @@ class SmallWorld:
         new = {**body, "metadata": {**metadata(live), **metadata(body)}, "status": live.get("status", {})}
         new = kind.default(new) if kind.default else new
         new = kind.prepare(new, live) if kind.prepare else new
-        refusals = list(kind.frozen(live, new)) if kind.frozen else []
+        refusals = list(kind.immutable(live, new)) if kind.immutable else []
         assert not refusals, refusals
         self._put(ref, new)
 
@@ -179,11 +179,11 @@ class SmallWorld:
                 return self.create(body, owner)
             case Status(body, status):
                 self._put(_ref(body), {**self.objects[_ref(body)], "status": status})
-            case Change(body):
+            case Update(body):
                 self._put(_ref(body), body)
             case Delete(body, _, now):
                 self._remove(_ref(body)) if now else self._mark(_ref(body))
-            case Say(body, reason, message):
+            case Emit(body, reason, message):
                 words = f"{_ref(body)} {reason}: {message}"
                 self.said += [words] if words not in self.said else []
         return None

@@ -111,7 +111,7 @@ def test_at_rest_nothing_has_lost_its_owner_or_its_namespace(given_acts: list[Ac
     for act in given_acts:
         do(cluster, act)
     cluster.settle()
-    assert cluster.controllers.at_rest
+    assert cluster.controllers.idle
     for ref, body in cluster.store:
         meta = body["metadata"]
         owners = meta.get("ownerReferences") or ()

@@ -8,9 +8,9 @@ from importlib.resources import files
 import pytest
 
 from seatrial.kinds.core.crd import api_versions
-from seatrial.kinds.operators.installed import definitions, workload_of
+from seatrial.kinds.operators.manifests import crds, workload_of
 from seatrial.kinds.operators.patterns import parse
-from seatrial.kinds.operators.table import Operator, find, table
+from seatrial.kinds.operators.table import OperatorEntry, find, table
 from seatrial.kinds.operators.table import workload_of as whose
 from seatrial.model.resource import Body
 from seatrial.model.trial import Operator as Assumed
@@ -18,7 +18,7 @@ from seatrial.plan.prerequisites.declared import assumed_objects
 
 
 @pytest.mark.parametrize("operator", table().values(), ids=lambda operator: operator.name)
-def test_every_operator_says_where_its_facts_were_read_and_none_contradicts_itself(operator: Operator) -> None:
+def test_every_operator_says_where_its_facts_were_read_and_none_contradicts_itself(operator: OperatorEntry) -> None:
     assert operator.source.startswith("github.com/")
     assert bool(operator.releases) != operator.platform
     for kind in operator.kinds:
@@ -56,16 +56,14 @@ def test_everything_that_is_told_of_a_kind_is_told_of_one_that_there_is() -> Non
     ],
 )
 def test_external_secrets_serves_v1beta1_until_0_17(release: str, served: list[str], stored: str) -> None:
-    found = [
-        body for body in definitions(find("external-secrets", release), release) if _kind(body) == "ExternalSecret"
-    ]
+    found = [body for body in crds(find("external-secrets", release), release) if _kind(body) == "ExternalSecret"]
     versions = found[0]["spec"]["versions"]
     assert [version["name"] for version in versions] == served
     assert [version["name"] for version in versions if version["storage"]] == [stored]
 
 
 def test_a_definition_has_the_names_and_the_scope_that_it_has_upstream() -> None:
-    found = {body["metadata"]["name"]: body for body in definitions(find("cert-manager", "1.18.0"), "1.18.0")}
+    found = {body["metadata"]["name"]: body for body in crds(find("cert-manager", "1.18.0"), "1.18.0")}
     anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     assert found["clusterissuers.cert-manager.io"] == {
         "apiVersion": "apiextensions.k8s.io/v1",

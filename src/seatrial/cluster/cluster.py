@@ -23,8 +23,8 @@ from seatrial.cluster.store import Store
 from seatrial.cluster.verbs import changes, deletion, rbac, reads, reviews, writes
 from seatrial.cluster.verbs.instantiating import instantiate
 from seatrial.cluster.watch import Watch, Watches
-from seatrial.kinds import Act, Change, Create, Delete, Say, Status
-from seatrial.kinds.operators import described
+from seatrial.kinds import Act, Create, Delete, Emit, Status, Update
+from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks import apiservice, matching
 from seatrial.model.resource import Body, Ref, dig, group_of, ref_of, uid_of, version_of
@@ -52,7 +52,7 @@ class Cluster:
         self.kube_version = kube_version
         self.minor = int(kube_version.partition(".")[2])
         self.schedule = schedule
-        self._at_rest = False
+        self._idle = False
         self.store = Store()
         self.discovery = Discovery(kube_version)
         self.openapi = OpenAPI(self.discovery, self._custom_schema, with_schemas=explains)
@@ -75,8 +75,8 @@ class Cluster:
 
     def view(self) -> View:
         """A fresh look at the cluster, whose looks are remembered."""
-        origins, unlucky = self.controllers.origins, self.schedule == "lazy"
-        return View(self.store, self._serves, origins, unlucky=unlucky, at_rest=self._at_rest)
+        origins, worst_case = self.controllers.origins, self.schedule == "lazy"
+        return View(self.store, self._serves, origins, worst_case=worst_case, idle=self._idle)
 
     def request(self, request: Request) -> Reply:
         """Answer one request; a write also moves the cluster as far as the schedule lets it."""
@@ -139,10 +139,10 @@ class Cluster:
             self._rest(self.controllers.run)
 
     def _rest(self, run: Callable[[], None]) -> None:
-        self._at_rest = True
+        self._idle = True
         self.controllers.rest()
         run()
-        self._at_rest = False
+        self._idle = False
 
     def timeline(self) -> tuple[Event, ...]:
         return self.recorder.timeline()
@@ -157,8 +157,8 @@ class Cluster:
             self.hooks = matching.read(*bodies)
         elif ref.kind == "APIService" and ref.group == apiservice.GROUP:
             self._api_service_changed(before, after)
-        elif after is not None and described.is_description(ref):
-            self.controllers.learn(described.described_kinds(after))
+        elif after is not None and generic.is_description(ref):
+            self.controllers.learn(generic.described_kinds(after))
         self.controllers.changed(ref, before, after, cause)
         if after is None and before is not None:
             self._removed(before, cause)
@@ -223,11 +223,11 @@ class Cluster:
                     writes.create_for(self, body, owner, actor, cause, view)
                 case Status(body, status):
                     changes.put_status(self, body, status, actor, cause)
-                case Change(body, by):
+                case Update(body, by):
                     changes.replace(self, body, by or actor, cause, view, manager=by)
                 case Delete():
                     deletion.delete_for(self, act, actor, cause, view)
-                case Say():
+                case Emit():
                     self._say(act, actor, cause)
         except Refused as refused:
             self._note_refusal(act, refused.message, actor, cause)
@@ -237,7 +237,7 @@ class Cluster:
     def _note_refusal(self, act: Act, message: str, actor: str, cause: int | None) -> None:
         """A controller says itself that it could not create; of a change or a deletion nobody would hear."""
         match act:
-            case Change(body) | Delete(body):
+            case Update(body) | Delete(body):
                 verb = "delete" if isinstance(act, Delete) else "update"
                 if self._said.get((uid_of(body), verb)) != message:
                     self._said[uid_of(body), verb] = message
@@ -247,7 +247,7 @@ class Cluster:
         words = f"nothing happens for {seconds} seconds: its deadline has passed"
         return self.recorder.note(CLOCK, "say", ref, "said", words)
 
-    def _say(self, said: Say, actor: str, cause: int | None) -> None:
+    def _say(self, said: Emit, actor: str, cause: int | None) -> None:
         body, reason, message = said.body, said.reason, said.message
         ref, uid = self.ref_of(body), uid_of(body)
         if self._said.get((uid, reason)) == message:
@@ -314,9 +314,9 @@ class Cluster:
     def _api_service_changed(self, before: Body | None, after: Body | None) -> None:
         """A group-version that a Service answers for is down until its APIService is Available."""
         for body in filter(None, (before, after)):
-            self.discovery.set_up(*apiservice.answers_for(body))
+            self.discovery.set_up(*apiservice.group_version_of(body))
         if after is not None and dig(after, "spec", "service") and not apiservice.ready(after):
-            self.discovery.set_down(*apiservice.answers_for(after))
+            self.discovery.set_down(*apiservice.group_version_of(after))
 
     def _definition_changed(self, before: Body | None, after: Body | None, cause: int | None) -> None:
         """A kind is served once its definition is Established, and no longer when that is gone."""

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from seatrial.cluster.origins import Origins
 from seatrial.cluster.store import Store
-from seatrial.kinds import Act, Acts, Deadline, Kind, stays
-from seatrial.kinds.core.objectmeta import is_going
+from seatrial.kinds import Act, Acts, Deadline, Kind, inert
+from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.workloads.images import WORKLOADS, running_images
 from seatrial.kinds.workloads.pod_template import used_claims
 from seatrial.kinds.workloads.scheduler import ANY_CLAIM, claim_of_volume
@@ -45,14 +45,14 @@ class View:
         served: Callable[[str, str], bool],
         origins: Origins,
         *,
-        unlucky: bool,
-        at_rest: bool = False,
+        worst_case: bool,
+        idle: bool = False,
     ) -> None:
         self._store = store
         self._served = served
         self._origins = origins
-        self._unlucky = unlucky
-        self._at_rest = at_rest
+        self._worst_case = worst_case
+        self._idle = idle
         self.looks: set[Look] = set()
 
     def get(self, ref: Ref) -> Body | None:
@@ -101,13 +101,13 @@ class View:
         return self._served(kind, group)
 
     @property
-    def unlucky(self) -> bool:
-        return self._unlucky
+    def worst_case(self) -> bool:
+        return self._worst_case
 
     @property
-    def at_rest(self) -> bool:
+    def idle(self) -> bool:
         self.looks.add(REST)
-        return self._at_rest
+        return self._idle
 
     def _found(self, refs: Iterable[Ref]) -> list[Body]:
         found = (self._store.get(ref) for ref in sorted(refs))
@@ -127,7 +127,7 @@ class Controllers:
     ) -> None:
         self._collect = collect
         self._store = store
-        self._kinds = {key: kind for key, kind in kinds.items() if kind.behave is not stays}
+        self._kinds = {key: kind for key, kind in kinds.items() if kind.behave is not inert}
         self._silent = kinds.keys() - self._kinds.keys()
         self._view = view
         self._hands = hands
@@ -170,7 +170,7 @@ class Controllers:
             self._queue.setdefault(looker, cause)
 
     @property
-    def at_rest(self) -> bool:
+    def idle(self) -> bool:
         return not self._queue
 
     def run(self) -> None:
@@ -328,7 +328,7 @@ class Wanted:
                 case ("label", group, kind, namespace, label, value):
                     found = self._store.labelled((group, kind), namespace, label, value)
                     yield from (r for r, _ in found)
-                case ("claim", Ref() as claim) if is_going(self._store.get(claim) or {}):
+                case ("claim", Ref() as claim) if is_terminating(self._store.get(claim) or {}):
                     # A claim that is to go stays until no pod uses it.
                     yield from sorted(self._origins.users.get(claim, ()))
                 case ("image", image):

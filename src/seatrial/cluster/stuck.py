@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from seatrial.kinds.core.objectmeta import finalizers_of, is_going
+from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating
 from seatrial.model.resource import Body, Ref, listed
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _sentence(cluster: Cluster, ref: Ref) -> str:
     if cluster.discovery.of_kind(ref.group, ref.kind) is None:
         return f"waits for {ref}, whose kind is no longer served"
     live = cluster.store.get(ref)
-    if live is not None and is_going(live):
+    if live is not None and is_terminating(live):
         return f"waits for {ref}, which is going{_held(live)}"
     words = _last_words(cluster, ref)
     if words:

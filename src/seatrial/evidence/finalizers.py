@@ -10,8 +10,8 @@ from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.unserved import DEFINITION
 from seatrial.helm import hooks
-from seatrial.kinds.core.objectmeta import finalizers_of, is_going
-from seatrial.kinds.operators.described import described_deployments
+from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating
+from seatrial.kinds.operators.generic import described_deployments
 from seatrial.kinds.operators.table import workload_of
 from seatrial.kinds.scripts.commands import needed
 from seatrial.model.release import Case, Resource
@@ -39,7 +39,7 @@ def held_by_gone_operators(moment: Moment) -> Iterator[Held]:
     for deletion in moment.events():
         ref = deletion.object
         live = moment.live(ref) if deletion.effect == "deleting" else None
-        if live is None or not is_going(live) or _is_deleted_by_hook(moment, ref):
+        if live is None or not is_terminating(live) or _is_deleted_by_hook(moment, ref):
             continue
         for finalizer in finalizers_of(live)[:1]:
             setter = _setter(moment.rehearsal, ref, finalizer)

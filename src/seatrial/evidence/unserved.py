@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.moment import Moment, moments
-from seatrial.kinds.operators.generated import definitions_of
+from seatrial.kinds.operators.generated_crds import crds_of
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, version_of
 from seatrial.model.timeline import Rehearsal, StepResult
@@ -65,7 +65,7 @@ def generated_by(resources: Iterable[Resource], missing: Unserved) -> Resource |
     """The object among these of which an operator would make the definition that is missing."""
     version = version_of(missing.api_version)
     for resource in resources:
-        made = [body for body in definitions_of(resource.body) if defines(body, missing)]
+        made = [body for body in crds_of(resource.body) if defines(body, missing)]
         if any(version in served_versions(body) for body in made):
             return resource
     return None

@@ -9,7 +9,7 @@ import msgspec
 
 from seatrial.graph.cycles import cycles
 from seatrial.graph.linking import Graph, Link
-from seatrial.kinds.operators.table import brought
+from seatrial.kinds.operators.table import operator_kinds
 from seatrial.model.resource import Ref
 
 INDENT = "  "
@@ -121,8 +121,8 @@ def _operator(links: list[Link]) -> str:
     """The operator that usually installs the CRD of a kind."""
     for link in links:
         key = (link.user.group, link.user.kind) if link.why == "definition" else (link.object.group, link.object.kind)
-        if key in brought():
-            return brought()[key][0].name
+        if key in operator_kinds():
+            return operator_kinds()[key][0].name
     return ""
 
 

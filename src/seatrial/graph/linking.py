@@ -178,9 +178,9 @@ class Webhooks:
     ) -> Iterator[tuple[matching.Hook, Path]]:
         version = version_of(str(user.body.get("apiVersion"))) if not at else "v1"
         namespaced = bool(user.ref.namespace)
-        target = matching.Target(operation, group, version, plural_for(group, kind), "", namespaced)
+        target = matching.WriteTarget(operation, group, version, plural_for(group, kind), "", namespaced)
         for stage in ("mutating", "validating"):
-            for hook in matching.about(self._hooks, stage, target):
+            for hook in matching.webhooks_for(self._hooks, stage, target):
                 if self._is_selected(hook, user, body):
                     yield hook, at
 

@@ -1,8 +1,9 @@
-"""TRUTH: what is so in Kubernetes about each kind, whoever deploys it. Knows no engine and no cluster implementation.
+"""TRUTH: how each kind behaves in Kubernetes, whichever engine deploys it. Knows no engine and no cluster
+implementation.
 
-One file per kind (or per family that is one idea, such as RBAC) exports `KINDS`. It says what an object needs and when
-the lack bites (`needs`), what it makes and does (`behave`), and which fields may not change (`frozen`). `world` is all
-of the cluster that a kind may see.
+One file per kind (or per family, such as RBAC) exports `KINDS`. It lists what an object needs and at which stage a
+missing object is noticed (`needs`), what its controller does (`behave`), and which fields are immutable (`immutable`).
+`World` is the part of the cluster that a kind may see.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ Stage = Literal["admit", "schedule", "start", "ready", "serve", "delete"]
 
 
 class Need(Struct, frozen=True):
-    """This field names that object; `stage` says when its lack bites."""
+    """A field of an object that names another object. `stage` is when its absence is noticed."""
 
     object: Ref
     stage: Stage
     field: tuple[str | int, ...]
     optional: bool = False
     key: str = ""
-    """A key that must be in the object's data, where one is named."""
+    """A key that must be in the object's data, if the field names one."""
     guess: bool = False
     """Read from text (a Service's DNS name in an env value), not from a field that Kubernetes resolves."""
 
 
 class World(Protocol):
-    """The cluster as a controller sees it. Every look is remembered: what was seen wakes the looker when it changes."""
+    """The cluster as a controller sees it. Every read is recorded: the controller runs again when the object read
+    changes."""
 
     def get(self, ref: Ref) -> Body | None: ...
 
@@ -43,7 +45,7 @@ class World(Protocol):
         ...
 
     def select(self, kind: str, namespace: str, labels: dict[str, str], group: str = "") -> list[Body]:
-        """Objects that carry all of `labels` (which are not empty), by name."""
+        """Objects that have all of `labels` (not empty), by name."""
         ...
 
     def all(self, kind: str, namespace: str = "", group: str = "") -> list[Body]:
@@ -55,35 +57,36 @@ class World(Protocol):
         ...
 
     def running(self, image: str) -> list[Body]:
-        """Deployments, StatefulSets and DaemonSets that run an image of this name, from whichever registry."""
+        """Deployments, StatefulSets and DaemonSets that run an image of this name, from any registry."""
         ...
 
     def using(self, claim: Ref) -> list[Body]:
-        """Pods that use a PersistentVolumeClaim, by name."""
+        """Pods that use a PVC, by name."""
         ...
 
     def volumes_for(self, claim: Ref) -> list[Body]:
-        """PersistentVolumes that name this claim or none, by name."""
+        """PersistentVolumes that name this PVC or no PVC, by name."""
         ...
 
     def served(self, kind: str, group: str) -> bool: ...
 
     @property
-    def unlucky(self) -> bool:
-        """Whether what Kubernetes leaves open (which node, which of two first) falls badly: so in the lazy schedule."""
+    def worst_case(self) -> bool:
+        """Whether choices that Kubernetes leaves open (which node, which of two first) turn out badly: in the lazy
+        schedule."""
         ...
 
     @property
-    def at_rest(self) -> bool:
-        """Whether nobody is at work any more: what waits for nothing but time happens then."""
+    def idle(self) -> bool:
+        """Whether all controllers are idle. Things that wait only for time happen then."""
         ...
 
 
 class Create(Struct, frozen=True):
-    """Make an object. With `owner`, it is made on that object's behalf and garbage-collected with it.
+    """Create an object. With `owner`, the object is owned by that object and garbage-collected with it.
 
-    The API server may refuse: its words are sent back into the generator (None where it was done), and whatever it
-    looked at to decide (a ServiceAccount, a quota, a webhook's backend) wakes the controller when it changes.
+    The API server may refuse: its error is sent back into the generator (None on success). Objects that it read for the
+    decision (a ServiceAccount, a quota, a webhook's backend) make the controller run again when they change.
     """
 
     body: Body
@@ -91,36 +94,36 @@ class Create(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """Set the whole status of an object; nothing happens where it is already so."""
+    """Set the whole status of an object. A no-op if it is the same."""
 
     body: Body
     status: Body
 
 
-class Change(Struct, frozen=True):
-    """Put this body in place of the object of the same name; nothing happens where it is already so."""
+class Update(Struct, frozen=True):
+    """Replace the object of the same name by this body. A no-op if it is the same."""
 
     body: Body
     by: str = ""
-    """Who does it, and owns the fields, where that is not the controller: what runs in a pod."""
+    """The actor and field manager, if it is not the controller: the program in a pod."""
 
 
 class Delete(Struct, frozen=True):
-    """Ask for deletion as a client would; `now` removes an object whose grace is over (the kubelet's last word)."""
+    """Request deletion as a client does. `now` removes an object whose grace period is over, as the kubelet does."""
 
     body: Body
     why: str = ""
     now: bool = False
-    unasked: bool = False
-    """Whether the API server does it itself, which then asks no webhook."""
+    skip_webhooks: bool = False
+    """Whether the API server itself deletes it, which calls no webhooks."""
 
 
 PRINTED = "Printed"
-"""The reason of what a container printed: it stands in its log, and is no event of the API."""
+"""The reason of a line that a container printed. It is in the container's log and not an Event of the API."""
 
 
-class Say(Struct, frozen=True):
-    """What a kubelet, a scheduler or a controller would say of an object, in its own words; once until it changes."""
+class Emit(Struct, frozen=True):
+    """An Event that a kubelet, scheduler or controller reports about an object, once until it changes."""
 
     body: Body
     reason: str
@@ -128,13 +131,13 @@ class Say(Struct, frozen=True):
     warning: bool = True
 
 
-Act = Create | Status | Change | Delete | Say
+Act = Create | Status | Update | Delete | Emit
 Acts = Generator[Act, str | None, None]
-"""What a controller does in one go: acts out, the API server's refusal (or None) in. Called again after any change."""
+"""What a controller does in one run: acts out, the API server's refusal (or None) in. Runs again after any change."""
 
 
 class Deadline(Struct, frozen=True):
-    """What a controller does of its own accord when nothing has moved for so long."""
+    """What a controller does if nothing has changed for this long."""
 
     seconds: int
     acts: Acts
@@ -148,45 +151,46 @@ def _produces_nothing(body: Body) -> Iterator[Ref]:
     return iter(())
 
 
-def stays(body: Body, world: World) -> Acts:
-    """Does nothing: being there is all there is to it."""
+def inert(body: Body, world: World) -> Acts:
+    """Does nothing: the kind has no controller."""
     yield from ()
 
 
-class Frozen(Protocol):
-    """The words of Kubernetes 1.`minor` for each field that may not change, as `field: Invalid value: ...`."""
+class ImmutableFields(Protocol):
+    """The errors of Kubernetes 1.`minor` for each changed immutable field, as `field: Invalid value: ...`."""
 
     def __call__(self, old: Body, new: Body, minor: int = ..., /) -> Iterator[str]: ...
 
 
 class Kind(Struct, frozen=True):
-    """What is true of one kind."""
+    """The behaviour of one kind."""
 
     kind: str
     group: str = ""
     actor: str = ""
-    """The controller that behaves for it, as the timeline names it: `deployment-controller`."""
+    """Its controller, as the timeline names it: `deployment-controller`."""
     needs: Callable[[Body], Iterator[Need]] = _needs_nothing
-    behave: Callable[[Body, World], Acts] = stays
+    behave: Callable[[Body, World], Acts] = inert
     produces: Callable[[Body], Iterator[Ref]] = _produces_nothing
-    """The objects that it leads to by name, while whoever acts on it runs: an ExternalSecret a Secret."""
-    frozen: Frozen | None = None
+    """The objects it leads to by name, while its controller runs: an ExternalSecret leads to a Secret."""
+    immutable: ImmutableFields | None = None
     default: Callable[[Body], Body] | None = None
-    """The body with what the API server fills in, where that decides an outcome. Must not change its argument."""
+    """The body with the API server's defaults, if they affect an outcome. Must not change its argument."""
     prepare: Callable[[Body, Body | None], Body] | None = None
-    """(new, old) -> what is stored, after defaults: what is made up at creation (old is None, the uid is there already:
-    a clusterIP, a Job's selector, protection finalizers) or kept over an update. Upstream: PrepareForCreate/Update."""
+    """(new, old) -> the stored body, after defaults. Sets values generated at creation (old is None, the uid is set: a
+    clusterIP, a Job's selector, protection finalizers) and keeps values over an update. Upstream:
+    PrepareForCreate/Update."""
     deleting: Callable[[Body], Body] | None = None
-    """The body once its deletion was asked for, with what the API server itself adds: a CRD's cleanup finalizer."""
+    """The body after a deletion request, with what the API server adds: a CRD's cleanup finalizer."""
     deadline: Callable[[Body, World], Deadline | None] | None = None
-    """What waits for nothing but the clock; None while no deadline runs. Kinds themselves know no time."""
+    """What only waits for time; None while no deadline runs. Kinds have no clock."""
     ready: Callable[[Body], bool] | None = None
-    """Truly ready, not what an engine believes; absent where being there is enough."""
+    """Whether it is really ready, not what an engine believes. None if existing is enough."""
 
 
 @cache
 def known() -> dict[tuple[str, str], Kind]:
-    """Every kind of this folder, by (group, kind)."""
+    """Every kind in this package, by (group, kind)."""
     found = {}
     for module in sorted(walk_packages(__path__, f"{__name__}."), key=lambda m: m.name.rpartition(".")[2]):
         for kind in getattr(import_module(module.name), "KINDS", ()):

@@ -9,7 +9,7 @@ from seatrial.evidence.hooks.runs import Lack, done_by_helm
 from seatrial.evidence.moment import Moment
 from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.kinds import Need
-from seatrial.kinds.core import absence
+from seatrial.kinds.core import missing
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Rehearsal, StepResult
@@ -93,7 +93,7 @@ def _flux_in_vain(before: str, ref: Ref) -> str:
 
 
 def _would_say(lack: Lack) -> str:
-    words = absence.words(lack.hook.body, lack.need, lack.key)
+    words = missing.missing_error(lack.hook.body, lack.need, lack.key)
     return f'Once nothing else is lacking, its pod says: "{words}". ' if words else ""
 
 

@@ -8,7 +8,7 @@ from seatrial.evidence.moment import Moment
 from seatrial.graph import Edge, users_of
 from seatrial.helm import hooks
 from seatrial.kinds.access.rbac import GROUP as RBAC
-from seatrial.kinds.core import absence
+from seatrial.kinds.core import missing
 from seatrial.kinds.tables.catalogue import CATALOGUE, plural_of
 from seatrial.model.release import Release
 from seatrial.model.resource import Ref
@@ -35,7 +35,7 @@ def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
 def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:
     """`Deployment/default/web mounts it.`, with what its pods said, or what one says that starts without it."""
     users = users_beyond_hooks(release, ref)
-    words = next(filter(None, (absence.words(edge.user.body, edge.need) for edge in users)), "")
+    words = next(filter(None, (missing.missing_error(edge.user.body, edge.need) for edge in users)), "")
     says = said or (f'A pod that starts without it says: "{words}".' if words else "")
     return f"{users_sentence(release, ref)} {says}".rstrip() if users else ""
 

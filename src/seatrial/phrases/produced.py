@@ -13,7 +13,7 @@ from seatrial.evidence.moment import Moment, found, moments
 from seatrial.graph import needs_of, products_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
-from seatrial.kinds.operators.table import brought, role_for, workload_of
+from seatrial.kinds.operators.table import operator_kinds, role_for, workload_of
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
@@ -110,7 +110,7 @@ def _operator(case: Case, producer: Resource) -> Resource | None:
 
 
 def _maker_of(producer: Resource) -> str:
-    found = brought().get((producer.ref.group, producer.ref.kind))
+    found = operator_kinds().get((producer.ref.group, producer.ref.kind))
     return found[0].name if found else ""
 
 

@@ -16,7 +16,7 @@ from seatrial.readiness.kstatus import is_hook_done as ended
 def is_ready_for_wait(body: Body) -> bool:
     """Whether `--wait` continues with the next object. Hooks have their own rules; Jobs are only waited for if
     requested."""
-    if is_going(body):
+    if is_terminating(body):
         return False
     if is_hook(body) or body.get("kind") == "Job":
         return ended(body)
@@ -26,10 +26,10 @@ def is_ready_for_wait(body: Body) -> bool:
 
 def is_hook_done(body: Body) -> bool:
     """Whether Helm continues after this hook. A hook with a delete policy must be gone first."""
-    return not is_going(body) and ended(body)
+    return not is_terminating(body) and ended(body)
 
 
-def is_going(body: Body) -> bool:
+def is_terminating(body: Body) -> bool:
     return bool(metadata(body).get("deletionTimestamp"))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import controller_of
 from seatrial.kinds.network.endpoints import SERVICE_LABEL
-from seatrial.kinds.network.policies import Peer, in_the_way
-from seatrial.kinds.webhooks.cabundle import holds_certificate
+from seatrial.kinds.network.policies import Peer, blocking
+from seatrial.kinds.webhooks.cabundle import has_certificate
 from seatrial.kinds.workloads.rollout import rollout_of, size
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
@@ -27,7 +27,7 @@ TIMED_OUT = "context deadline exceeded"
 def failure(client: Body, timeout_seconds: int, world: World) -> str:
     """Why a call with this `clientConfig` fails; empty where it is answered. What has a URL is taken to answer."""
     bundle = str(client.get("caBundle") or "")
-    if bundle and not holds_certificate(bundle):
+    if bundle and not has_certificate(bundle):
         return NO_CERTIFICATE
     service = client.get("service")
     if not isinstance(service, dict):
@@ -54,7 +54,7 @@ def _unreachable(service: Body, world: World) -> str:
         return f'no service port {number} found for service "{name}"'
     endpoints = _ready_endpoints(namespace, name, str(port.get("name") or ""), world)
     backers = list(_backers(found, namespace, world))
-    if not endpoints or (world.unlucky and backers and all(_may_be_gone(backer, world) for backer in backers)):
+    if not endpoints or (world.worst_case and backers and all(_may_be_gone(backer, world) for backer in backers)):
         return f'no endpoints available for service "{name}"'
     return _no_connection(endpoints, namespace, world)
 
@@ -95,10 +95,10 @@ def _may_be_gone(backer: Body, world: World) -> bool:
 def _no_connection(endpoints: list[tuple[Body, int]], namespace: str, world: World) -> str:
     """A Service may publish pods that are not ready; which endpoint is dialled is left to chance."""
     silent = [(endpoint, port) for endpoint, port in endpoints if dig(endpoint, "conditions", "serving") is False]
-    if silent and (world.unlucky or len(silent) == len(endpoints)):
+    if silent and (world.worst_case or len(silent) == len(endpoints)):
         endpoint, port = silent[0]
         return f"dial tcp {listed(endpoint, 'addresses')[0]}:{port}: connect: connection refused"
-    if world.unlucky and any(_is_shut_off(endpoint, port, namespace, world) for endpoint, port in endpoints):
+    if world.worst_case and any(_is_shut_off(endpoint, port, namespace, world) for endpoint, port in endpoints):
         return TIMED_OUT
     return ""
 
@@ -109,4 +109,4 @@ def _is_shut_off(endpoint: Body, port: int, namespace: str, world: World) -> boo
     if pod is None:
         return False
     policies = world.all("NetworkPolicy", namespace, "networking.k8s.io")
-    return bool(in_the_way(policies, "Ingress", Peer(namespace, labels_of(pod)), None, (port,)))
+    return bool(blocking(policies, "Ingress", Peer(namespace, labels_of(pod)), None, (port,)))

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from seatrial.cluster.admission.asked import Asked
 from seatrial.kinds import World
-from seatrial.kinds.core.objectmeta import moment
+from seatrial.kinds.core.objectmeta import created_at
 from seatrial.kinds.core.quantities import amount
 from seatrial.model.resource import Body, Ref, annotations_of, dig, name_of
 
@@ -58,8 +58,8 @@ def _with_default(body: Body, field: str, chosen: str) -> Body:
 def _default(kind: str, group: str, mark: str, world: World) -> str:
     """The newest of those that are marked; of two as old, the first by name."""
     marked = [body for body in world.all(kind, group=group) if annotations_of(body).get(mark) == "true"]
-    newest = max((moment(body) for body in marked), default="")
-    return min((name_of(body) for body in marked if moment(body) == newest), default="")
+    newest = max((created_at(body) for body in marked), default="")
+    return min((name_of(body) for body in marked if created_at(body) == newest), default="")
 
 
 def _size(claim: Body) -> Fraction:

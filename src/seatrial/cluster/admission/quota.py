@@ -14,7 +14,7 @@ from seatrial.cluster.refusal import qualified
 from seatrial.kinds import World
 from seatrial.kinds.core.quantities import amount
 from seatrial.kinds.tables.catalogue import ServedKind
-from seatrial.kinds.workloads.pod import quality
+from seatrial.kinds.workloads.pod import qos_class
 from seatrial.kinds.workloads.pods import is_finished
 from seatrial.model.resource import Body, dig, listed, name_of
 
@@ -134,7 +134,7 @@ def _fits_scope(of: tuple[str, str], body: Body, term: Body) -> bool:
     if of != ("", "Pod"):
         return False
     spec = body.get("spec") or {}
-    terminating, best_effort = spec.get("activeDeadlineSeconds") is not None, quality(spec) == "BestEffort"
+    terminating, best_effort = spec.get("activeDeadlineSeconds") is not None, qos_class(spec) == "BestEffort"
     match term.get("scopeName"):
         case "Terminating":
             return terminating

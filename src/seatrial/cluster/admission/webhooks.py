@@ -17,9 +17,9 @@ from seatrial.kinds.webhooks.matching import (
     SIDE_EFFECTS_NONE,
     Hook,
     Stage,
-    Target,
-    about,
-    policies_about,
+    WriteTarget,
+    policies_for,
+    webhooks_for,
 )
 from seatrial.model.resource import Body, Ref, labels_of
 
@@ -28,7 +28,7 @@ def ask(asked: Asked, stage: Stage, world: World) -> None:
     """Ask every webhook of a stage that is about this write, in order."""
     if asked.hooks is NO_HOOKS or _is_exempt(asked):
         return
-    for hook in about(asked.hooks, stage, _target(asked)):
+    for hook in webhooks_for(asked.hooks, stage, _target(asked)):
         if _is_selected(hook, asked, world):
             _call(hook, asked, world)
 
@@ -37,7 +37,7 @@ def note_policies(asked: Asked, world: World) -> None:
     """Say which admission policies are about a write: their expressions are not evaluated."""
     if not asked.hooks.policies or _is_exempt(asked):
         return
-    for policy in policies_about(asked.hooks, _target(asked)):
+    for policy in policies_for(asked.hooks, _target(asked)):
         if _is_selected(policy, asked, world):
             asked.warn(f'seatrial: {policy.configuration.kind} "{policy.name}" is not evaluated, and taken to allow')
 
@@ -46,9 +46,9 @@ def _is_exempt(asked: Asked) -> bool:
     return asked.kind.group == GROUP and asked.kind.kind in EXEMPT
 
 
-def _target(asked: Asked) -> Target:
+def _target(asked: Asked) -> WriteTarget:
     kind = asked.kind
-    return Target(
+    return WriteTarget(
         asked.operation, kind.group, kind.version, kind.plural, asked.subresource, kind.namespaced, asked.versions
     )
 

@@ -144,8 +144,8 @@ def _refuse_bad_change(cluster: Cluster, kind: ServedKind, live: Body, body: Bod
         custom = cluster.custom_schema_of(kind)
         causes += pipeline.problems_in_words_of(cluster.minor, kind, body, custom)
         causes += rule_problems(body, live, custom.node) if custom is not None and not causes else ()
-    if known is not None and known.frozen is not None:
-        causes += known.frozen(live, body, cluster.minor)
+    if known is not None and known.immutable is not None:
+        causes += known.immutable(live, body, cluster.minor)
     if causes:
         raise invalid(kind.kind, kind.group, name_of(live), causes)
 

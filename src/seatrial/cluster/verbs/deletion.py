@@ -75,7 +75,7 @@ def delete_for(cluster: Cluster, deletion: Delete, actor: str, cause: int | None
     live = cluster.store.get(ref)
     if live is None or (metadata(live).get("finalizers") if now else metadata(live).get("deletionTimestamp")):
         return
-    if not deletion.unasked:
+    if not deletion.skip_webhooks:
         _admit(cluster, cluster.kind_of(live), ref, live, view)
     if now:
         _take_out(cluster, ref, actor, cause, deletion.why)

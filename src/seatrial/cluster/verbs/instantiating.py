@@ -12,7 +12,7 @@ from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.verbs import changes, writes
 from seatrial.cluster.watch import in_version
 from seatrial.kinds.core.objectmeta import controller_reference, with_metadata
-from seatrial.kinds.operators.builds import counted_on, is_paused, last_version, next_build
+from seatrial.kinds.operators.builds import is_paused, last_version, next_build, with_next_version
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, name_of
 
@@ -61,7 +61,7 @@ def _made(cluster: Cluster, config: Body, build: Body, request: Request) -> Repl
     """The configuration counts first: of two requests at once one is to come second."""
     view, kind = cluster.view(), cluster.kind_of(build)
     if not request.dry_run:
-        changes.replace(cluster, counted_on(config), request.actor, None, view)
+        changes.replace(cluster, with_next_version(config), request.actor, None, view)
     manager, actor = request.field_manager, request.actor
     made = writes.create_object(
         cluster, kind, build, actor=actor, cause=None, view=view, manager=manager, dry=request.dry_run

@@ -16,7 +16,7 @@ from seatrial.kinds.access.authorizer import (
     Access,
     User,
     decide,
-    forbidden_words,
+    forbidden_message,
     service_account,
 )
 from seatrial.model.resource import Ref
@@ -78,5 +78,5 @@ def access_of(request: Request) -> Access:
 def forbidden(user: User, access: Access, reason: str) -> Refused:
     details = {"name": access.name, "group": access.group, "kind": access.resource}
     # What comes from outside is quoted so that no browser takes it for a page.
-    words = forbidden_words(user, access, reason).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    words = forbidden_message(user, access, reason).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return Refused(403, "Forbidden", words, {key: value for key, value in details.items() if value})

@@ -28,7 +28,7 @@ from seatrial.cluster.verbs.scale import paths_of, scale_of, scaled
 from seatrial.cluster.verbs.sizes import refuse_large
 from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
-from seatrial.kinds.core.objectmeta import is_going
+from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, Ref, metadata, name_of
 
@@ -115,7 +115,7 @@ def create_object(
     generated = not meta.get("name")
     body = named(cluster, kind, body)
     ref = named_ref(kind, body)
-    if cluster.is_custom(kind) and is_going(cluster.definition_of(kind)):
+    if cluster.is_custom(kind) and is_terminating(cluster.definition_of(kind)):
         why = "create not allowed while custom resource definition is terminating"
         raise forbidden(kind.plural, kind.group, ref.name, why)
     if "status" in kind.subresources and actor != "kubernetes":

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from seatrial.engines.pulumi.diffing import Change, Path, changes, covers, path_of, put, touches
-from seatrial.kinds.tables.pulumi_force_new import ALWAYS, OF_RELEASE, forced
+from seatrial.kinds.tables.pulumi_force_new import ALWAYS, RELEASE_INPUTS, force_new_fields
 from seatrial.model.program import HELM_RELEASE, Registration
 from seatrial.model.resource import annotations_of, dig
 
@@ -56,7 +56,7 @@ def is_replaced_unless_ready(one: Registration) -> bool:
 
 def _forced(one: Registration) -> list[Path]:
     if one.type == HELM_RELEASE:
-        return [(field,) for field in OF_RELEASE]
+        return [(field,) for field in RELEASE_INPUTS]
     if one.patches:
         return [path_of(path) for path in ALWAYS]
-    return [path_of(path) for path in forced(one.ref, one.manner, one.object)] if one.ref else []
+    return [path_of(path) for path in force_new_fields(one.ref, one.manner, one.object)] if one.ref else []

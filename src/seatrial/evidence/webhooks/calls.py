@@ -136,10 +136,10 @@ def registered(rehearsal: Rehearsal, call: Call) -> Event | None:
     return next((e for e in earlier if e.object == call.webhook.configuration and e.effect == "created"), None)
 
 
-def is_about(webhook: Webhook, target: matching.Target, labels: dict[str, str], namespace: Body | None) -> bool:
+def is_about(webhook: Webhook, target: matching.WriteTarget, labels: dict[str, str], namespace: Body | None) -> bool:
     """Whether a webhook would be asked about a write."""
     hooks = matching.read([{"kind": webhook.configuration.kind, "webhooks": [webhook.body]}], (), (), ())
-    asked = matching.about(hooks, "mutating", target)
+    asked = matching.webhooks_for(hooks, "mutating", target)
     selected = fits(labels, webhook.body.get("objectSelector") or {})
     housed = namespace is None or fits(labels_of(namespace), webhook.body.get("namespaceSelector") or {})
     return bool(asked) and selected and housed

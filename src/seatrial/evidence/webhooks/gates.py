@@ -23,7 +23,7 @@ from seatrial.evidence.webhooks.calls import (
 from seatrial.graph import placed
 from seatrial.graph.linking import Webhooks
 from seatrial.kinds.network.endpoints import SERVICE_LABEL
-from seatrial.kinds.webhooks.cabundle import asks_for_injection, holds_certificate
+from seatrial.kinds.webhooks.cabundle import has_certificate, wants_injection
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Place, Ref, dig, labels_of, listed, version_of
 from seatrial.model.result import About, Act, Asked, Gate, Presence, Requirement, Served, Then
@@ -174,13 +174,13 @@ def _needs(webhook: _Webhook, plain: Sequence[Seen]) -> Iterator[Requirement]:
 def _authority(webhook: _Webhook, plain: Sequence[Seen]) -> str:
     """Who writes it, as it was seen."""
     brought = next((r.body for one in plain for r in one.case.all_resources() if r.ref == webhook.owner), None)
-    if brought is not None and holds_certificate(_bundle(webhook, brought)):
+    if brought is not None and has_certificate(_bundle(webhook, brought)):
         return RELEASE
-    if brought is not None and asks_for_injection(brought):
+    if brought is not None and wants_injection(brought):
         return "cert-manager"
     for one in plain:
         for event in one.rehearsal.timeline:
-            if event.object == webhook.owner and event.after and holds_certificate(_bundle(webhook, event.after)):
+            if event.object == webhook.owner and event.after and has_certificate(_bundle(webhook, event.after)):
                 return event.actor if event.step >= 0 else "before"
     return ""
 
@@ -229,7 +229,7 @@ def _asked(webhook: _Webhook, rehearsal: Rehearsal, event: Event, act: Act, vers
     world = state(rehearsal, event)
     service = webhook.service
     owner = world.get(webhook.owner)
-    certified = owner is not None and holds_certificate(_bundle(webhook, owner))
+    certified = owner is not None and has_certificate(_bundle(webhook, owner))
     answers = service is None or (_has_endpoint(world, service) and certified)
     return Asked(
         engine=str(rehearsal.engine),

@@ -1,1 +1,1 @@
-"""RBAC: roles, bindings, and who may do what."""
+"""RBAC: roles, bindings, and the authorizer."""

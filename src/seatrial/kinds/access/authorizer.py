@@ -1,4 +1,4 @@
-"""RBAC: who may do what, by the roles and bindings of a world. Knows neither requests nor how they are refused.
+"""The RBAC authorizer: what a user may do, by the roles and bindings of a world. Knows no requests.
 
 From plugin/pkg/auth/authorizer/rbac and pkg/registry/rbac/validation of Kubernetes 1.34.
 """
@@ -22,7 +22,7 @@ AGGREGATE_TO = "rbac.authorization.k8s.io/aggregate-to-"
 
 
 class User(Struct, frozen=True):
-    """Whoever speaks to the API server."""
+    """A client of the API server."""
 
     name: str
     groups: tuple[str, ...] = (AUTHENTICATED,)
@@ -33,7 +33,7 @@ ADMIN = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 
 
 class Access(Struct, frozen=True):
-    """One thing to be done; with `path`, to something that is no resource."""
+    """One operation. With `path`, on a non-resource URL."""
 
     verb: str
     group: str = ""
@@ -44,14 +44,14 @@ class Access(Struct, frozen=True):
     path: str = ""
 
 
-class Decision(Struct, frozen=True):
+class AccessDecision(Struct, frozen=True):
     allowed: bool
     reason: str = ""
-    """Which binding allows it, or why some of them could not be asked."""
+    """The binding that allows it, or why some bindings could not be evaluated."""
 
 
 class Grant(Struct, frozen=True):
-    """One rule that applies to a user, and the binding that gives it; or why a binding gives nothing."""
+    """One rule that applies to a user and its binding, or why a binding grants nothing."""
 
     source: str
     rule: Body
@@ -63,21 +63,21 @@ def service_account(namespace: str, name: str, uid: str = "") -> User:
     return User(f"{ACCOUNT}{namespace}:{name}", groups, uid)
 
 
-def decide(user: User, access: Access, world: World) -> Decision:
+def decide(user: User, access: Access, world: World) -> AccessDecision:
     """Whether a user may do this."""
     if MASTERS in user.groups:
-        return Decision(True)
+        return AccessDecision(True)
     errors = []
     for grant in grants(user, access.namespace, world):
         if grant.error:
             errors.append(grant.error)
         elif allows(grant.rule, access):
-            return Decision(True, f"RBAC: allowed by {grant.source}")
-    return Decision(False, f"RBAC: {_together(errors)}" if errors else "")
+            return AccessDecision(True, f"RBAC: allowed by {grant.source}")
+    return AccessDecision(False, f"RBAC: {_joined(errors)}" if errors else "")
 
 
-def cannot(user: User, access: Access) -> str:
-    """How the API server says that a user may not do this."""
+def denial(user: User, access: Access) -> str:
+    """The API server's sentence for a user who may not do this."""
     if access.path:
         return f'User "{user.name}" cannot {access.verb} path "{access.path}"'
     resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
@@ -85,17 +85,19 @@ def cannot(user: User, access: Access) -> str:
     return f'User "{user.name}" cannot {access.verb} resource "{resource}" in API group "{access.group}" {where}'
 
 
-def forbidden_words(user: User, access: Access, reason: str = "") -> str:
+def forbidden_message(user: User, access: Access, reason: str = "") -> str:
     """The whole message of a refusal: `pods "x" is forbidden: User ... cannot get resource "pods" ...`."""
-    words = f"{cannot(user, access)}: {reason}" if reason else cannot(user, access)
+    message = f"{denial(user, access)}: {reason}" if reason else denial(user, access)
     if access.path:
-        return f"forbidden: {words}"
+        return f"forbidden: {message}"
     resource = f"{access.resource}.{access.group}" if access.group else access.resource
-    return f'{resource} "{access.name}" is forbidden: {words}' if access.name else f"{resource} is forbidden: {words}"
+    return (
+        f'{resource} "{access.name}" is forbidden: {message}' if access.name else f"{resource} is forbidden: {message}"
+    )
 
 
 def grants(user: User, namespace: str, world: World) -> Iterator[Grant]:
-    """Every rule that applies to a user: in the whole cluster, then in one namespace."""
+    """Every rule that applies to a user: cluster-wide, then in one namespace."""
     for group, role in default_roles.BINDINGS:
         if group in user.groups:
             source = f'ClusterRoleBinding "{role}" of ClusterRole "{role}" to Group "{group}"'
@@ -120,14 +122,14 @@ def allows(rule: Body, access: Access) -> bool:
 
 
 def _granted(user: User, binding: Body, namespace: str, world: World) -> Iterator[Grant]:
-    subject = next((s for s in listed(binding, "subjects") if _is_meant(user, s, namespace)), None)
+    subject = next((s for s in listed(binding, "subjects") if _matches(user, s, namespace)), None)
     if subject is None:
         return
     role = binding.get("roleRef") or {}
     rules = _rules(str(role.get("kind")), str(role.get("name")), namespace, world)
     if rules is None:
-        words = f'{str(role.get("kind")).lower()}.{GROUP} "{role.get("name")}" not found'
-        yield Grant("", {}, words)
+        message = f'{str(role.get("kind")).lower()}.{GROUP} "{role.get("name")}" not found'
+        yield Grant("", {}, message)
         return
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     name = f"{name_of(binding)}/{namespace}" if namespace else name_of(binding)
@@ -135,7 +137,7 @@ def _granted(user: User, binding: Body, namespace: str, world: World) -> Iterato
     yield from (Grant(to, rule) for rule in rules)
 
 
-def _is_meant(user: User, subject: Body, namespace: str) -> bool:
+def _matches(user: User, subject: Body, namespace: str) -> bool:
     name = str(subject.get("name"))
     match subject.get("kind"):
         case "User":
@@ -143,8 +145,8 @@ def _is_meant(user: User, subject: Body, namespace: str) -> bool:
         case "Group":
             return name in user.groups
         case "ServiceAccount":
-            home = subject.get("namespace") or namespace
-            return bool(home) and user.name == f"{ACCOUNT}{home}:{name}"
+            namespace_of_subject = subject.get("namespace") or namespace
+            return bool(namespace_of_subject) and user.name == f"{ACCOUNT}{namespace_of_subject}:{name}"
     return False
 
 
@@ -156,7 +158,7 @@ def _described(subject: Body, namespace: str) -> str:
 
 
 def _rules(kind: str, name: str, namespace: str, world: World) -> list[Body] | None:
-    """The rules of a role; None where there is no such role."""
+    """The rules of a role; None if there is no such role."""
     if kind == "Role":
         found = world.get(Ref(kind, namespace, name, GROUP))
         if found is None:
@@ -176,7 +178,7 @@ def _cluster_rules(name: str, world: World, seen: frozenset[str]) -> list[Body] 
     if found is None:
         return None if known is None else list(known)
     if dig(found, "aggregationRule") is not None:
-        # The rules it is written with are replaced by those of the roles it selects.
+        # Its own rules are replaced by those of the roles it selects.
         selectors = listed(found, "aggregationRule", "clusterRoleSelectors")
         return list(_aggregated(selectors, world, seen | {name}))
     return listed(found, "rules")
@@ -201,6 +203,6 @@ def _covers(pattern: str, path: str) -> bool:
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
-def _together(errors: list[str]) -> str:
+def _joined(errors: list[str]) -> str:
     unique = list(dict.fromkeys(errors))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

@@ -1,4 +1,4 @@
-"""Role, ClusterRole and their bindings: who may do what. A binding to nothing is accepted, and grants nothing."""
+"""Role, ClusterRole and their bindings. A binding to a missing role is accepted and grants nothing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.model.resource import Body, Ref, listed
 
 GROUP = "rbac.authorization.k8s.io"
-ALWAYS_THERE = ("admin", "cluster-admin", "edit", "view")
-"""ClusterRoles that every API server makes for itself, beside those that begin with `system:`."""
+BUILT_IN = ("admin", "cluster-admin", "edit", "view")
+"""ClusterRoles that every API server creates, besides those that begin with `system:`."""
 
 
 def needs(binding: Body) -> Iterator[Need]:
     role = binding.get("roleRef") or {}
     name, kind = str(role.get("name") or ""), str(role.get("kind") or "")
-    if name and not (kind == "ClusterRole" and (name in ALWAYS_THERE or name.startswith("system:"))):
+    if name and not (kind == "ClusterRole" and (name in BUILT_IN or name.startswith("system:"))):
         namespace = namespace_of(binding) if kind == "Role" else ""
         yield Need(Ref(kind, namespace, name, GROUP), "serve", ("roleRef", "name"))
     for index, subject in entries(binding, "subjects"):
@@ -27,7 +27,7 @@ def needs(binding: Body) -> Iterator[Need]:
             yield Need(Ref("ServiceAccount", where, str(subject["name"])), "serve", ("subjects", index, "name"))
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if old.get("roleRef") != new.get("roleRef"):
         yield invalid("roleRef", role_ref(new.get("roleRef") or {}, minor), "cannot change roleRef")
 
@@ -48,6 +48,6 @@ def _default_subject(subject: Body) -> Body:
 KINDS = (
     Kind("Role", GROUP),
     Kind("ClusterRole", GROUP, actor="clusterrole-aggregation-controller"),
-    Kind("RoleBinding", GROUP, needs=needs, frozen=frozen, default=default),
-    Kind("ClusterRoleBinding", GROUP, needs=needs, frozen=frozen, default=default),
+    Kind("RoleBinding", GROUP, needs=needs, immutable=immutable, default=default),
+    Kind("ClusterRoleBinding", GROUP, needs=needs, immutable=immutable, default=default),
 )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from seatrial.kinds.core.objectmeta import moment
+from seatrial.kinds.core.objectmeta import created_at
 from seatrial.model.resource import Body, listed
 
 
 def condition(body: Body, type_: str, status: str, reason: str = "", message: str = "", **more: object) -> Body:
-    """One condition of `body`; reason and message are left out where a controller gives none."""
+    """One condition of `body`. Reason and message are omitted if empty."""
     found: Body = {"type": type_, "status": status, **more}
     if reason:
         found["reason"] = reason
     if message:
         found["message"] = message
-    return {**found, "lastTransitionTime": moment(body)}
+    return {**found, "lastTransitionTime": created_at(body)}
 
 
 def find(body: Body, type_: str) -> Body | None:
@@ -26,7 +26,7 @@ def is_true(body: Body, type_: str) -> bool:
 
 
 def with_condition(conditions: list[Body], new: Body) -> list[Body]:
-    """Put `new` last; one that says the same (status and reason) stays where and as it is, its message too."""
+    """Append `new`. An existing condition with the same status and reason keeps its position and message."""
     for old in conditions:
         if old.get("type") == new["type"] and all(old.get(key) == new.get(key) for key in ("status", "reason")):
             return conditions
@@ -38,5 +38,5 @@ def without_condition(conditions: list[Body], type_: str) -> list[Body]:
 
 
 def without_zeros(status: Body) -> Body:
-    """A status as the API server shows it: what Go calls `omitempty` leaves out zeros and empty lists."""
+    """A status as the API server shows it: Go's `omitempty` drops zeros and empty lists."""
     return {key: value for key, value in status.items() if value not in (0, None, "", [])}

@@ -1,4 +1,4 @@
-"""CustomResourceDefinition: accepted, established, and going only when its objects are gone.
+"""CustomResourceDefinition: accepted, established, deleted only after its custom resources.
 
 From k8s.io/apiextensions-apiserver (controller/status, controller/establish, controller/finalizer) of Kubernetes 1.34.
 """
@@ -7,47 +7,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from seatrial.kinds import Acts, Change, Delete, Kind, Need, Status, World
+from seatrial.kinds import Acts, Delete, Kind, Need, Status, Update, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.conditions import condition, with_condition
-from seatrial.kinds.core.immutable import NEWEST, frozen_field, invalid, scalar
-from seatrial.kinds.core.objectmeta import finalizers_of, is_going, with_finalizer, without_finalizer
+from seatrial.kinds.core.immutable import NEWEST, immutable_field, invalid, scalar
+from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating, with_finalizer, without_finalizer
 from seatrial.kinds.operators.cert_manager import injection_needs
 from seatrial.kinds.webhooks import cabundle
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 GROUP = "apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
-WHOLE_WORDS_SINCE = 33
+LONG_MESSAGE_SINCE = 33
 
-# Names that must be free in the group, the reason of a conflict, and the field of the accepted names that hold them.
+# Names that must be unique in the group, and the reason of a conflict.
 RESOURCE_NAMES = (("plural", "PluralConflict"), ("singular", "SingularConflict"))
 KIND_NAMES = (("kind", "KindConflict"), ("listKind", "ListKindConflict"))
 
 
-def needs(definition: Body) -> Iterator[Need]:
-    yield from injection_needs(definition)
-    service = dig(definition, "spec", "conversion", "webhook", "clientConfig", "service") or {}
+def needs(crd: Body) -> Iterator[Need]:
+    yield from injection_needs(crd)
+    service = dig(crd, "spec", "conversion", "webhook", "clientConfig", "service") or {}
     if service.get("name"):
         ref = Ref("Service", str(service.get("namespace") or ""), str(service["name"]))
         yield Need(ref, "serve", ("spec", "conversion", "webhook", "clientConfig", "service", "name"))
 
 
-def behave(definition: Body, world: World) -> Acts:
-    if is_going(definition):
-        yield from _delete_objects(definition, world)
-    elif dig(definition, "status", "acceptedNames") != dig(definition, "spec", "names"):
-        yield from _accept(definition, world)
-    elif conditions.is_true(definition, "NamesAccepted") and not conditions.is_true(definition, "Established"):
-        # Clients can see the moment in which the names are accepted and nothing is served yet.
-        words = "the initial names have been accepted"
-        yield _told(definition, condition(definition, "Established", "True", "InitialNamesAccepted", words))
+def behave(crd: Body, world: World) -> Acts:
+    if is_terminating(crd):
+        yield from _delete_objects(crd, world)
+    elif dig(crd, "status", "acceptedNames") != dig(crd, "spec", "names"):
+        yield from _accept(crd, world)
+    elif conditions.is_true(crd, "NamesAccepted") and not conditions.is_true(crd, "Established"):
+        # Clients can see the time between accepted names and the first served request.
+        message = "the initial names have been accepted"
+        yield _with_conditions(crd, condition(crd, "Established", "True", "InitialNamesAccepted", message))
     else:
-        yield from cabundle.behave(definition, world)
+        yield from cabundle.behave(crd, world)
 
 
-def default(definition: Body) -> Body:
-    spec = {"conversion": {"strategy": "None"}, **(definition.get("spec") or {})}
+def default(crd: Body) -> Body:
+    spec = {"conversion": {"strategy": "None"}, **(crd.get("spec") or {})}
     names = dict(spec.get("names") or {})
     if kind := names.get("kind"):
         names.setdefault("singular", str(kind).lower())
@@ -57,72 +57,72 @@ def default(definition: Body) -> Body:
     if service := dig(webhook, "clientConfig", "service"):
         config = {**webhook["clientConfig"], "service": {"port": 443, **service}}
         spec["conversion"] = {**spec["conversion"], "webhook": {**webhook, "clientConfig": config}}
-    return {**definition, "spec": spec}
+    return {**crd, "spec": spec}
 
 
-def prepare(definition: Body, old: Body | None) -> Body:
-    """Every version that ever was the stored one is remembered."""
-    status = dict(definition.get("status") or (old or {}).get("status") or {})
+def prepare(crd: Body, old: Body | None) -> Body:
+    """Every version that was ever the storage version is kept in storedVersions."""
+    status = dict(crd.get("status") or (old or {}).get("status") or {})
     stored = list(status.get("storedVersions") or ())
-    for version in listed(definition, "spec", "versions"):
+    for version in listed(crd, "spec", "versions"):
         if version.get("storage") and version.get("name") not in stored:
             stored.append(version["name"])
-    return {**definition, "status": {**status, "storedVersions": stored}}
+    return {**crd, "status": {**status, "storedVersions": stored}}
 
 
-def deleting(definition: Body) -> Body:
-    words = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-    told = condition(definition, "Terminating", "True", "InstanceDeletionPending", words)
-    kept = with_condition(listed(definition, "status", "conditions"), told)
-    status = {**(definition.get("status") or {}), "conditions": kept}
-    return {**with_finalizer(definition, FINALIZER), "status": status}
+def deleting(crd: Body) -> Body:
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    new = condition(crd, "Terminating", "True", "InstanceDeletionPending", message)
+    kept = with_condition(listed(crd, "status", "conditions"), new)
+    status = {**(crd.get("status") or {}), "conditions": kept}
+    return {**with_finalizer(crd, FINALIZER), "status": status}
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if conditions.is_true(old, "Established"):
-        yield from frozen_field(old, new, "spec.scope", minor)
-        yield from frozen_field(old, new, "spec.names.kind", minor)
-    yield from frozen_field(old, new, "spec.group", minor)
-    yield from frozen_field(old, new, "spec.names.plural", minor)
+        yield from immutable_field(old, new, "spec.scope", minor)
+        yield from immutable_field(old, new, "spec.names.kind", minor)
+    yield from immutable_field(old, new, "spec.group", minor)
+    yield from immutable_field(old, new, "spec.names.plural", minor)
     versions = [version.get("name") for version in listed(new, "spec", "versions")]
     for index, version in enumerate(listed(new, "status", "storedVersions")):
         if version not in versions:
             yield invalid(f"status.storedVersions[{index}]", scalar(version, minor), _still_stored(version, minor))
 
 
-def ready(definition: Body) -> bool:
-    return conditions.is_true(definition, "Established") and not is_going(definition)
+def ready(crd: Body) -> bool:
+    return conditions.is_true(crd, "Established") and not is_terminating(crd)
 
 
-def _accept(definition: Body, world: World) -> Acts:
-    names = dig(definition, "spec", "names") or {}
-    conflict = _conflict(definition, world)
+def _accept(crd: Body, world: World) -> Acts:
+    names = dig(crd, "spec", "names") or {}
+    conflict = _conflict(crd, world)
     if conflict:
-        told = [
-            condition(definition, "NamesAccepted", "False", *conflict),
-            condition(definition, "Established", "False", "NotAccepted", "not all names are accepted"),
+        new = [
+            condition(crd, "NamesAccepted", "False", *conflict),
+            condition(crd, "Established", "False", "NotAccepted", "not all names are accepted"),
         ]
-        yield _told(definition, *told)
+        yield _with_conditions(crd, *new)
         return
-    told = [condition(definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found")]
-    if not conditions.is_true(definition, "Established"):
-        words = "the initial names have been accepted"
-        told.append(condition(definition, "Established", "False", "Installing", words))
-    accepted = _told(definition, *told)
-    yield Status(definition, {**accepted.status, "acceptedNames": names})
+    new = [condition(crd, "NamesAccepted", "True", "NoConflicts", "no conflicts found")]
+    if not conditions.is_true(crd, "Established"):
+        message = "the initial names have been accepted"
+        new.append(condition(crd, "Established", "False", "Installing", message))
+    accepted = _with_conditions(crd, *new)
+    yield Status(crd, {**accepted.status, "acceptedNames": names})
 
 
-def _conflict(definition: Body, world: World) -> tuple[str, str] | None:
-    """(reason, message) of the last name that another definition of the group has."""
+def _conflict(crd: Body, world: World) -> tuple[str, str] | None:
+    """(reason, message) of the last name that another CRD of the group has."""
     others = [
         dig(other, "status", "acceptedNames") or {}
         for other in world.all("CustomResourceDefinition", group=GROUP)
-        if name_of(other) != name_of(definition) and dig(other, "spec", "group") == dig(definition, "spec", "group")
+        if name_of(other) != name_of(crd) and dig(other, "spec", "group") == dig(crd, "spec", "group")
     ]
     resources = {name for other in others for name in (other.get("plural"), other.get("singular"))}
     resources |= {name for other in others for name in listed(other, "shortNames")}
     kinds = {name for other in others for name in (other.get("kind"), other.get("listKind"))}
-    names = dig(definition, "spec", "names") or {}
+    names = dig(crd, "spec", "names") or {}
     found = None
     for field, reason in RESOURCE_NAMES:
         if names.get(field) in resources:
@@ -136,30 +136,30 @@ def _conflict(definition: Body, world: World) -> tuple[str, str] | None:
     return found
 
 
-def _delete_objects(definition: Body, world: World) -> Acts:
-    """All its objects go first; a finalizer on one of them keeps the definition too."""
-    if FINALIZER not in finalizers_of(definition):
+def _delete_objects(crd: Body, world: World) -> Acts:
+    """Custom resources are deleted first. A finalizer on one of them also blocks the CRD."""
+    if FINALIZER not in finalizers_of(crd):
         return
-    kind, group = str(dig(definition, "spec", "names", "kind")), str(dig(definition, "spec", "group"))
+    kind, group = str(dig(crd, "spec", "names", "kind")), str(dig(crd, "spec", "group"))
     for body in world.all(kind, group=group):
-        if not is_going(body):
-            yield Delete(body, why=f"its definition {name_of(definition)} is being deleted", unasked=True)
+        if not is_terminating(body):
+            yield Delete(body, why=f"its definition {name_of(crd)} is being deleted", skip_webhooks=True)
     if world.all(kind, group=group):
-        words = "CustomResource deletion is in progress"
-        yield _told(definition, condition(definition, "Terminating", "True", "InstanceDeletionInProgress", words))
+        message = "CustomResource deletion is in progress"
+        yield _with_conditions(crd, condition(crd, "Terminating", "True", "InstanceDeletionInProgress", message))
         return
-    yield Change(without_finalizer(definition, FINALIZER))
+    yield Update(without_finalizer(crd, FINALIZER))
 
 
-def _told(definition: Body, *told: Body) -> Status:
-    kept = listed(definition, "status", "conditions")
-    for found in told:
+def _with_conditions(crd: Body, *new: Body) -> Status:
+    kept = listed(crd, "status", "conditions")
+    for found in new:
         kept = with_condition(kept, found)
-    return Status(definition, {**(definition.get("status") or {}), "conditions": kept})
+    return Status(crd, {**(crd.get("status") or {}), "conditions": kept})
 
 
 def _still_stored(version: str, minor: int) -> str:
-    if minor < WHOLE_WORDS_SINCE:
+    if minor < LONG_MESSAGE_SINCE:
         return "must appear in spec.versions"
     return (
         f"missing from spec.versions; {version} was previously a storage version, and must remain in spec.versions "
@@ -175,7 +175,7 @@ KINDS = (
         actor="crd-controller",
         needs=needs,
         behave=behave,
-        frozen=frozen,
+        immutable=immutable,
         default=default,
         prepare=prepare,
         deleting=deleting,
@@ -185,7 +185,7 @@ KINDS = (
 
 
 def api_versions(bodies: Iterable[Body]) -> list[str]:
-    """What definitions among these objects make a chart's `.Capabilities.APIVersions` say."""
+    """What the CRDs among these objects add to a chart's `.Capabilities.APIVersions`."""
     found: dict[str, None] = {}
     for body in bodies:
         if body.get("kind") == "CustomResourceDefinition":

@@ -1,4 +1,4 @@
-"""Lists of a body as their authors left them: an entry may be empty, and is passed over. Knows no kind."""
+"""Lists in a body. Empty entries are skipped. Knows no kind."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from seatrial.model.resource import Body, listed
 
 
 def entries(body: Body, *path: str | int) -> Iterator[tuple[int, Body]]:
-    """The mappings of a list, each with its place."""
+    """The mappings of a list, each with its index."""
     return ((index, entry) for index, entry in enumerate(listed(body, *path)) if isinstance(entry, dict))

@@ -1,6 +1,6 @@
-"""How the API server refuses a change of a field, and how each minor quotes the value. Knows no kind's fields.
+"""How the API server rejects a change of an immutable field, and how each minor quotes the value.
 
-Values are quoted as JSON from Kubernetes 1.34 on, and as Go source before (`ErrorBody` of apimachinery's
+Values are quoted as JSON since Kubernetes 1.34, and as Go source before (`ErrorBody` of apimachinery's
 pkg/util/validation/field/errors.go).
 """
 
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from difflib import unified_diff
 from typing import Any
 
-from seatrial.kinds.tables.internal_types import internal, label_selector, shown, shown_whole
+from seatrial.kinds.tables.internal_types import internal, label_selector, shown, shown_indented
 from seatrial.model.resource import Body, dig
 
 NEWEST = 34
-"""The minor whose words are used where none is named: the newest that was read."""
+"""The default minor for error texts: the newest that was read."""
 JSON_SINCE = 34
 
 IMMUTABLE = "field is immutable"
@@ -32,7 +32,7 @@ def forbidden(field: str, why: str) -> str:
 
 
 def scalar(value: Any, minor: int) -> str:
-    """A text, a number, a truth value, or nothing; what is more is shown as written."""
+    """A string, number, boolean or null. Other values are shown as JSON."""
     if value is None:
         return "null" if minor >= JSON_SINCE else '"null"'
     return shown(value) if isinstance(value, dict | list) else json.dumps(value, ensure_ascii=False)
@@ -62,7 +62,7 @@ def selector(value: Body | None, minor: int) -> str:
 
 
 def pod_template(value: Body, minor: int) -> str:
-    """Before JSON the template was pages of Go source with addresses of memory in it; those are left out."""
+    """Before 1.34 the template was pages of Go source with memory addresses. Those are omitted."""
     if minor >= JSON_SINCE:
         return shown(internal(value, "PodTemplateSpec"))
     return 'core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{Name:"", ...}, Spec:core.PodSpec{...}}'
@@ -75,15 +75,15 @@ def role_ref(value: Body, minor: int) -> str:
     return "rbac.RoleRef{" + ", ".join(f"{name}:{json.dumps(text)}" for name, text in fields.items()) + "}"
 
 
-def frozen_field(old: Body, new: Body, path: str, minor: int, quote: Quote = scalar) -> Iterator[str]:
-    """The refusal of a change at `path` (`spec.selector`), where there is one."""
+def immutable_field(old: Body, new: Body, path: str, minor: int, quote: Quote = scalar) -> Iterator[str]:
+    """The error for a change at `path` (`spec.selector`), if there is one."""
     was, wanted = (dig(body, *path.split(".")) for body in (old, new))
     if was != wanted:
         yield invalid(path, quote(wanted, minor))
 
 
 def difference(old: Any, new: Any, type_: str, minor: int) -> str:
-    """The unified diff of two values that follows some refusals; Go source, and left out, before JSON."""
+    """The unified diff that follows some errors. Before 1.34 it was Go source and is omitted."""
     if minor < JSON_SINCE:
         return ""
     before, after = ([*_lines(internal(value, type_))] for value in (old, new))
@@ -91,7 +91,7 @@ def difference(old: Any, new: Any, type_: str, minor: int) -> str:
 
 
 def _lines(value: Any) -> Iterator[str]:
-    for line in shown_whole(value):
+    for line in shown_indented(value):
         yield line if line.endswith("\n") else line + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Namespace: gets a ServiceAccount and the cluster's root certificate; going, takes all its content with it.
+"""Namespace: gets a ServiceAccount and the root CA ConfigMap. Deleting it deletes all its content.
 
 Conditions from pkg/controller/namespace/deletion of Kubernetes 1.34.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Change, Create, Delete, Kind, Status, World
+from seatrial.kinds import Acts, Create, Delete, Kind, Status, Update, World
 from seatrial.kinds.core import conditions
-from seatrial.kinds.core.objectmeta import finalizers_of, is_going, with_metadata
+from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating, with_metadata
 from seatrial.kinds.tables.catalogue import plural_of
 from seatrial.model.resource import Body, Ref, dig, group_of, labels_of, listed, name_of
 
 FINALIZER = "kubernetes"
-"""In `spec.finalizers`, where a namespace alone has them."""
+"""In `spec.finalizers`, which only namespaces have."""
 NAME_LABEL = "kubernetes.io/metadata.name"
 ROOT_CA = "kube-root-ca.crt"
 ABOUT_ROOT_CA = (
@@ -24,8 +24,8 @@ ABOUT_ROOT_CA = (
     "clusters."
 )
 
-# What each condition says while nothing is wrong.
-FINE = (
+# The conditions when nothing is wrong.
+NO_PROBLEMS = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
     (
@@ -37,12 +37,12 @@ FINE = (
     ("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 )
 
-Trouble = dict[str, tuple[str, str]]
-"""(reason, message) by the type of the condition that it makes true."""
+Problems = dict[str, tuple[str, str]]
+"""(reason, message) by the type of the condition that becomes true."""
 
 
 def behave(namespace: Body, world: World) -> Acts:
-    if is_going(namespace):
+    if is_terminating(namespace):
         yield from _empty(namespace, world)
         return
     for body in _content_of_every_namespace(name_of(namespace)):
@@ -62,7 +62,7 @@ def deleting(namespace: Body) -> Body:
 
 
 def ready(namespace: Body) -> bool:
-    return not is_going(namespace)
+    return not is_terminating(namespace)
 
 
 def _content_of_every_namespace(name: str) -> Iterator[Body]:
@@ -72,35 +72,35 @@ def _content_of_every_namespace(name: str) -> Iterator[Body]:
 
 
 def _empty(namespace: Body, world: World) -> Acts:
-    """Delete pods first (from 1.33 on), then everything else; let go of the namespace once nothing is left."""
+    """Delete pods first (since 1.33), then everything else. Remove the namespace's finalizer when nothing is left."""
     name = name_of(namespace)
-    trouble = _undiscovered(world)
+    problems = _undiscovered(world)
     pods = [body for body in world.content(name) if _is_pod(body)]
-    yield from _delete_all(pods, name, trouble)
+    yield from _delete_all(pods, name, problems)
     if not any(_is_pod(body) for body in world.content(name)):
-        yield from _delete_all(world.content(name), name, trouble)
-        trouble.update(_remaining(world.content(name), world))
-    status = {"phase": "Terminating", "conditions": _told(namespace, trouble)}
-    if trouble or world.content(name):
+        yield from _delete_all(world.content(name), name, problems)
+        problems.update(_remaining(world.content(name), world))
+    status = {"phase": "Terminating", "conditions": _conditions(namespace, problems)}
+    if problems or world.content(name):
         yield Status(namespace, status)
         return
     held = [finalizer for finalizer in listed(namespace, "spec", "finalizers") if finalizer != FINALIZER]
-    yield Change({**namespace, "spec": {**namespace["spec"], "finalizers": held}, "status": status})
+    yield Update({**namespace, "spec": {**namespace["spec"], "finalizers": held}, "status": status})
 
 
-def _delete_all(bodies: list[Body], namespace: str, trouble: Trouble) -> Acts:
+def _delete_all(bodies: list[Body], namespace: str, problems: Problems) -> Acts:
     errors = []
     for body in bodies:
-        if not is_going(body):
+        if not is_terminating(body):
             refusal = yield Delete(body, why=f"namespace {namespace} is being deleted")
             errors += [refusal] if refusal else []
     if errors:
-        words = f"Failed to delete all resource types, {len(errors)} remaining: {', '.join(sorted(errors))}"
-        trouble["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", words
+        text = f"Failed to delete all resource types, {len(errors)} remaining: {', '.join(sorted(errors))}"
+        problems["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", text
 
 
-def _undiscovered(world: World) -> Trouble:
-    """An APIService whose backend is down hides its kinds: no namespace can be known to be empty."""
+def _undiscovered(world: World) -> Problems:
+    """An APIService with an unavailable backend hides its kinds, so no namespace is known to be empty."""
     down = sorted(
         f"{dig(service, 'spec', 'group')}/{dig(service, 'spec', 'version')}"
         for service in world.all("APIService", group="apiregistration.k8s.io")
@@ -109,41 +109,41 @@ def _undiscovered(world: World) -> Trouble:
     if not down:
         return {}
     groups = ", ".join(f"{version}: stale GroupVersion discovery: {version}" for version in down)
-    words = f"unable to retrieve the complete list of server APIs: {groups}"
-    message = f"Discovery failed for some groups, {len(down)} failing: {words}"
+    text = f"unable to retrieve the complete list of server APIs: {groups}"
+    message = f"Discovery failed for some groups, {len(down)} failing: {text}"
     return {"NamespaceDeletionDiscoveryFailure": ("DiscoveryFailed", message)}
 
 
-def _remaining(bodies: list[Body], world: World) -> Trouble:
-    trouble: Trouble = {}
+def _remaining(bodies: list[Body], world: World) -> Problems:
+    problems: Problems = {}
     kinds = Counter(_resource(body, world) for body in bodies)
     if kinds:
         counted = ", ".join(sorted(f"{resource} has {count} resource instances" for resource, count in kinds.items()))
-        trouble["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {counted}"
+        problems["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {counted}"
     finalizers = Counter(finalizer for body in bodies for finalizer in finalizers_of(body))
     if finalizers:
         counted = ", ".join(sorted(f"{name} in {count} resource instances" for name, count in finalizers.items()))
-        words = f"Some content in the namespace has finalizers remaining: {counted}"
-        trouble["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", words
-    return trouble
+        text = f"Some content in the namespace has finalizers remaining: {counted}"
+        problems["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", text
+    return problems
 
 
 def _resource(body: Body, world: World) -> str:
-    """`configmaps.`, `widgets.example.com`: the dot stands even where there is no group."""
+    """`configmaps.`, `widgets.example.com`: the dot is there even without a group."""
     kind, group = str(body.get("kind")), group_of(str(body.get("apiVersion")))
     plural = plural_of(group, kind)
-    for definition in () if plural else world.all("CustomResourceDefinition", group="apiextensions.k8s.io"):
-        if (dig(definition, "spec", "names", "kind"), dig(definition, "spec", "group")) == (kind, group):
-            plural = str(dig(definition, "spec", "names", "plural"))
+    for crd in () if plural else world.all("CustomResourceDefinition", group="apiextensions.k8s.io"):
+        if (dig(crd, "spec", "names", "kind"), dig(crd, "spec", "group")) == (kind, group):
+            plural = str(dig(crd, "spec", "names", "plural"))
     return f"{plural or kind.lower()}.{group}"
 
 
-def _told(namespace: Body, trouble: Trouble) -> list[Body]:
+def _conditions(namespace: Body, problems: Problems) -> list[Body]:
     return [
-        conditions.condition(namespace, type_, "True", *trouble[type_])
-        if type_ in trouble
+        conditions.condition(namespace, type_, "True", *problems[type_])
+        if type_ in problems
         else conditions.condition(namespace, type_, "False", reason, message)
-        for type_, reason, message in FINE
+        for type_, reason, message in NO_PROBLEMS
     ]
 
 

@@ -1,25 +1,25 @@
-"""What controllers read from and write into metadata: owners, finalizers, the moment an object was made."""
+"""Metadata that controllers read and write: owners, finalizers, creation time."""
 
 from __future__ import annotations
 
-from seatrial.kinds import Acts, Change, World
+from seatrial.kinds import Acts, Update, World
 from seatrial.kinds.core.selection import selected
 from seatrial.model.resource import Body, metadata, name_of, uid_of
 
-FIRST_MOMENT = "2026-01-01T00:00:00Z"
+DEFAULT_TIME = "2026-01-01T00:00:00Z"
 
 
-def moment(body: Body) -> str:
-    """The only time a kind knows: nothing takes longer than the making of its object."""
-    return str(metadata(body).get("creationTimestamp") or FIRST_MOMENT)
+def created_at(body: Body) -> str:
+    """The creation time. It is the only time that kinds know: nothing takes longer than creating the object."""
+    return str(metadata(body).get("creationTimestamp") or DEFAULT_TIME)
 
 
 def namespace_of(body: Body) -> str:
     return str(metadata(body).get("namespace") or "")
 
 
-def is_going(body: Body) -> bool:
-    """Whether its deletion was asked for."""
+def is_terminating(body: Body) -> bool:
+    """Whether it has a deletionTimestamp."""
     return bool(metadata(body).get("deletionTimestamp"))
 
 
@@ -28,7 +28,7 @@ def generation_of(body: Body) -> int:
 
 
 def with_metadata(body: Body, **fields: object) -> Body:
-    """The body with these metadata fields; None takes one away."""
+    """The body with these metadata fields; None removes a field."""
     meta = {key: value for key, value in {**metadata(body), **fields}.items() if value is not None}
     return {**body, "metadata": meta}
 
@@ -48,7 +48,7 @@ def without_finalizer(body: Body, finalizer: str) -> Body:
 
 
 def controller_of(body: Body) -> Body | None:
-    """The owner reference of the controller, where there is one."""
+    """The owner reference of the controller, if there is one."""
     owners = metadata(body).get("ownerReferences") or ()
     return next((owner for owner in owners if owner.get("controller")), None)
 
@@ -65,10 +65,10 @@ def controller_reference(owner: Body) -> Body:
 
 
 def adopt(owner: Body, world: World, kind: str, selector: Body, group: str = "", name_start: str = "") -> Acts:
-    """Take over what fits the selector and has no controller, as after `kubectl delete --cascade=orphan`."""
-    if is_going(owner) or not selector:
+    """Adopt objects that match the selector and have no controller, as after `kubectl delete --cascade=orphan`."""
+    if is_terminating(owner) or not selector:
         return
     for body in selected(world, kind, namespace_of(owner), selector, group):
-        if controller_of(body) is None and not is_going(body) and name_of(body).startswith(name_start):
+        if controller_of(body) is None and not is_terminating(body) and name_of(body).startswith(name_start):
             others = metadata(body).get("ownerReferences") or []
-            yield Change(with_metadata(body, ownerReferences=[*others, controller_reference(owner)]))
+            yield Update(with_metadata(body, ownerReferences=[*others, controller_reference(owner)]))

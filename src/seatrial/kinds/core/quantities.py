@@ -1,4 +1,4 @@
-"""Quantities: `500m`, `1Gi`, `2e3`. Compared and added up, in the exact numbers that Kubernetes uses."""
+"""Quantities: `500m`, `1Gi`, `2e3`. Compared and added in exact arithmetic, as Kubernetes does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BINARY = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 
 
 def amount(quantity: object) -> Fraction:
-    """The number that a quantity stands for; nothing, and what is no quantity, is zero."""
+    """The number that a quantity stands for; zero for null and invalid quantities."""
     found = _QUANTITY.match(str(quantity if quantity is not None else "0"))
     if found is None or found[1] in (".", "+", "-"):
         return Fraction(0)

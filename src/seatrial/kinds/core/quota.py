@@ -1,4 +1,4 @@
-"""ResourceQuota and LimitRange: how much a namespace may hold. The API server enforces them; this counts.
+"""ResourceQuota and LimitRange: limits of a namespace. The API server enforces them; this module computes the usage.
 
 From pkg/quota/v1/evaluator/core of Kubernetes 1.34. Scopes are not modelled.
 """
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from seatrial.kinds import Acts, Kind, Status, World
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.core.quantities import amount, written
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.workloads.pods import is_finished
 from seatrial.model.resource import Body, dig, listed
 
-# Names of quotas that count objects, and the kind they count.
+# Quota names that count objects, and the counted kind.
 COUNTED = {
     "pods": "Pod",
     "services": "Service",
@@ -31,26 +31,26 @@ SHORT = {"cpu": "requests.cpu", "memory": "requests.memory", "ephemeral-storage"
 
 
 def behave(quota: Body, world: World) -> Acts:
-    if not is_going(quota):
+    if not is_terminating(quota):
         hard = dig(quota, "spec", "hard") or {}
         used = {name: written(_used(name, quota, world), binary=_is_bytes(name)) for name in hard}
         yield Status(quota, {"hard": hard, "used": used})
 
 
 def default_limits(body: Body) -> Body:
-    """Of a container, the default limit is the most there may be, and the default request the default limit."""
+    """For containers, the default limit is the maximum, and the default request is the default limit."""
     limits = [_default_limit(limit) for limit in listed(body, "spec", "limits")]
     return {**body, "spec": {**(body.get("spec") or {}), "limits": limits}} if limits else body
 
 
 def pod_usage(pod: Body) -> Iterator[tuple[str, Fraction]]:
-    """What a pod uses of each quota: its containers together, or its hungriest init container alone."""
+    """The quota usage of a pod: the sum of its containers, or its largest init container."""
     yield "pods", Fraction(1)
     for field in ("requests", "limits"):
         names = {name for container in _containers(pod) for name in dig(container, "resources", field) or {}}
         for name in sorted(names):
-            mains = sum((_asks(c, field, name) for c in listed(pod, "spec", "containers")), Fraction(0))
-            inits = max((_asks(c, field, name) for c in listed(pod, "spec", "initContainers")), default=Fraction(0))
+            mains = sum((_resource(c, field, name) for c in listed(pod, "spec", "containers")), Fraction(0))
+            inits = max((_resource(c, field, name) for c in listed(pod, "spec", "initContainers")), default=Fraction(0))
             yield f"{field}.{name}", max(mains, inits)
 
 
@@ -84,7 +84,7 @@ def _containers(pod: Body) -> list[Body]:
     return [*listed(pod, "spec", "initContainers"), *listed(pod, "spec", "containers")]
 
 
-def _asks(container: Body, field: str, name: str) -> Fraction:
+def _resource(container: Body, field: str, name: str) -> Fraction:
     return amount(dig(container, "resources", field, name))
 
 
@@ -96,8 +96,8 @@ def _default_limit(limit: Body) -> Body:
     if limit.get("type") != "Container":
         return limit
     given = {**(limit.get("max") or {}), **(limit.get("default") or {})}
-    asked = {**given, **(limit.get("min") or {}), **(limit.get("defaultRequest") or {})}
-    filled = {**limit, "default": given, "defaultRequest": asked}
+    requests = {**given, **(limit.get("min") or {}), **(limit.get("defaultRequest") or {})}
+    filled = {**limit, "default": given, "defaultRequest": requests}
     return {key: value for key, value in filled.items() if value or key in limit}
 
 

@@ -1,4 +1,4 @@
-"""Secret and ConfigMap: data that others read, and that nobody may change once it is said to be immutable."""
+"""Secret and ConfigMap: data that other objects read. With `immutable: true` it cannot change."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import base64
 from collections.abc import Iterator
 
 from seatrial.kinds import Kind
-from seatrial.kinds.core.immutable import NEWEST, forbidden, frozen_field
+from seatrial.kinds.core.immutable import NEWEST, forbidden, immutable_field
 from seatrial.kinds.network.mentions import mentioned_in_data
 from seatrial.model.resource import Body
 
 IMMUTABLE = "field is immutable when `immutable` is set"
 
 
-def frozen_secret(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
-    yield from frozen_field(old, new, "type", minor)
-    yield from _frozen_data(old, new, ("data",))
+def immutable_secret(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from immutable_field(old, new, "type", minor)
+    yield from _immutable_data(old, new, ("data",))
 
 
-def frozen_config_map(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
-    yield from _frozen_data(old, new, ("data", "binaryData"))
+def immutable_config_map(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from _immutable_data(old, new, ("data", "binaryData"))
 
 
 def default_secret(secret: Body) -> Body:
-    """`stringData` is written, never read: the API server turns it into `data`."""
+    """`stringData` is write-only: the API server merges it into `data`."""
     filled = {key: value for key, value in secret.items() if key != "stringData"}
     filled.setdefault("type", "Opaque")
     texts = secret.get("stringData")
@@ -33,7 +33,7 @@ def default_secret(secret: Body) -> Body:
     return filled
 
 
-def _frozen_data(old: Body, new: Body, fields: tuple[str, ...]) -> Iterator[str]:
+def _immutable_data(old: Body, new: Body, fields: tuple[str, ...]) -> Iterator[str]:
     if not old.get("immutable"):
         return
     if not new.get("immutable"):
@@ -44,6 +44,6 @@ def _frozen_data(old: Body, new: Body, fields: tuple[str, ...]) -> Iterator[str]
 
 
 KINDS = (
-    Kind("Secret", frozen=frozen_secret, default=default_secret),
-    Kind("ConfigMap", needs=mentioned_in_data, frozen=frozen_config_map),
+    Kind("Secret", immutable=immutable_secret, default=default_secret),
+    Kind("ConfigMap", needs=mentioned_in_data, immutable=immutable_config_map),
 )

@@ -1,4 +1,4 @@
-"""Label selectors as objects carry them (`matchLabels`, `matchExpressions`). Knows no kind that has one."""
+"""Label selectors (`matchLabels`, `matchExpressions`). Knows no kind that has one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from seatrial.model.resource import Body, labels_of
 
 
 def fits(labels: dict[str, str], selector: Body) -> bool:
-    """Whether labels fit a LabelSelector; an empty one fits everything."""
+    """Whether labels match a LabelSelector. An empty selector matches everything."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     return all(_term_fits(labels, term) for term in selector.get("matchExpressions") or ())
 
 
 def selected(world: World, kind: str, namespace: str, selector: Body, group: str = "") -> list[Body]:
-    """The objects of a namespace that fit a LabelSelector."""
+    """The objects of a namespace that match a LabelSelector."""
     equal = selector.get("matchLabels") or {}
     found = world.select(kind, namespace, equal, group) if equal else world.all(kind, namespace, group)
     if not selector.get("matchExpressions"):

@@ -1,4 +1,4 @@
-"""ServiceAccount: an identity. What its Secrets are for was decided before tokens were asked for."""
+"""ServiceAccount: an identity. The Secrets it lists are optional: pods get projected tokens."""
 
 from __future__ import annotations
 

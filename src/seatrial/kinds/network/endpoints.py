@@ -1,4 +1,4 @@
-"""EndpointSlice and Endpoints: which pods stand behind a Service now. A hook's pod that fits the selector is one too.
+"""EndpointSlice and Endpoints: the pods behind a Service. A hook's pod that matches the selector is one of them.
 
 From k8s.io/endpointslice and pkg/controller/endpoint of Kubernetes 1.34.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.kinds import Acts, Change, Create, Delete, Kind, World
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds import Acts, Create, Delete, Kind, Update, World
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.workloads.pods import is_finished, is_ready
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of, uid_of
 
@@ -19,12 +19,12 @@ ENDPOINTS_LABELS = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 HEADLESS = {"service.kubernetes.io/headless": ""}
 
 Ports = tuple[tuple[str, int, str], ...]
-"""(name, port, protocol) as one pod offers them."""
+"""(name, port, protocol) of one pod's ports."""
 
 
-def follow(service: Body, world: World) -> Acts:
-    """Bring the slices and the Endpoints of a Service up to date."""
-    pods = [pod for pod in _behind(service, world) if dig(pod, "status", "podIP") and not is_finished(pod)]
+def update_endpoints(service: Body, world: World) -> Acts:
+    """Update the EndpointSlices and Endpoints of a Service."""
+    pods = [pod for pod in _backends(service, world) if dig(pod, "status", "podIP") and not is_finished(pod)]
     groups: dict[Ports, list[Body]] = {}
     for pod in pods:
         groups.setdefault(tuple(ports_of(service, pod)), []).append(pod)
@@ -33,7 +33,7 @@ def follow(service: Body, world: World) -> Acts:
 
 
 def has_ready(slices: list[Body], port_name: str = "") -> bool:
-    """Whether some slice has a ready endpoint at this port."""
+    """Whether a slice has a ready endpoint at this port."""
     return any(
         any(dig(endpoint, "conditions", "ready") is not False for endpoint in listed(found, "endpoints"))
         and any((port.get("name") or "") == port_name for port in listed(found, "ports"))
@@ -42,7 +42,7 @@ def has_ready(slices: list[Body], port_name: str = "") -> bool:
 
 
 def ports_of(service: Body, pod: Body) -> Iterator[tuple[str, int, str]]:
-    """(name, number, protocol) of the ports at which a Service reaches a pod."""
+    """(name, number, protocol) of the pod ports that a Service targets."""
     for port in listed(service, "spec", "ports"):
         protocol = str(port.get("protocol") or "TCP")
         number = _target(port.get("targetPort") or port.get("port"), protocol, pod)
@@ -51,18 +51,18 @@ def ports_of(service: Body, pod: Body) -> Iterator[tuple[str, int, str]]:
 
 
 def behave_endpoints(body: Body, world: World) -> Acts:
-    """Endpoints have no owner: the controller that made them takes them away with their Service."""
-    made_here = labels_of(body).items() >= ENDPOINTS_LABELS.items()
-    if made_here and not is_going(body) and world.get(Ref("Service", namespace_of(body), name_of(body))) is None:
+    """Endpoints have no owner: their controller deletes them with the Service."""
+    managed = labels_of(body).items() >= ENDPOINTS_LABELS.items()
+    if managed and not is_terminating(body) and world.get(Ref("Service", namespace_of(body), name_of(body))) is None:
         yield Delete(body, why="its Service is gone")
 
 
-def _behind(service: Body, world: World) -> list[Body]:
+def _backends(service: Body, world: World) -> list[Body]:
     return world.select("Pod", namespace_of(service), dig(service, "spec", "selector"))
 
 
 def _target(wanted: Any, protocol: str, pod: Body) -> int | None:
-    """The number of a target port; a name is looked up in the pod's containers, and may not be there."""
+    """The number of a target port. A port name is looked up in the pod's containers; None if it is not there."""
     if isinstance(wanted, int) or str(wanted).isdigit():
         return int(wanted)
     for container in listed(pod, "spec", "containers"):
@@ -73,16 +73,18 @@ def _target(wanted: Any, protocol: str, pod: Body) -> int | None:
 
 
 def _slices(service: Body, groups: dict[Ports, list[Body]], world: World) -> Acts:
-    """One slice for each set of ports; a slice that stands is changed before one is made."""
-    standing = [found for found in world.owned(service, "EndpointSlice", "discovery.k8s.io") if not is_going(found)]
+    """One slice for each set of ports. Existing slices are updated before new ones are created."""
+    existing = [
+        found for found in world.owned(service, "EndpointSlice", "discovery.k8s.io") if not is_terminating(found)
+    ]
     wanted = [_slice(service, ports, pods) for ports, pods in sorted(groups.items())]
     for body in wanted:
-        if not standing:
+        if not existing:
             yield Create(body, owner=service)
             continue
-        found = standing.pop(0)
-        yield Change({**found, **{key: body[key] for key in ("endpoints", "ports", "addressType")}})
-    for rest in standing:
+        found = existing.pop(0)
+        yield Update({**found, **{key: body[key] for key in ("endpoints", "ports", "addressType")}})
+    for rest in existing:
         yield Delete(rest, why="no endpoint is left in it")
 
 
@@ -108,9 +110,9 @@ def _endpoint(service: Body, pod: Body) -> Body:
     return {
         "addresses": [dig(pod, "status", "podIP")],
         "conditions": {
-            "ready": public or (serving and not is_going(pod)),
+            "ready": public or (serving and not is_terminating(pod)),
             "serving": serving,
-            "terminating": is_going(pod),
+            "terminating": is_terminating(pod),
         },
         "nodeName": dig(pod, "spec", "nodeName"),
         "targetRef": _target_ref(pod),
@@ -130,15 +132,15 @@ def _endpoints(service: Body, groups: dict[Ports, list[Body]], world: World) -> 
         yield Create({**body, "subsets": subsets} if subsets else body)
         return
     rest = {key: value for key, value in found.items() if key != "subsets"}
-    yield Change({**rest, "subsets": subsets} if subsets else rest)
+    yield Update({**rest, "subsets": subsets} if subsets else rest)
 
 
 def _subset(service: Body, ports: Ports, pods: list[Body]) -> Body:
     public = bool(dig(service, "spec", "publishNotReadyAddresses"))
-    staying = [pod for pod in pods if public or not is_going(pod)]
+    remaining = [pod for pod in pods if public or not is_terminating(pod)]
     lists = {
-        "addresses": [_address(pod) for pod in staying if public or is_ready(pod)],
-        "notReadyAddresses": [_address(pod) for pod in staying if not (public or is_ready(pod))],
+        "addresses": [_address(pod) for pod in remaining if public or is_ready(pod)],
+        "notReadyAddresses": [_address(pod) for pod in remaining if not (public or is_ready(pod))],
     }
     found: Body = {field: addresses for field, addresses in lists.items() if addresses}
     if found:

@@ -1,4 +1,4 @@
-"""Ingress, IngressClass and NetworkPolicy: the way in, and who may take it."""
+"""Ingress, IngressClass and NetworkPolicy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Kind, Need, Status, World
 from seatrial.kinds.core.entries import entries
-from seatrial.kinds.core.immutable import NEWEST, frozen_field
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.core.immutable import NEWEST, immutable_field
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.operators.cert_manager import shim, shim_produces
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed
 
@@ -22,7 +22,7 @@ def needs(ingress: Body) -> Iterator[Need]:
         yield Need(Ref("IngressClass", "", str(name), NETWORKING), "serve", ("spec", "ingressClassName"))
     for index, tls in entries(ingress, "spec", "tls"):
         if name := tls.get("secretName"):
-            # A controller serves a certificate of its own until the Secret is there.
+            # The controller serves its own certificate until the Secret exists.
             yield Need(Ref("Secret", namespace, str(name)), "serve", ("spec", "tls", index, "secretName"))
     yield from _backend(dig(ingress, "spec", "defaultBackend"), namespace, ("spec", "defaultBackend"))
     for rule, body in entries(ingress, "spec", "rules"):
@@ -32,10 +32,10 @@ def needs(ingress: Body) -> Iterator[Need]:
 
 
 def behave(ingress: Body, world: World) -> Acts:
-    """A controller gives an address, unless the class it is for does not exist; cert-manager gives certificates."""
+    """The controller sets an address, unless the IngressClass does not exist. cert-manager adds certificates."""
     yield from shim(ingress, world)
     name = dig(ingress, "spec", "ingressClassName")
-    if is_going(ingress) or (name and world.get(Ref("IngressClass", "", str(name), NETWORKING)) is None):
+    if is_terminating(ingress) or (name and world.get(Ref("IngressClass", "", str(name), NETWORKING)) is None):
         return
     if not listed(ingress, "status", "loadBalancer", "ingress"):
         number = zlib.crc32((annotations_of(ingress).get(CLASS_ANNOTATION) or str(name or "")).encode())
@@ -52,8 +52,8 @@ def default_policy(policy: Body) -> Body:
     return {**policy, "spec": {"policyTypes": types, **spec}}
 
 
-def frozen_class(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
-    yield from frozen_field(old, new, "spec.controller", minor)
+def immutable_class(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from immutable_field(old, new, "spec.controller", minor)
 
 
 def ready(ingress: Body) -> bool:
@@ -80,6 +80,6 @@ KINDS = (
         default=default,
         ready=ready,
     ),
-    Kind("IngressClass", NETWORKING, frozen=frozen_class),
+    Kind("IngressClass", NETWORKING, immutable=immutable_class),
     Kind("NetworkPolicy", NETWORKING, default=default_policy),
 )

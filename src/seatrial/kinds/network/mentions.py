@@ -1,4 +1,4 @@
-"""Services that text seems to speak of: DNS names in env values, arguments and ConfigMap data. Guesses, never more."""
+"""Services that text seems to name: DNS names in env values, arguments and ConfigMap data. All are guesses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from seatrial.model.resource import Body, Ref, dig, listed
 
 _LABEL = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 
-# name.namespace.svc and name.namespace.svc.cluster.local, also behind the name of a pod, wherever they stand.
+# name.namespace.svc and name.namespace.svc.cluster.local, also after a pod name, anywhere in the text.
 _FULL_NAME = re.compile(rf"(?<![-a-z0-9])({_LABEL})\.({_LABEL})\.svc(?![-a-z0-9])")
-# postgres://user:word@db:5432/app, http://api, kafka://broker.queue:9092. No scheme is long, and some values are.
+# postgres://user:word@db:5432/app, http://api, kafka://broker.queue:9092. The length is limited because some values are
+# long.
 _URL = re.compile(rf"[a-z][-+.a-z0-9]{{0,40}}://(?:[^\s/@]*@)?({_LABEL})(?:\.({_LABEL}))?(?=[:/?\s\"',]|$)")
 # db:5432, or a list of such
 _HOST_AND_PORT = re.compile(rf"(?:^|,)\s*({_LABEL}):[0-9]{{1,5}}(?=\s*(?:,|$))")
@@ -25,16 +26,16 @@ _NAMED_HOST = re.compile(
 NO_NAMESPACE = frozenset(
     ("com", "org", "net", "io", "dev", "app", "ai", "co", "de", "eu", "cloud", "local", "internal")
 )
-"""What comes last in a name of the wide world: api.example.com ends in no namespace."""
+"""Last labels of public DNS names: api.example.com does not end in a namespace."""
 NO_SERVICE = frozenset(("localhost", "true", "false", "none", "null", "yes", "no", "auto", "default"))
 
 
 def mentioned_services(container: Body, namespace: str, at: tuple[str | int, ...]) -> Iterator[Need]:
-    """What the command line and the environment of a container speak of."""
+    """The Services that a container's command line and environment mention."""
     for index, variable in entries(container, "env"):
         value = variable.get("value")
         if isinstance(value, str):
-            # The name tells what the value is: PGHOST=db.
+            # The name of the variable tells what the value is: PGHOST=db.
             text = f"{variable.get('name')}={value}" if re.fullmatch(_LABEL, value) else value
             yield from _guesses(text, namespace, (*at, "env", index, "value"))
     for field in ("command", "args"):
@@ -44,7 +45,7 @@ def mentioned_services(container: Body, namespace: str, at: tuple[str | int, ...
 
 
 def mentioned_in_data(body: Body) -> Iterator[Need]:
-    """What the values of a ConfigMap speak of."""
+    """The Services that the values of a ConfigMap mention."""
     namespace = str(dig(body, "metadata", "namespace") or "")
     for key, text in (body.get("data") or {}).items():
         if isinstance(text, str):

@@ -1,7 +1,7 @@
-"""What NetworkPolicies let through, whoever asks: webhooks of the API server, hooks of a release. Sends no packet.
+"""Which traffic NetworkPolicies allow: webhook calls of the API server, hooks of a release. Sends no packets.
 
-From the reference of `networking.k8s.io/v1`: policies add up, and a pod that none selects is open. Where only a running
-cluster would tell (whether a block of addresses holds a pod, which number a named port has) the answer is yes.
+From the reference of `networking.k8s.io/v1`: policies are additive, and a pod that no policy selects is open. What only
+a running cluster knows (whether an ipBlock contains a pod, the number of a named port) counts as allowed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from seatrial.model.resource import Body, dig, listed
 
 Direction = Literal["Ingress", "Egress"]
 RULES: dict[Direction, tuple[str, str]] = {"Ingress": ("ingress", "from"), "Egress": ("egress", "to")}
-"""Where a policy has its rules, and where a rule names the other end."""
+"""The field with the rules, and the field of a rule that names the peers."""
 
 
 class Peer(Struct, frozen=True):
@@ -25,16 +25,16 @@ class Peer(Struct, frozen=True):
 
     namespace: str
     labels: dict[str, str]
-    housed: dict[str, str] = {}
-    """The labels of its namespace, where they are known."""
+    namespace_labels: dict[str, str] = {}
+    """The labels of its namespace, if known."""
 
 
-def in_the_way(
+def blocking(
     policies: Iterable[Body], direction: Direction, pod: Peer, other: Peer | None, ports: Iterable[int]
 ) -> list[Body]:
-    """The policies that shut a pod off from the other end, at every one of these ports; none where one lets it through.
+    """The policies that block a pod from the other end at all of these ports; empty if traffic is allowed.
 
-    Without a peer the other end is no pod (the API server): only rules for everyone, or for addresses, speak of it.
+    Without `other` the other end is not a pod (the API server): only rules for all sources or for IP blocks match it.
     """
     selecting = [policy for policy in policies if _selects(policy, direction, pod)]
     field, end = RULES[direction]
@@ -47,8 +47,8 @@ def in_the_way(
 
 def _selects(policy: Body, direction: Direction, pod: Peer) -> bool:
     types = listed(policy, "spec", "policyTypes") or ["Ingress", *(["Egress"] if dig(policy, "spec", "egress") else [])]
-    near = namespace_of(policy) == pod.namespace
-    return near and direction in types and fits(pod.labels, dig(policy, "spec", "podSelector") or {})
+    same_namespace = namespace_of(policy) == pod.namespace
+    return same_namespace and direction in types and fits(pod.labels, dig(policy, "spec", "podSelector") or {})
 
 
 def _names(peers: list[Body], other: Peer | None, namespace: str) -> bool:
@@ -58,10 +58,10 @@ def _names(peers: list[Body], other: Peer | None, namespace: str) -> bool:
 
 
 def _is(peer: Body, other: Peer, namespace: str) -> bool:
-    housing = peer.get("namespaceSelector")
-    housed = {"kubernetes.io/metadata.name": other.namespace, **other.housed}
-    near = other.namespace == namespace if housing is None else fits(housed, housing)
-    return near and fits(other.labels, peer.get("podSelector") or {})
+    selector = peer.get("namespaceSelector")
+    labels = {"kubernetes.io/metadata.name": other.namespace, **other.namespace_labels}
+    in_namespace = other.namespace == namespace if selector is None else fits(labels, selector)
+    return in_namespace and fits(other.labels, peer.get("podSelector") or {})
 
 
 def _covers_any(entries: list[Body], ports: Iterable[int]) -> bool:
@@ -69,6 +69,6 @@ def _covers_any(entries: list[Body], ports: Iterable[int]) -> bool:
 
 
 def _covers(entry: Body, port: int) -> bool:
-    """A port that is named, or left out, is taken to be the one."""
+    """A named or omitted port is assumed to match."""
     first = entry.get("port")
     return not isinstance(first, int) or first <= port <= int(entry.get("endPort") or first)

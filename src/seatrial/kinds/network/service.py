@@ -1,4 +1,4 @@
-"""Service: an address for the pods that a selector finds, whoever made them; its endpoints follow their readiness."""
+"""Service: an address for the pods that a selector matches. Its endpoints follow their readiness."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Kind, Status, World
 from seatrial.kinds.core.immutable import NEWEST, invalid, scalar, texts
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.network import endpoints
 from seatrial.model.resource import Body, dig, listed, name_of
 
 NODE_PORTS = (30000, 2768)
-"""The first, and how many."""
+"""The first port, and how many."""
 SET_ONCE = "may not change once set"
 
 
 def behave(service: Body, world: World) -> Acts:
-    if is_going(service):
+    if is_terminating(service):
         return
     balanced = _type(service) == "LoadBalancer"
     if balanced != bool(listed(service, "status", "loadBalancer", "ingress")):
-        # The cloud controller gives an address of TEST-NET-3, and takes it back.
+        # The cloud controller assigns an address of TEST-NET-3, and releases it.
         ingress = [{"ip": f"203.0.113.{1 + _number(service) % 254}", "ipMode": "VIP"}]
         yield Status(service, {"loadBalancer": {"ingress": ingress} if balanced else {}})
     if dig(service, "spec", "selector") and _type(service) != "ExternalName":
-        yield from endpoints.follow(service, world)
+        yield from endpoints.update_endpoints(service, world)
 
 
 def default(service: Body) -> Body:
@@ -44,7 +44,7 @@ def default(service: Body) -> Body:
 
 
 def prepare(service: Body, old: Body | None) -> Body:
-    """Allocate addresses and node ports, or keep those of the old one where the new names none."""
+    """Allocate IPs and node ports, or keep the old ones if the new Service names none."""
     spec = dict(service.get("spec") or {})
     kept = (old or {}).get("spec") or {}
     if spec.get("type") == "ExternalName":
@@ -62,7 +62,7 @@ def prepare(service: Body, old: Body | None) -> Body:
     return {**service, "spec": spec}
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if "ExternalName" in (_type(old), _type(new)):
         return
     had, has = listed(old, "spec", "clusterIPs"), listed(new, "spec", "clusterIPs")
@@ -105,7 +105,7 @@ KINDS = (
         "Service",
         actor="service-controller",
         behave=behave,
-        frozen=frozen,
+        immutable=immutable,
         default=default,
         prepare=prepare,
         ready=ready,

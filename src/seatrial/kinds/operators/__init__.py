@@ -1,1 +1,1 @@
-"""Operators and the custom kinds they act on: a table of well-known ones, and one file per kind with code."""
+"""Operators and their custom kinds: a table of well-known operators, and one file per kind with code."""

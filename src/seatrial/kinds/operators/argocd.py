@@ -1,4 +1,4 @@
-"""Argo CD's kinds, as far as they refer to others. What becomes of an Application is told by the engine, not here."""
+"""Argo CD's kinds and what they refer to. The engine simulates Applications; this module does not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from seatrial.model.resource import Body, Ref, dig, listed
 GROUP = "argoproj.io"
 HERE = ("https://kubernetes.default.svc", "")
 """The cluster that Argo CD itself runs in."""
-ALWAYS_THERE = ("", "default")
-"""Projects that Argo CD makes for itself."""
+BUILT_IN = ("", "default")
+"""Projects that Argo CD creates."""
 
 
 def needs(application: Body) -> Iterator[Need]:
     project = str(dig(application, "spec", "project") or "")
-    if project not in ALWAYS_THERE:
+    if project not in BUILT_IN:
         yield Need(Ref("AppProject", namespace_of(application), project, GROUP), "ready", ("spec", "project"))
     destination = dig(application, "spec", "destination") or {}
     here = str(destination.get("server") or "") in HERE and destination.get("name") in (None, "", "in-cluster")

@@ -1,7 +1,7 @@
-"""ImageStream, BuildConfig and Build: images that are made in the cluster, and what a build waits for.
+"""ImageStream, BuildConfig and Build: images built in the cluster, and what a build waits for.
 
-From pkg/build/controller (build, buildconfig, strategy) of openshift-controller-manager. A tag of a stream is there, as
-an ImageStreamTag, from the moment on in which the image can be pulled. Registries outside have what is asked of them.
+From pkg/build/controller (build, buildconfig, strategy) of openshift-controller-manager. An ImageStreamTag exists as
+soon as its image can be pulled. External registries have every image.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.kinds import Acts, Change, Create, Kind, Need, Say, Status, World
+from seatrial.kinds import Acts, Create, Emit, Kind, Need, Status, Update, World
 from seatrial.kinds.core.entries import entries
-from seatrial.kinds.core.objectmeta import is_going, moment, namespace_of
+from seatrial.kinds.core.objectmeta import created_at, is_terminating, namespace_of
 from seatrial.kinds.workloads.images import IMAGES
 from seatrial.kinds.workloads.kubelet import OUTCOME
 from seatrial.kinds.workloads.pods import phase_of
@@ -28,12 +28,12 @@ Path = tuple[str | int, ...]
 
 
 def behave_stream(stream: Body, world: World) -> Acts:
-    if is_going(stream):
+    if is_terminating(stream):
         return
     tags = _tags(stream, world)
     repository = f"{REGISTRY}/{namespace_of(stream)}/{name_of(stream)}"
     items = [
-        {"tag": tag, "items": [{"created": moment(stream), "dockerImageReference": f"{repository}:{tag}"}]}
+        {"tag": tag, "items": [{"created": created_at(stream), "dockerImageReference": f"{repository}:{tag}"}]}
         for tag in tags
     ]
     yield Status(stream, {"dockerImageRepository": repository, **({"tags": items} if items else {})})
@@ -56,7 +56,7 @@ def stream_needs(stream: Body) -> Iterator[Need]:
 
 
 def needs(build: Body) -> Iterator[Need]:
-    """What a build, or whoever starts builds, refers to."""
+    """What a Build or BuildConfig refers to."""
     namespace = namespace_of(build)
     if output := _output(build):
         stream = Ref("ImageStream", output.namespace, output.name.partition(":")[0], IMAGES)
@@ -74,8 +74,8 @@ def produces(config: Body) -> Iterator[Ref]:
 
 
 def behave_config(config: Body, world: World) -> Acts:
-    """The first build is started by the configuration itself; all others are asked for."""
-    if is_going(config) or last_version(config) or is_paused(config):
+    """The BuildConfig starts its first build. All later builds are requested by clients."""
+    if is_terminating(config) or last_version(config) or is_paused(config):
         return
     triggers = [trigger.get("type") for _, trigger in entries(config, "spec", "triggers")]
     source = _from(config)
@@ -84,9 +84,9 @@ def behave_config(config: Body, world: World) -> Acts:
         return
     refusal = yield Create(next_build(config), owner=config)
     if refusal is None:
-        yield Change(counted_on(config))
+        yield Update(with_next_version(config))
     else:
-        yield Say(config, "BuildConfigInstantiateFailed", refusal)
+        yield Emit(config, "BuildConfigInstantiateFailed", refusal)
 
 
 def is_paused(config: Body) -> bool:
@@ -98,7 +98,7 @@ def last_version(config: Body) -> int:
 
 
 def next_build(config: Body) -> Body:
-    """The build that comes after all others of a configuration."""
+    """The next build of a BuildConfig."""
     number = str(last_version(config) + 1)
     labels = {"buildconfig": name_of(config), "openshift.io/build-config.name": name_of(config)}
     named = {"openshift.io/build-config.name": name_of(config), "openshift.io/build.number": number}
@@ -113,13 +113,13 @@ def next_build(config: Body) -> Body:
     return {"apiVersion": config["apiVersion"], "kind": "Build", "metadata": meta, "spec": spec}
 
 
-def counted_on(config: Body) -> Body:
-    """A configuration that has had one build more."""
+def with_next_version(config: Body) -> Body:
+    """The BuildConfig with its lastVersion increased."""
     return {**config, "status": {**(config.get("status") or {}), "lastVersion": last_version(config) + 1}}
 
 
 def behave_build(build: Body, world: World) -> Acts:
-    if is_going(build) or dig(build, "status", "phase") in ENDED:
+    if is_terminating(build) or dig(build, "status", "phase") in ENDED:
         return
     output, source = _output(build), _from(build)
     if output and world.get(Ref("ImageStream", output.namespace, output.name.partition(":")[0], IMAGES)) is None:
@@ -135,7 +135,7 @@ def behave_build(build: Body, world: World) -> Acts:
         phase = {"Succeeded": "Complete"}.get(phase_of(pod), phase_of(pod))
         yield Status(build, {"phase": phase, **(FAILURE if phase == "Failed" else {})})
         if phase == "Failed":
-            yield Say(build, FAILURE["reason"], FAILURE["message"])
+            yield Emit(build, FAILURE["reason"], FAILURE["message"])
 
 
 def is_complete(build: Body) -> bool:
@@ -143,12 +143,12 @@ def is_complete(build: Body) -> bool:
 
 
 def _outcome(body: Body) -> Body:
-    """A build fails where a trial says so of its configuration."""
-    return {OUTCOME: told} if (told := annotations_of(body).get(OUTCOME)) else {}
+    """A build fails if a trial marks its BuildConfig."""
+    return {OUTCOME: outcome} if (outcome := annotations_of(body).get(OUTCOME)) else {}
 
 
 def _tags(stream: Body, world: World) -> list[str]:
-    """What it has had, what it imports, and what builds have pushed into it."""
+    """Existing tags, imported tags, and tags that builds pushed."""
     found = [str(tag.get("tag")) for _, tag in entries(stream, "status", "tags")]
     for _, tag in entries(stream, "spec", "tags"):
         source = _stream_tag(tag.get("from"), namespace_of(stream))
@@ -166,7 +166,7 @@ def _output(build: Body) -> Ref | None:
 
 
 def _from(build: Body) -> tuple[Path, Ref] | None:
-    """The image that a build starts from, where that is a tag of a stream."""
+    """The base image of a build, if it is an image stream tag."""
     for strategy in STRATEGIES:
         path = ("spec", "strategy", strategy, "from")
         if ref := _stream_tag(dig(build, *path), namespace_of(build)):
@@ -183,7 +183,7 @@ def _stream_tag(named: Any, namespace: str) -> Ref | None:
 
 
 def _mounted(build: Body) -> Iterator[tuple[Path, str, str]]:
-    """(field, kind, name) of what the pod of a build mounts."""
+    """(field, kind, name) of what the build's pod mounts."""
     single: list[Path] = [("spec", "source", "sourceSecret", "name"), ("spec", "output", "pushSecret", "name")]
     single += [("spec", "strategy", strategy, "pullSecret", "name") for strategy in STRATEGIES]
     for path in single:
@@ -195,13 +195,13 @@ def _mounted(build: Body) -> Iterator[tuple[Path, str, str]]:
                 yield ("spec", "source", part, index, field, "name"), kind, str(name)
 
 
-def _waits(build: Body, reason: str, words: str) -> Acts:
-    yield Status(build, {"phase": "New", "reason": reason, "message": words})
-    yield Say(build, reason, words)
+def _waits(build: Body, reason: str, message: str) -> Acts:
+    yield Status(build, {"phase": "New", "reason": reason, "message": message})
+    yield Emit(build, reason, message)
 
 
 def _start(build: Body, world: World) -> Acts:
-    """Every project has an account for builds; the pod mounts what the build reads."""
+    """Every project has a ServiceAccount for builds. The pod mounts what the build reads."""
     namespace = namespace_of(build)
     account = str(dig(build, "spec", "serviceAccount") or "builder")
     if account == "builder" and world.get(Ref("ServiceAccount", namespace, account)) is None:
@@ -231,9 +231,9 @@ def _start(build: Body, world: World) -> Acts:
     }
     refusal = yield Create(pod, owner=build)
     if refusal is not None:
-        words = f"Error creating build pod: {refusal}"
-        yield Status(build, {"phase": "New", "reason": "CannotCreateBuildPod", "message": words})
-        yield Say(build, "CannotCreateBuildPod", words)
+        message = f"Error creating build pod: {refusal}"
+        yield Status(build, {"phase": "New", "reason": "CannotCreateBuildPod", "message": message})
+        yield Emit(build, "CannotCreateBuildPod", message)
     else:
         yield Status(build, {"phase": "Pending"})
 

@@ -1,7 +1,7 @@
-"""External Secrets: stores, and Secrets that are copied from them for as long as the operator runs.
+"""External Secrets: stores, and Secrets copied from them while the operator runs.
 
-From pkg/controllers (externalsecret, secretstore, pushsecret, clusterexternalsecret) of external-secrets 1.0.0. What is
-in a vault outside the cluster is taken to be there.
+From pkg/controllers (externalsecret, secretstore, pushsecret, clusterexternalsecret) of external-secrets 1.0.0. The
+content of external vaults is assumed to exist.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.kinds import Acts, Create, Delete, Kind, Need, Say, World
+from seatrial.kinds import Acts, Create, Delete, Emit, Kind, Need, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.entries import entries
 from seatrial.kinds.core.objectmeta import controller_of, namespace_of
 from seatrial.kinds.core.selection import fits
-from seatrial.kinds.operators.shared import hold, put, secret, tell
+from seatrial.kinds.operators.reconcile import apply, keep_finalizer, secret, set_condition
 from seatrial.kinds.operators.table import release_of
 from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of, listed, name_of
 
@@ -31,9 +31,9 @@ Path = tuple[str | int, ...]
 
 
 def store_needs(store: Body) -> Iterator[Need]:
-    """Accounts and Secrets with which a store is opened, wherever in its provider they are named."""
+    """The ServiceAccounts and Secrets that a store authenticates with, wherever its provider names them."""
     for field, kind, named in _references(dig(store, "spec", "provider"), ("spec", "provider")):
-        # A ClusterSecretStore that names no namespace uses that of whoever reads from it.
+        # A ClusterSecretStore without a namespace uses the namespace of its reader.
         namespace = namespace_of(store) or str(named.get("namespace") or "")
         if namespace:
             ref = Ref(kind, namespace, str(named["name"]))
@@ -41,14 +41,14 @@ def store_needs(store: Body) -> Iterator[Need]:
 
 
 def behave_store(store: Body, world: World) -> Acts:
-    if (release := release_of(world, OPERATOR)) is None or not (yield from hold(store, release)):
+    if (release := release_of(world, OPERATOR)) is None or not (yield from keep_finalizer(store, release)):
         return
     missing = [need.object for need in store_needs(store) if world.get(need.object) is None]
     if missing:
-        yield tell(store, "Ready", "False", "InvalidProviderConfig", "unable to create client")
-        yield Say(store, "InvalidProviderConfig", f'{missing[0].kind.lower()}s "{missing[0].name}" not found')
+        yield set_condition(store, "Ready", "False", "InvalidProviderConfig", "unable to create client")
+        yield Emit(store, "InvalidProviderConfig", f'{missing[0].kind.lower()}s "{missing[0].name}" not found')
     else:
-        yield tell(store, "Ready", "True", "Valid", "store validated")
+        yield set_condition(store, "Ready", "True", "Valid", "store validated")
 
 
 def needs(external: Body) -> Iterator[Need]:
@@ -73,29 +73,31 @@ def produces(external: Body) -> Iterator[Ref]:
 
 
 def behave(external: Body, world: World) -> Acts:
-    if (release := release_of(world, OPERATOR)) is None or not (yield from hold(external, release)):
+    if (release := release_of(world, OPERATOR)) is None or not (yield from keep_finalizer(external, release)):
         return
-    if words := next(_unreadable(external, world), ""):
-        yield tell(external, "Ready", "False", "SecretSyncedError", FAILED)
-        yield Say(external, "UpdateFailed", words)
+    if message := next(_unreadable(external, world), ""):
+        yield set_condition(external, "Ready", "False", "SecretSyncedError", FAILED)
+        yield Emit(external, "UpdateFailed", message)
         return
     policy = _policy(external)
     found = world.get(Ref("Secret", namespace_of(external), _target(external)))
     if policy == "Merge" and found is None:
-        words = "secret will not be created due to CreationPolicy=Merge"
-        yield tell(external, "Ready", "True", "SecretMissing", words)
+        message = "secret will not be created due to CreationPolicy=Merge"
+        yield set_condition(external, "Ready", "True", "SecretMissing", message)
         return
     if other := _other_owner(external, found):
-        yield tell(external, "Ready", "False", "SecretSyncedError", "target is owned by another ExternalSecret")
-        yield Say(external, "UpdateFailed", f"target is owned by another ExternalSecret: {other}")
+        yield set_condition(
+            external, "Ready", "False", "SecretSyncedError", "target is owned by another ExternalSecret"
+        )
+        yield Emit(external, "UpdateFailed", f"target is owned by another ExternalSecret: {other}")
         return
     if policy == "Owner":
         for old in world.owned(external, "Secret"):
             if name_of(old) != _target(external):
                 yield Delete(old, why="the ExternalSecret has another target now")
     if policy != "None":
-        yield from put(_secret(external), world, owner=external if policy == "Owner" else None)
-    yield tell(external, "Ready", "True", "SecretSynced", "secret synced", binding={"name": _target(external)})
+        yield from apply(_secret(external), world, owner=external if policy == "Owner" else None)
+    yield set_condition(external, "Ready", "True", "SecretSynced", "secret synced", binding={"name": _target(external)})
 
 
 def push_needs(push: Body) -> Iterator[Need]:
@@ -108,26 +110,26 @@ def push_needs(push: Body) -> Iterator[Need]:
 
 
 def behave_push(push: Body, world: World) -> Acts:
-    if (release := release_of(world, OPERATOR)) is None or not (yield from hold(push, release)):
+    if (release := release_of(world, OPERATOR)) is None or not (yield from keep_finalizer(push, release)):
         return
     missing = [need.object for need in push_needs(push) if world.get(need.object) is None]
     if missing:
-        words = f'could not get {missing[0].kind} "{missing[0].name}"'
-        yield tell(push, "Ready", "False", "Errored", words)
-        yield Say(push, "Errored", words)
+        message = f'could not get {missing[0].kind} "{missing[0].name}"'
+        yield set_condition(push, "Ready", "False", "Errored", message)
+        yield Emit(push, "Errored", message)
     else:
-        yield tell(push, "Ready", "True", "Synced", "PushSecret synced successfully")
+        yield set_condition(push, "Ready", "True", "Synced", "PushSecret synced successfully")
 
 
-def produces_everywhere(cluster_wide: Body) -> Iterator[Ref]:
-    """Only what is named is known without looking: namespaces that a selector finds are not."""
+def cluster_produces(cluster_wide: Body) -> Iterator[Ref]:
+    """Only named namespaces are known in advance, not those that a selector matches."""
     for namespace in listed(cluster_wide, "spec", "namespaces"):
         name = str(dig(cluster_wide, "spec", "externalSecretName") or name_of(cluster_wide))
         yield Ref("ExternalSecret", str(namespace), name, GROUP)
 
 
-def behave_everywhere(cluster_wide: Body, world: World) -> Acts:
-    if (release := release_of(world, OPERATOR)) is None or not (yield from hold(cluster_wide, release)):
+def behave_cluster(cluster_wide: Body, world: World) -> Acts:
+    if (release := release_of(world, OPERATOR)) is None or not (yield from keep_finalizer(cluster_wide, release)):
         return
     name = str(dig(cluster_wide, "spec", "externalSecretName") or name_of(cluster_wide))
     for namespace in _namespaces(cluster_wide, world):
@@ -136,7 +138,7 @@ def behave_everywhere(cluster_wide: Body, world: World) -> Acts:
             meta = {**(dig(cluster_wide, "spec", "externalSecretMetadata") or {}), "name": name, "namespace": namespace}
             spec = dig(cluster_wide, "spec", "externalSecretSpec") or {}
             yield Create({**body, "metadata": meta, "spec": spec}, owner=cluster_wide)
-    yield tell(cluster_wide, "Ready", "True")
+    yield set_condition(cluster_wide, "Ready", "True")
 
 
 def is_ready(body: Body) -> bool:
@@ -144,7 +146,7 @@ def is_ready(body: Body) -> bool:
 
 
 def _references(value: Any, at: Path) -> Iterator[tuple[Path, str, Body]]:
-    """(field of the name, kind, reference) of all that a provider's settings refer to."""
+    """(field of the name, kind, reference) of everything that a provider's settings refer to."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _references(item, (*at, index))
@@ -169,7 +171,7 @@ def _kind_of_reference(key: str, value: Any) -> str:
 
 
 def _stores(external: Body) -> Iterator[tuple[Path, Ref]]:
-    """Every store that is read from, and where it is named."""
+    """Every store that is read, and the field that names it."""
     places: list[tuple[Path, Any]] = [(("spec", "secretStoreRef"), dig(external, "spec", "secretStoreRef"))]
     for part in ("data", "dataFrom"):
         for index, source in entries(external, "spec", part):
@@ -185,19 +187,19 @@ def _store(named: Body, namespace: str) -> Ref:
 
 
 def _unreadable(external: Body, world: World) -> Iterator[str]:
-    """Why the vault cannot be read, in the operator's words."""
+    """Why the store cannot be read, in the operator's words."""
     for _, ref in _stores(external):
         store = world.get(ref)
         if store is None:
             yield f'could not get {ref.kind} "{ref.name}", {ref.kind.lower()}s.{GROUP} "{ref.name}" not found'
         elif not conditions.is_true(store, "Ready"):
             yield f'{ref.kind} "{ref.name}" is not ready'
-        elif not _lets_in(store, namespace_of(external), world):
+        elif not _allows(store, namespace_of(external), world):
             where = f'is not allowed from namespace "{namespace_of(external)}": denied by spec.condition'
             yield f'using cluster store "{ref.name}" {where}'
 
 
-def _lets_in(store: Body, namespace: str, world: World) -> bool:
+def _allows(store: Body, namespace: str, world: World) -> bool:
     allowed = [entry for _, entry in entries(store, "spec", "conditions")]
     if not allowed or store.get("kind") != "ClusterSecretStore":
         return True
@@ -231,12 +233,12 @@ def _other_owner(external: Body, found: Body | None) -> str:
 def _secret(external: Body) -> Body:
     template = dig(external, "spec", "target", "template") or {}
     keys = [str(entry.get("secretKey")) for _, entry in entries(external, "spec", "data")]
-    whole = bool(listed(external, "spec", "dataFrom"))
+    any_key = bool(listed(external, "spec", "dataFrom"))
     if template.get("data") or listed(template, "templateFrom"):
         merged = template.get("mergePolicy") == "Merge"
         keys = [*(keys if merged else ()), *(template.get("data") or {})]
-        whole = (whole and merged) or bool(listed(template, "templateFrom"))
-    made = secret(external, _target(external), keys, type_=str(template.get("type") or ""), any_key=whole)
+        any_key = (any_key and merged) or bool(listed(template, "templateFrom"))
+    made = secret(external, _target(external), keys, type_=str(template.get("type") or ""), any_key=any_key)
     about = template.get("metadata") or {}
     labels = about.get("labels") or (labels_of(external) if not template else {})
     if _policy(external) == "Owner":
@@ -263,8 +265,8 @@ KINDS = (
         "ClusterExternalSecret",
         GROUP,
         actor=ACTOR,
-        produces=produces_everywhere,
-        behave=behave_everywhere,
+        produces=cluster_produces,
+        behave=behave_cluster,
         ready=is_ready,
     ),
     Kind("PushSecret", GROUP, actor=ACTOR, needs=push_needs, behave=behave_push, ready=is_ready),

@@ -1,4 +1,4 @@
-"""InferenceService: a Deployment that serves a model, and that is ready when its pods are.
+"""InferenceService: a Deployment that serves a model. Ready when its pods are.
 
 From pkg/controller/v1beta1/inferenceservice of KServe 0.20, in its Standard deployment mode.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from seatrial.kinds import Acts, Create, Kind, Need, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.objectmeta import namespace_of
-from seatrial.kinds.operators.shared import hold, tell
+from seatrial.kinds.operators.reconcile import keep_finalizer, set_condition
 from seatrial.kinds.operators.table import is_available, release_of
 from seatrial.kinds.workloads.pod_template import pod_needs
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
@@ -20,7 +20,7 @@ OPERATOR = "kserve"
 COMPONENTS = ("predictor", "transformer", "explainer")
 CLAIM = "pvc://"
 SERVER_IMAGE = "kserve/modelserver"
-"""Stands for what a serving runtime would name."""
+"""Stands for the image of a serving runtime."""
 
 Path = tuple[str | int, ...]
 
@@ -36,7 +36,7 @@ def needs(service: Body) -> Iterator[Need]:
             if claim := _claim(model):
                 yield Need(Ref("PersistentVolumeClaim", namespace, claim), "schedule", (*path, "storageUri"))
             if runtime := model.get("runtime"):
-                # It may as well be a ClusterServingRuntime.
+                # It may also be a ClusterServingRuntime.
                 ref = Ref("ServingRuntime", namespace, str(runtime), GROUP)
                 yield Need(ref, "ready", (*path, "runtime"), optional=True)
 
@@ -48,7 +48,7 @@ def produces(service: Body) -> Iterator[Ref]:
 
 
 def behave(service: Body, world: World) -> Acts:
-    if (release := release_of(world, OPERATOR)) is None or not (yield from hold(service, release)):
+    if (release := release_of(world, OPERATOR)) is None or not (yield from keep_finalizer(service, release)):
         return
     unready = []
     for ref in produces(service):
@@ -58,9 +58,9 @@ def behave(service: Body, world: World) -> Acts:
         if found is None or not is_available(found):
             unready.append(ref.name.rpartition("-")[2])
     if unready:
-        yield tell(service, "Ready", "False", f"{unready[0].capitalize()}NotReady")
+        yield set_condition(service, "Ready", "False", f"{unready[0].capitalize()}NotReady")
     else:
-        yield tell(service, "Ready", "True")
+        yield set_condition(service, "Ready", "True")
 
 
 def is_ready(service: Body) -> bool:
@@ -68,7 +68,7 @@ def is_ready(service: Body) -> bool:
 
 
 def _models(spec: Body, at: Path) -> Iterator[tuple[Path, Body]]:
-    """What is served: under `model`, or under the name of a framework (`sklearn`, `xgboost`...)."""
+    """The served models: under `model`, or under the name of a framework (`sklearn`, `xgboost`...)."""
     for key, value in spec.items():
         if isinstance(value, dict) and ("storageUri" in value or key == "model"):
             yield (*at, key), value

@@ -1,16 +1,16 @@
-"""Route and DeploymentConfig: what OpenShift had before Ingress and Deployment, and still has.
+"""Route and DeploymentConfig of OpenShift.
 
-From pkg/apps/deployer and the router of OpenShift 4; a DeploymentConfig replaces its pods at once.
+From pkg/apps/deployer and the router of OpenShift 4. A DeploymentConfig replaces its pods at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Change, Create, Kind, Need, Status, World
+from seatrial.kinds import Acts, Create, Kind, Need, Status, Update, World
 from seatrial.kinds.core.conditions import condition
 from seatrial.kinds.core.entries import entries
-from seatrial.kinds.core.objectmeta import generation_of, is_going, namespace_of
+from seatrial.kinds.core.objectmeta import generation_of, is_terminating, namespace_of
 from seatrial.kinds.workloads.images import IMAGES
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
@@ -29,7 +29,7 @@ def route_needs(route: Body) -> Iterator[Need]:
 
 
 def behave_route(route: Body, world: World) -> Acts:
-    if not is_going(route) and not listed(route, "status", "ingress"):
+    if not is_terminating(route) and not listed(route, "status", "ingress"):
         host = str(dig(route, "spec", "host") or f"{name_of(route)}-{namespace_of(route)}.apps.example.com")
         admitted = condition(route, "Admitted", "True")
         yield Status(route, {"ingress": [{"host": host, "routerName": "default", "conditions": [admitted]}]})
@@ -47,8 +47,8 @@ def needs(config: Body) -> Iterator[Need]:
 
 
 def behave(config: Body, world: World) -> Acts:
-    """A ReplicationController for each template; the old ones are emptied."""
-    if is_going(config):
+    """One ReplicationController for each template. Old ones are scaled to zero."""
+    if is_terminating(config):
         return
     tags = [tag for _, trigger in entries(config, "spec", "triggers") if (tag := _tag(trigger, config))]
     if any(world.get(tag) is None for tag in tags):
@@ -59,11 +59,11 @@ def behave(config: Body, world: World) -> Acts:
         yield from _deploy(config, template, _version(made[-1]) + 1 if made else 1)
         return
     for old in made[:-1]:
-        yield Change({**old, "spec": {**old["spec"], "replicas": 0}})
+        yield Update({**old, "spec": {**old["spec"], "replicas": 0}})
     newest = made[-1]
     replicas = int(dig(config, "spec", "replicas") or 0)
     if dig(newest, "spec", "replicas") != replicas:
-        yield Change({**newest, "spec": {**newest["spec"], "replicas": replicas}})
+        yield Update({**newest, "spec": {**newest["spec"], "replicas": replicas}})
     yield Status(config, _status(config, newest))
 
 

@@ -1,6 +1,6 @@
-"""Names that one object gives another, written as patterns: `Secret {metadata.name}-app if spec.enabled`.
+"""Patterns for objects that another object names: `Secret {metadata.name}-app if spec.enabled`.
 
-Knows no kind: what is written in operators.toml and in trial files is read here.
+Knows no kind. operators.toml and trial files contain such patterns.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from seatrial.model.resource import Body, dig, metadata
 Path = tuple[str | int, ...]
 
 EACH = "each"
-"""In a pattern, the element of a list that it is about."""
+"""In a pattern, the element of the list that it iterates over."""
 _FIELD = re.compile(r"\{([^{}|]+)(?:\|((?:[^{}]|\{[^{}]*\})*))?\}")
 _DOT = re.compile(r"(?<!\\)\.")
 
 
 class Pattern(Struct, frozen=True):
-    """Which object is meant: `kind` and `name` hold fields in braces, with what stands in for a missing one."""
+    """Which object is meant. `kind` and `name` contain fields in braces, with defaults for missing ones."""
 
     kind: str
     name: str
@@ -37,7 +37,7 @@ class Pattern(Struct, frozen=True):
 
 
 class Named(Struct, frozen=True):
-    """An object that a pattern found: where it is named is `field`, empty where nothing names it."""
+    """An object that a pattern matched. `field` is where it is named, or empty."""
 
     kind: str
     group: str
@@ -49,30 +49,30 @@ class Named(Struct, frozen=True):
 @cache
 def parse(text: str) -> Pattern:
     kind, name, *words = text.split()
-    told: dict[str, str] = {}
+    options: dict[str, str] = {}
     optional = False
     while words:
         word = words.pop(0)
         if word == "optional":
             optional = True
         else:
-            told[word] = words.pop(0)
-    stage = told.get("at", "ready")
+            options[word] = words.pop(0)
+    stage = options.get("at", "ready")
     assert stage in get_args(Stage), text
     return Pattern(
         kind,
         name,
-        namespace=told.get("in", ""),
-        each=told.get("each", ""),
-        when=told.get("if", ""),
-        unless=told.get("unless", ""),
+        namespace=options.get("in", ""),
+        each=options.get("each", ""),
+        when=options.get("if", ""),
+        unless=options.get("unless", ""),
         stage=cast(Stage, stage),
         optional=optional,
     )
 
 
 def matches(pattern: Pattern, body: Body) -> Iterator[Named]:
-    """The objects that `body` means, each once; `namespace` is its own where it names none."""
+    """The objects that `body` names, each once. Without a namespace in the pattern, the body's own."""
     seen = set()
     for found in _matches(pattern, body):
         if (found.kind, found.namespace, found.name) not in seen:
@@ -97,7 +97,7 @@ def _matches(pattern: Pattern, body: Body) -> Iterator[Named]:
 
 
 def _elements(value: Any, path: list[str], at: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every element at a path that may lead through lists; of a mapping, its keys."""
+    """Every element at a path that may lead through lists. For a mapping, its keys."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _elements(item, path, (*at, index))
@@ -112,10 +112,10 @@ def _elements(value: Any, path: list[str], at: Path = ()) -> Iterator[tuple[Path
 
 
 def _filled(text: str, body: Body, element: Any) -> str:
-    """The text with its fields put in; empty where one is missing that nothing stands in for."""
+    """The text with its fields substituted; empty if a field without a default is missing."""
     missing = False
 
-    def put(found: re.Match[str]) -> str:
+    def substitute(found: re.Match[str]) -> str:
         nonlocal missing
         value = _value(found[1], body, element)
         if value in (None, "") and found[2] is not None:
@@ -123,8 +123,8 @@ def _filled(text: str, body: Body, element: Any) -> str:
         missing = missing or value in (None, "")
         return str(value)
 
-    filled = _FIELD.sub(put, text)
-    # Names that operators make of other names are DNS names.
+    filled = _FIELD.sub(substitute, text)
+    # Names that operators derive from other names are DNS names.
     return "" if missing else filled.replace("_", "-")
 
 

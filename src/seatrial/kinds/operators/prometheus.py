@@ -1,4 +1,4 @@
-"""Prometheus-operator kinds: servers become StatefulSets while the operator runs; all else is read by these servers.
+"""Prometheus Operator: servers become StatefulSets while the operator runs. The servers read the other kinds.
 
 From pkg/prometheus and pkg/alertmanager of prometheus-operator 0.93.
 """
@@ -13,7 +13,7 @@ from msgspec import Struct
 from seatrial.kinds import Acts, Create, Kind, Need, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.objectmeta import namespace_of
-from seatrial.kinds.operators.shared import hold, put, tell
+from seatrial.kinds.operators.reconcile import apply, keep_finalizer, set_condition
 from seatrial.kinds.operators.table import release_of
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
@@ -24,13 +24,13 @@ ACTOR = "prometheus-operator"
 Path = tuple[str | int, ...]
 
 
-class Server(Struct, frozen=True):
+class PrometheusServer(Struct, frozen=True):
     """A kind that becomes a StatefulSet."""
 
     kind: str
     prefix: str
     service: str
-    """The headless Service that all of this kind in a namespace share."""
+    """The headless Service that all servers of this kind in a namespace share."""
     image: str
     port: int
 
@@ -38,10 +38,14 @@ class Server(Struct, frozen=True):
 SERVERS = {
     server.kind: server
     for server in (
-        Server("Prometheus", "prometheus", "prometheus-operated", "quay.io/prometheus/prometheus", 9090),
-        Server("PrometheusAgent", "prom-agent", "prometheus-agent-operated", "quay.io/prometheus/prometheus", 9090),
-        Server("Alertmanager", "alertmanager", "alertmanager-operated", "quay.io/prometheus/alertmanager", 9093),
-        Server("ThanosRuler", "thanos-ruler", "thanos-ruler-operated", "quay.io/thanos/thanos", 10902),
+        PrometheusServer("Prometheus", "prometheus", "prometheus-operated", "quay.io/prometheus/prometheus", 9090),
+        PrometheusServer(
+            "PrometheusAgent", "prom-agent", "prometheus-agent-operated", "quay.io/prometheus/prometheus", 9090
+        ),
+        PrometheusServer(
+            "Alertmanager", "alertmanager", "alertmanager-operated", "quay.io/prometheus/alertmanager", 9093
+        ),
+        PrometheusServer("ThanosRuler", "thanos-ruler", "thanos-ruler-operated", "quay.io/thanos/thanos", 10902),
     )
 }
 
@@ -57,7 +61,7 @@ def server_needs(body: Body) -> Iterator[Need]:
 
 
 def selected_needs(body: Body) -> Iterator[Need]:
-    """Keys of Secrets and ConfigMaps, wherever in the spec they are selected."""
+    """Keys of Secrets and ConfigMaps, wherever the spec selects them."""
     for path, kind, named in _selectors(body.get("spec"), ("spec",)):
         optional = bool(named.get("optional"))
         ref = Ref(kind, namespace_of(body), str(named["name"]))
@@ -71,20 +75,20 @@ def produces(body: Body) -> Iterator[Ref]:
 
 
 def behave(body: Body, world: World) -> Acts:
-    if (release := release_of(world, OPERATOR)) is None or not (yield from hold(body, release)):
+    if (release := release_of(world, OPERATOR)) is None or not (yield from keep_finalizer(body, release)):
         return
     server = SERVERS[str(body.get("kind"))]
     service = Ref("Service", namespace_of(body), server.service)
     if world.get(service) is None:
         yield Create(_service(body, server), owner=body)
     found = world.get(Ref("StatefulSet", namespace_of(body), f"{server.prefix}-{name_of(body)}", "apps"))
-    yield from put(_set(body, server), world, owner=body)
+    yield from apply(_set(body, server), world, owner=body)
     wanted = _replicas(body)
     available = int(dig(found, "status", "availableReplicas") or 0)
     if found is not None and available >= wanted:
-        yield tell(body, "Available", "True", availableReplicas=available, replicas=wanted)
+        yield set_condition(body, "Available", "True", availableReplicas=available, replicas=wanted)
     else:
-        yield tell(body, "Available", "False", "NoPodReady", availableReplicas=available, replicas=wanted)
+        yield set_condition(body, "Available", "False", "NoPodReady", availableReplicas=available, replicas=wanted)
 
 
 def is_available(body: Body) -> bool:
@@ -92,7 +96,7 @@ def is_available(body: Body) -> bool:
 
 
 def _selectors(value: Any, at: Path) -> Iterator[tuple[Path, str, Body]]:
-    """What has a name and a key, and nothing more: `secret: {name, key}`, `basicAuth: {username: {name, key}}`."""
+    """Mappings with only a name and a key: `secret: {name, key}`, `basicAuth: {username: {name, key}}`."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _selectors(item, (*at, index))
@@ -101,28 +105,28 @@ def _selectors(value: Any, at: Path) -> Iterator[tuple[Path, str, Body]]:
             yield at, "ConfigMap" if at[-1] == "configMap" else "Secret", value
             return
         for key, inner in value.items():
-            # Containers and volumes are the pod's own affair.
+            # Containers and volumes belong to the pod.
             if key not in ("containers", "initContainers", "volumes"):
                 yield from _selectors(inner, (*at, str(key)))
 
 
 def _replicas(body: Body) -> int:
-    asked = dig(body, "spec", "replicas")
-    return 1 if asked is None else int(asked)
+    replicas = dig(body, "spec", "replicas")
+    return 1 if replicas is None else int(replicas)
 
 
-def _labels(body: Body, server: Server) -> dict[str, str]:
+def _labels(body: Body, server: PrometheusServer) -> dict[str, str]:
     return {"app.kubernetes.io/managed-by": "prometheus-operator", "app.kubernetes.io/name": server.prefix}
 
 
-def _service(body: Body, server: Server) -> Body:
+def _service(body: Body, server: PrometheusServer) -> Body:
     ports = [{"name": "web", "port": server.port, "targetPort": server.port}]
     spec = {"clusterIP": "None", "selector": _labels(body, server), "ports": ports}
     meta = {"name": server.service, "namespace": namespace_of(body)}
     return {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
 
 
-def _set(body: Body, server: Server) -> Body:
+def _set(body: Body, server: PrometheusServer) -> Body:
     labels = {**_labels(body, server), "app.kubernetes.io/instance": name_of(body)}
     volumes = [
         {"name": f"secret-{name}", "secret": {"secretName": name}} for name in listed(body, "spec", "secrets")

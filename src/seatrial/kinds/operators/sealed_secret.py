@@ -1,16 +1,16 @@
-"""SealedSecret: becomes the Secret of its name, which goes with it, for as long as the controller runs.
+"""SealedSecret: its controller creates and owns the Secret of the same name.
 
-From pkg/controller/controller.go of sealed-secrets 0.36. What was sealed is taken to be sealed for this cluster.
+From pkg/controller/controller.go of sealed-secrets 0.36. The data is assumed to be sealed for this cluster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Kind, Say, World
+from seatrial.kinds import Acts, Emit, Kind, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.objectmeta import controller_of, namespace_of
-from seatrial.kinds.operators.shared import hold, put, secret, tell
+from seatrial.kinds.operators.reconcile import apply, keep_finalizer, secret, set_condition
 from seatrial.kinds.operators.table import release_of
 from seatrial.model.resource import Body, Ref, annotations_of, dig, name_of, uid_of
 
@@ -26,13 +26,13 @@ def produces(sealed: Body) -> Iterator[Ref]:
 
 
 def behave(sealed: Body, world: World) -> Acts:
-    if (release := release_of(world, OPERATOR)) is None or not (yield from hold(sealed, release)):
+    if (release := release_of(world, OPERATOR)) is None or not (yield from keep_finalizer(sealed, release)):
         return
     found = world.get(Ref("Secret", namespace_of(sealed), name_of(sealed)))
     if found is not None and not _is_ours(found, sealed):
-        words = f'Resource "{name_of(sealed)}" already exists and is not managed by SealedSecret'
-        yield tell(sealed, "Synced", "False", "", f"failed update: {words}")
-        yield Say(sealed, "ErrUpdateFailed", words)
+        message = f'Resource "{name_of(sealed)}" already exists and is not managed by SealedSecret'
+        yield set_condition(sealed, "Synced", "False", "", f"failed update: {message}")
+        yield Emit(sealed, "ErrUpdateFailed", message)
         return
     template = dig(sealed, "spec", "template") or {}
     keys = [*(dig(sealed, "spec", "encryptedData") or {}), *(template.get("data") or {})]
@@ -40,8 +40,8 @@ def behave(sealed: Body, world: World) -> Acts:
     about = {key: dig(template, "metadata", key) for key in ("labels", "annotations")}
     meta = {**made["metadata"], **{key: value for key, value in about.items() if value}}
     alone = annotations_of(template).get(WITHOUT_OWNER) == "true"
-    yield from put({**made, "metadata": meta}, world, owner=None if alone else sealed)
-    yield tell(sealed, "Synced", "True")
+    yield from apply({**made, "metadata": meta}, world, owner=None if alone else sealed)
+    yield set_condition(sealed, "Synced", "True")
 
 
 def is_synced(sealed: Body) -> bool:

@@ -1,6 +1,6 @@
-"""What well-known operators bring and who they are: the table in operators.toml, and questions to it.
+"""The table of well-known operators in operators.toml, and queries on it.
 
-Knows neither what their kinds do (other files of this folder tell) nor how a cluster comes to have one.
+Knows neither what their kinds do (other modules here do) nor how they are installed in a cluster.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed
 
 Number = tuple[int, ...]
-"""A release, as numbers that can be compared: 0.17.0 is (0, 17, 0)."""
+"""A release as comparable numbers: 0.17.0 is (0, 17, 0)."""
 
 ALWAYS: Number = ()
 CONSTRAINTS = "constraints.gatekeeper.sh"
-"""The group of the kinds that Gatekeeper makes of templates, all of them cluster-scoped."""
+"""The group of the kinds that Gatekeeper creates from templates. All are cluster-scoped."""
 GENERIC = frozenset(("activator", "autoscaler", "ceph", "controller", "olm", "operator", "pilot", "speaker", "webhook"))
-"""Names of images that more than one project may use: these are known by the folder they are in as well."""
+"""Image names that several projects use. These are identified by their parent folder as well."""
 
 
 class Version(Struct, frozen=True):
-    """One version of a kind, and the releases that serve it: from `since` to before `until`."""
+    """One version of a kind, and the releases that serve it: from `since`, before `until`."""
 
     name: str
     since: Number = ALWAYS
@@ -63,25 +63,25 @@ class OperatorKind(Struct, frozen=True):
         return tuple(version.name for version in self.versions if version.is_served(release))
 
     def stored(self, release: Number) -> str:
-        """The version in which a release stores: the newest that had become it."""
+        """The storage version of a release: the newest that has become it."""
         served = [version for version in self.versions if version.is_served(release)]
         stored = [v for v in served if v.stored_since is not None and v.stored_since <= release]
         return max(stored, key=lambda v: v.stored_since or ALWAYS).name if stored else served[-1].name
 
 
-class Workload(Struct, frozen=True):
-    """A Deployment (or its like) that an operator consists of."""
+class OperatorWorkload(Struct, frozen=True):
+    """A Deployment, or another workload, of an operator."""
 
     name: str
     image: str
     role: str = "controller"
     kind: str = "Deployment"
     argument: str = ""
-    """What its command line holds, where several workloads run the same image."""
+    """An argument on its command line, if several workloads run the same image."""
 
 
-class Webhook(Struct, frozen=True):
-    """One webhook of one of an operator's configurations."""
+class OperatorWebhook(Struct, frozen=True):
+    """One webhook of an operator's configurations."""
 
     mutating: bool
     configuration: str
@@ -97,51 +97,51 @@ class Webhook(Struct, frozen=True):
     objects: Body = {}
 
 
-class Operator(Struct, frozen=True):
+class OperatorEntry(Struct, frozen=True):
     name: str
     source: str
     releases: str
-    """The oldest and the newest that the table was read from: `0.5 to 2.9`."""
+    """The oldest and the newest release that the table was read from: `0.5 to 2.9`."""
     namespace: str
-    workloads: tuple[Workload, ...]
+    workloads: tuple[OperatorWorkload, ...]
     kinds: tuple[OperatorKind, ...]
-    webhooks: tuple[Webhook, ...]
+    webhooks: tuple[OperatorWebhook, ...]
     writes_ca: str
     platform: bool
-    """Part of the platform: where its kinds are served, somebody acts on them."""
+    """Part of the platform: where its kinds are served, a controller acts on them."""
 
 
-def find(name: str, version: str = "") -> Operator:
-    """An operator as one of its releases is; the newest that was read, where none is named."""
+def find(name: str, version: str = "") -> OperatorEntry:
+    """An operator in one release, by default the newest that was read."""
     found = table().get(name)
     if found is None:
         close = get_close_matches(name, table(), n=1)
         hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(table())}"
-        raise CannotContinue(f"assume.operators: no operator {name!r} is known here; {hint} Others can be described")
+        raise CannotContinue(
+            f"assume.operators: unknown operator {name!r}; {hint} Describe other operators in the trial file"
+        )
     release = release_number(version, found)
     kinds = tuple(kind for kind in found.kinds if kind.served(release))
     if version and found.releases and release < number(found.releases.partition(" to ")[0]):
-        words = f"{name}@{version} is older than what is known here: {found.releases}"
-        raise CannotContinue(f"assume.operators: {words}")
+        raise CannotContinue(f"assume.operators: {name}@{version} is not known; known are {found.releases}")
     return replace(found, kinds=kinds)
 
 
-def release_number(version: str, operator: Operator) -> Number:
-    """`v1.0.0` as numbers; the newest release where none, or one that is no number, is named."""
-    asked = number(version)
-    return asked or number(operator.releases.rpartition(" to ")[2]) or (999,)
+def release_number(version: str, operator: OperatorEntry) -> Number:
+    """`v1.0.0` as numbers. The newest release if the version is empty or not a number."""
+    return number(version) or number(operator.releases.rpartition(" to ")[2]) or (999,)
 
 
 def number(text: str) -> Number:
-    """The numbers of a release, filled up to three, so that 0.17 is 0.17.0; nothing where there are none."""
+    """The numbers of a release, padded to three, so that 0.17 is 0.17.0. Empty if there are none."""
     match = re.match(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?", text)
     return tuple(int(part or 0) for part in match.groups()) if match else ALWAYS
 
 
 @cache
-def brought() -> dict[tuple[str, str], tuple[Operator, OperatorKind]]:
-    """Every kind that a known operator brings, by (group, kind)."""
-    found: dict[tuple[str, str], tuple[Operator, OperatorKind]] = {}
+def operator_kinds() -> dict[tuple[str, str], tuple[OperatorEntry, OperatorKind]]:
+    """Every kind of a known operator, by (group, kind)."""
+    found: dict[tuple[str, str], tuple[OperatorEntry, OperatorKind]] = {}
     for operator in table().values():
         for kind in operator.kinds:
             found.setdefault((kind.group, kind.kind), (operator, kind))
@@ -149,12 +149,12 @@ def brought() -> dict[tuple[str, str], tuple[Operator, OperatorKind]]:
 
 
 def plural_for(group: str, kind: str) -> str:
-    """The plural of a kind: Kubernetes', an operator's, or else the one that most authors would choose."""
+    """The plural of a kind: Kubernetes', an operator's, or the usual English plural."""
     known = plural_of(group, kind)
     if known is not None:
         return known
-    if (group, kind) in brought():
-        return brought()[group, kind][1].plural
+    if (group, kind) in operator_kinds():
+        return operator_kinds()[group, kind][1].plural
     lower = kind.lower()
     if lower.endswith("y") and lower[-2:-1] not in "aeiou":
         return lower[:-1] + "ies"
@@ -162,22 +162,22 @@ def plural_for(group: str, kind: str) -> str:
 
 
 def is_cluster_scoped(group: str, kind: str) -> bool:
-    """Whether objects of a kind live outside namespaces, as far as that is known."""
+    """Whether a kind is cluster-scoped, as far as known."""
     known = cluster_scoped(group, kind)
     if known is not None:
         return known
     if group == CONSTRAINTS:
         return True
-    return (group, kind) in brought() and not brought()[group, kind][1].namespaced
+    return (group, kind) in operator_kinds() and not operator_kinds()[group, kind][1].namespaced
 
 
 def runs(world: World, name: str, role: str = "controller") -> bool:
-    """Whether an operator does its work: one of its workloads in this role is available."""
+    """Whether an operator runs: one of its workloads in this role is available."""
     return release_of(world, name, role) is not None
 
 
 def release_of(world: World, name: str, role: str = "controller") -> Number | None:
-    """The release of an operator that does its work now; None where none does."""
+    """The release of an operator that is running now; None if none is."""
     operator = table()[name]
     if operator.platform:
         return (999,)
@@ -189,20 +189,20 @@ def release_of(world: World, name: str, role: str = "controller") -> Number | No
     return None
 
 
-def role_for(operator: Operator, group: str) -> str:
-    """The role of the workload that acts on the kinds of a group; Flux has one for each."""
+def role_for(operator: OperatorEntry, group: str) -> str:
+    """The role of the workload that reconciles the kinds of a group. Flux has one for each."""
     first = group.partition(".")[0]
     return first if any(workload.role == first for workload in operator.workloads) else "controller"
 
 
 def is_available(workload: Body) -> bool:
-    """Whether at least one pod of a Deployment, a StatefulSet or a DaemonSet does its work."""
+    """Whether at least one pod of a Deployment, StatefulSet or DaemonSet is available."""
     status = workload.get("status") or {}
     return any(int(status.get(field) or 0) > 0 for field in ("availableReplicas", "numberAvailable"))
 
 
-def workload_of(body: Body) -> tuple[Operator, Workload] | None:
-    """Whose workload this is, by the image that it runs."""
+def workload_of(body: Body) -> tuple[OperatorEntry, OperatorWorkload] | None:
+    """The operator and workload, by the image that it runs."""
     containers = entries(body, "spec", "template", "spec", "containers")
     names = dict.fromkeys(image_name(str(container.get("image") or "")) for _, container in containers)
     known = (pair for name in names for pair in _by_image().get(name, ()))
@@ -210,16 +210,16 @@ def workload_of(body: Body) -> tuple[Operator, Workload] | None:
 
 
 @cache
-def _by_image() -> dict[str, list[tuple[Operator, Workload]]]:
-    found: dict[str, list[tuple[Operator, Workload]]] = {}
+def _by_image() -> dict[str, list[tuple[OperatorEntry, OperatorWorkload]]]:
+    found: dict[str, list[tuple[OperatorEntry, OperatorWorkload]]] = {}
     for operator in table().values():
         for workload in operator.workloads:
             found.setdefault(image_name(workload.image), []).append((operator, workload))
     return found
 
 
-def _image_of(workload: Workload, operator: Operator, body: Body) -> str:
-    """The image of a container that is this workload's; empty where there is none."""
+def _image_of(workload: OperatorWorkload, operator: OperatorEntry, body: Body) -> str:
+    """The image of a container that belongs to this workload; empty if there is none."""
     others = [w.argument for w in operator.workloads if w.image == workload.image and w.argument != workload.argument]
     for _, container in entries(body, "spec", "template", "spec", "containers"):
         image = str(container.get("image") or "")
@@ -237,7 +237,7 @@ def _is_called(word: str, argument: str) -> bool:
 
 
 def _is_same(image: str, known: str) -> bool:
-    """The same image, from whichever registry: mirrors keep the last part of its name."""
+    """The same image from any registry: mirrors keep the last part of its name."""
     if image_name(image) != image_name(known):
         return False
     parts = 2 if image_name(known) in GENERIC else 1
@@ -245,18 +245,18 @@ def _is_same(image: str, known: str) -> bool:
 
 
 @cache
-def table() -> dict[str, Operator]:
+def table() -> dict[str, OperatorEntry]:
     text = files(__package__ or "").joinpath("operators.toml").read_text(encoding="utf-8")
     return {name: _operator(name, entry) for name, entry in tomllib.loads(text).items()}
 
 
-def _operator(name: str, entry: dict[str, Any]) -> Operator:
-    return Operator(
+def _operator(name: str, entry: dict[str, Any]) -> OperatorEntry:
+    return OperatorEntry(
         name=name,
         source=entry["source"],
         releases=entry.get("releases", ""),
         namespace=entry.get("namespace", ""),
-        workloads=tuple(Workload(**workload) for workload in entry.get("workloads", ())),
+        workloads=tuple(OperatorWorkload(**workload) for workload in entry.get("workloads", ())),
         kinds=tuple(_kinds(entry)),
         webhooks=tuple(_webhooks(entry)),
         writes_ca=entry.get("writes_ca", ""),
@@ -288,9 +288,9 @@ def _kinds(entry: dict[str, Any]) -> Iterator[OperatorKind]:
 
 
 def _about(entry: dict[str, Any], what: str, group: str, kind: str, nothing: Any) -> Any:
-    """What a table of an operator says of a kind, which is named with its group where there are two of that name."""
-    told = entry.get(what) or {}
-    return told.get(f"{kind}.{group}") or told.get(kind) or nothing
+    """What an operator's table lists for a kind. A kind is named with its group if two have the same name."""
+    listed = entry.get(what) or {}
+    return listed.get(f"{kind}.{group}") or listed.get(kind) or nothing
 
 
 def _version(cell: str) -> Version:
@@ -301,7 +301,7 @@ def _version(cell: str) -> Version:
     return Version(name, first, number(until), stored_since=(number(stored) or first) if star else None)
 
 
-def _webhooks(entry: dict[str, Any]) -> Iterator[Webhook]:
+def _webhooks(entry: dict[str, Any]) -> Iterator[OperatorWebhook]:
     stage = configuration = service = ""
     for line in entry.get("webhooks", "").strip().splitlines():
         if not line.startswith(" "):
@@ -309,7 +309,7 @@ def _webhooks(entry: dict[str, Any]) -> Iterator[Webhook]:
             continue
         name, operations, resources, versions, failure, path = line.split()
         selectors = dig(entry, "selectors", name) or {}
-        yield Webhook(
+        yield OperatorWebhook(
             mutating=stage == "mutating",
             configuration=configuration,
             service=service,

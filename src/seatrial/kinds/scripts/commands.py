@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from seatrial.kinds import World
-from seatrial.kinds.access.authorizer import Access, decide, forbidden_words, service_account
+from seatrial.kinds.access.authorizer import Access, decide, forbidden_message, service_account
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.scripts.kubectl_calls import asked_by
 from seatrial.kinds.scripts.shell import (
@@ -113,7 +113,7 @@ def refusals(pod: Body, world: World) -> dict[Path, str]:
     for need in needed(spec, namespace, definitions, config_map):
         decision = decide(user, need.access, world) if need.fatal and need.field not in found else None
         if decision is not None and not decision.allowed:
-            found[need.field] = need.says.replace("{}", forbidden_words(user, need.access, decision.reason))
+            found[need.field] = need.says.replace("{}", forbidden_message(user, need.access, decision.reason))
     return found
 
 
@@ -121,7 +121,7 @@ def may_have_rights(account: Body | None, world: World) -> bool:
     """An account that others bring has what they gave it; so may the one that every namespace has, with luck."""
     if account is None:
         return False
-    return ANY_RIGHT in annotations_of(account) or (name_of(account) == "default" and not world.unlucky)
+    return ANY_RIGHT in annotations_of(account) or (name_of(account) == "default" and not world.worst_case)
 
 
 def _words(container: Body, env: dict[str, str]) -> list[str]:

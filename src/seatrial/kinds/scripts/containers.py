@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from seatrial.kinds import Need, World
-from seatrial.kinds.access.authorizer import decide, forbidden_words, service_account
+from seatrial.kinds.access.authorizer import decide, forbidden_message, service_account
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.scripts.commands import (
     ELSEWHERE,
@@ -58,7 +58,7 @@ def courses(pod: Body, world: World) -> dict[Path, Gone]:
         decision = decide(user, ask.access, world) if not trusted else None
         if decision is None or decision.allowed:
             return ""
-        return ask.says.replace("{}", forbidden_words(user, ask.access, decision.reason))
+        return ask.says.replace("{}", forbidden_message(user, ask.access, decision.reason))
 
     def missing(ref: Ref) -> bool:
         return world.get(ref) is None

@@ -1,4 +1,4 @@
-"""StorageClass, PersistentVolume and PersistentVolumeClaim: a claim finds a volume, or one is made for it.
+"""StorageClass, PersistentVolume and PVC: a PVC is bound to an existing volume, or one is provisioned.
 
 From pkg/controller/volume (persistentvolume, pvcprotection, pvprotection) and pkg/apis/{core,storage}/validation of
 Kubernetes 1.34. Every provisioner works; volumes are attached without delay.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Change, Create, Delete, Kind, Need, Say, Status, World
-from seatrial.kinds.core.immutable import NEWEST, difference, forbidden, frozen_field, invalid, scalar
+from seatrial.kinds import Acts, Create, Delete, Emit, Kind, Need, Status, Update, World
+from seatrial.kinds.core.immutable import NEWEST, difference, forbidden, immutable_field, invalid, scalar
 from seatrial.kinds.core.objectmeta import (
+    created_at,
     finalizers_of,
-    is_going,
-    moment,
+    is_terminating,
     namespace_of,
     with_finalizer,
     with_metadata,
@@ -41,7 +41,7 @@ VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 CLASSES_SINCE = 29
-"""The minor from which the words speak of volumeAttributesClassName."""
+"""The minor since which errors mention volumeAttributesClassName."""
 
 VOLUME_SPEC = frozenset(
     (
@@ -56,7 +56,7 @@ VOLUME_SPEC = frozenset(
         "volumeMode",
     )
 )
-"""What a volume's spec holds beside its source."""
+"""Fields of a volume's spec other than its source."""
 
 
 def claim_needs(claim: Body) -> Iterator[Need]:
@@ -76,13 +76,13 @@ def claim_needs(claim: Body) -> Iterator[Need]:
 
 
 def behave_claim(claim: Body, world: World) -> Acts:
-    if is_going(claim):
+    if is_terminating(claim):
         if CLAIM_FINALIZER in finalizers_of(claim) and not _users(claim, world):
-            yield Change(without_finalizer(claim, CLAIM_FINALIZER))
+            yield Update(without_finalizer(claim, CLAIM_FINALIZER))
     elif scheduler.is_bound(claim):
         yield from _keep(claim, world)
     elif dig(claim, "spec", "storageClassName") is None and (chosen := _default_class(world)):
-        yield Change({**claim, "spec": {**claim["spec"], "storageClassName": chosen}})
+        yield Update({**claim, "spec": {**claim["spec"], "storageClassName": chosen}})
     else:
         yield from _find_volume(claim, world)
 
@@ -91,19 +91,19 @@ def behave_volume(volume: Body, world: World) -> Acts:
     ref = dig(volume, "spec", "claimRef")
     claim = world.get(Ref("PersistentVolumeClaim", ref["namespace"], ref["name"])) if ref else None
     bound = claim is not None and ref.get("uid") in (None, "", uid_of(claim))
-    if is_going(volume):
+    if is_terminating(volume):
         if VOLUME_FINALIZER in finalizers_of(volume) and not bound:
-            yield Change(without_finalizer(volume, VOLUME_FINALIZER))
+            yield Update(without_finalizer(volume, VOLUME_FINALIZER))
         return
     if not ref or not ref.get("uid"):
-        yield Status(volume, {"phase": "Available", "lastPhaseTransitionTime": moment(volume)})
+        yield Status(volume, {"phase": "Available", "lastPhaseTransitionTime": created_at(volume)})
         return
-    yield Status(volume, {"phase": "Bound" if bound else "Released", "lastPhaseTransitionTime": moment(volume)})
+    yield Status(volume, {"phase": "Bound" if bound else "Released", "lastPhaseTransitionTime": created_at(volume)})
     if not bound and dig(volume, "spec", "persistentVolumeReclaimPolicy") == "Delete":
         yield Delete(volume, why="its claim is gone, and its reclaim policy is Delete")
 
 
-def frozen_claim(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable_claim(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     was, wanted = dict(old.get("spec") or {}), dict(new.get("spec") or {})
     before, after = dict(was), dict(wanted)
     if not was.get("volumeName"):
@@ -115,33 +115,33 @@ def frozen_claim(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if scheduler.is_bound(old):
         after = _with_old_size(before, after)
     if before != after:
-        words = "spec is immutable after creation except resources.requests"
-        words += " and volumeAttributesClassName" if minor >= CLASSES_SINCE else ""
+        message = "spec is immutable after creation except resources.requests"
+        message += " and volumeAttributesClassName" if minor >= CLASSES_SINCE else ""
         shown = difference(before, after, "PersistentVolumeClaimSpec", minor)
-        yield forbidden("spec", f"{words} for bound claims\n{shown}")
+        yield forbidden("spec", f"{message} for bound claims\n{shown}")
     yield from _shrunk(old, new)
     if was.get("volumeMode") != wanted.get("volumeMode"):
         yield invalid("volumeMode", scalar(wanted.get("volumeMode"), minor))
 
 
-def frozen_volume(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable_volume(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     before, after = (
         {key: value for key, value in (body.get("spec") or {}).items() if key not in VOLUME_SPEC} for body in (old, new)
     )
     if before != after:
         shown = difference(before, after, "PersistentVolumeSource", minor)
-        words = "spec.persistentvolumesource is immutable after creation"
-        yield forbidden("spec.persistentvolumesource", f"{words}\n{shown}")
+        message = "spec.persistentvolumesource is immutable after creation"
+        yield forbidden("spec.persistentvolumesource", f"{message}\n{shown}")
     was, wanted = (dig(body, "spec", "volumeMode") for body in (old, new))
     if was != wanted:
         yield invalid("volumeMode", scalar(wanted, minor))
 
 
-def frozen_class(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable_class(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     for field in ("parameters", "provisioner", "reclaimPolicy"):
         if (old.get(field) or None) != (new.get(field) or None):
             yield forbidden(field, f"updates to {field} are forbidden.")
-    yield from frozen_field(old, new, "volumeBindingMode", minor)
+    yield from immutable_field(old, new, "volumeBindingMode", minor)
 
 
 def default_claim(claim: Body) -> Body:
@@ -167,7 +167,7 @@ def prepare_volume(volume: Body, old: Body | None) -> Body:
 
 
 def _users(claim: Body, world: World) -> list[Body]:
-    """Pods on a node that use a claim. One that has ended holds it until it is deleted, but for its ephemeral ones."""
+    """Pods on a node that use a PVC. A finished pod holds it until it is deleted, except for ephemeral PVCs."""
     on_nodes = [pod for pod in _using(claim, world) if dig(pod, "spec", "nodeName")]
     return [pod for pod in on_nodes if not is_finished(pod) or _names(pod, claim)]
 
@@ -185,69 +185,69 @@ def _names(pod: Body, claim: Body) -> bool:
 
 
 def _keep(claim: Body, world: World) -> Acts:
-    """A bound claim loses its phase with its volume, and grows with its request."""
+    """A bound PVC becomes Lost with its volume, and grows with its request."""
     volume = world.get(Ref("PersistentVolume", "", str(dig(claim, "spec", "volumeName"))))
     if volume is None:
         yield Status(claim, {**claim["status"], "phase": "Lost"})
-        yield Say(claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
+        yield Emit(claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
         return
-    asked = dig(claim, "spec", "resources", "requests", "storage")
-    if amount(asked) > amount(dig(volume, "spec", "capacity", "storage")):
-        capacity = {**(dig(volume, "spec", "capacity") or {}), "storage": asked}
-        yield Change({**volume, "spec": {**volume["spec"], "capacity": capacity}})
+    requested = dig(claim, "spec", "resources", "requests", "storage")
+    if amount(requested) > amount(dig(volume, "spec", "capacity", "storage")):
+        capacity = {**(dig(volume, "spec", "capacity") or {}), "storage": requested}
+        yield Update({**volume, "spec": {**volume["spec"], "capacity": capacity}})
         yield Status(claim, {**claim["status"], "capacity": capacity})
 
 
 def _default_class(world: World) -> str:
-    """The newest of those that are marked; by name where they are as old."""
+    """The newest default class, then by name."""
     marked = [
         found
         for found in world.all("StorageClass", group="storage.k8s.io")
         if annotations_of(found).get(DEFAULT_CLASS) == "true"
     ]
-    return name_of(max(marked, key=lambda found: (moment(found), name_of(found)))) if marked else ""
+    return name_of(max(marked, key=lambda found: (created_at(found), name_of(found)))) if marked else ""
 
 
 def _find_volume(claim: Body, world: World) -> Acts:
     name = dig(claim, "spec", "storageClassName") or ""
     storage_class = world.get(Ref("StorageClass", "", name, "storage.k8s.io")) if name else None
     if (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer" and not _schedulable(claim, world):
-        words = "waiting for first consumer to be created before binding"
-        yield Say(claim, "WaitForFirstConsumer", words, warning=False)
+        message = "waiting for first consumer to be created before binding"
+        yield Emit(claim, "WaitForFirstConsumer", message, warning=False)
         return
     if volume := _matching(claim, world):
         yield from _bind(claim, volume)
     elif dig(claim, "spec", "volumeName"):
         return
     elif not name:
-        words = "no persistent volumes available for this claim and no storage class is set"
-        yield Say(claim, "FailedBinding", words, warning=False)
+        message = "no persistent volumes available for this claim and no storage class is set"
+        yield Emit(claim, "FailedBinding", message, warning=False)
     elif storage_class is None:
-        yield Say(claim, "ProvisioningFailed", f'storageclass.storage.k8s.io "{name}" not found')
+        yield Emit(claim, "ProvisioningFailed", f'storageclass.storage.k8s.io "{name}" not found')
     elif storage_class.get("provisioner") == NO_PROVISIONER:
-        yield Say(claim, "ProvisioningFailed", f"no volume plugin matched name: {NO_PROVISIONER}")
+        yield Emit(claim, "ProvisioningFailed", f"no volume plugin matched name: {NO_PROVISIONER}")
     else:
         yield from _provision(claim, storage_class, world)
 
 
 def _schedulable(claim: Body, world: World) -> bool:
-    """Whether a pod waits for this claim and for nothing else that a scheduler knows."""
+    """Whether a pod waits for this PVC and for nothing else that the scheduler knows."""
     return any(not scheduler.blocked(pod, world) for pod in _consumers(claim, world))
 
 
 def _matching(claim: Body, world: World) -> Body | None:
-    """The volume that the claim names, or the smallest that fits it."""
+    """The volume that the PVC names, or the smallest that fits."""
     if name := dig(claim, "spec", "volumeName"):
         named = world.get(Ref("PersistentVolume", "", str(name)))
         return named if named is not None and _is_free(named, claim) else None
-    offered = world.volumes_for(Ref("PersistentVolumeClaim", namespace_of(claim), name_of(claim)))
-    fitting = [volume for volume in offered if _is_free(volume, claim) and _suits(volume, claim)]
+    available = world.volumes_for(Ref("PersistentVolumeClaim", namespace_of(claim), name_of(claim)))
+    fitting = [volume for volume in available if _is_free(volume, claim) and _suits(volume, claim)]
     return min(fitting, key=lambda v: (amount(dig(v, "spec", "capacity", "storage")), name_of(v)), default=None)
 
 
 def _is_free(volume: Body, claim: Body) -> bool:
     ref = dig(volume, "spec", "claimRef")
-    if is_going(volume):
+    if is_terminating(volume):
         return False
     if not ref:
         return True
@@ -267,13 +267,13 @@ def _suits(volume: Body, claim: Body) -> bool:
 
 
 def _bind(claim: Body, volume: Body) -> Acts:
-    """The volume names the claim, then the claim the volume: as the binder does it."""
+    """The volume names the PVC, then the PVC names the volume, as the binder does."""
     spec = {**volume["spec"], "claimRef": _claim_ref(claim)}
     bound_volume = {**volume, "spec": spec}
     if spec != volume["spec"]:
         marks = {**annotations_of(volume), "pv.kubernetes.io/bound-by-controller": "yes"}
         bound_volume = with_metadata(bound_volume, annotations=marks)
-    yield Change({**bound_volume, "status": {"phase": "Bound", "lastPhaseTransitionTime": moment(volume)}})
+    yield Update({**bound_volume, "status": {"phase": "Bound", "lastPhaseTransitionTime": created_at(volume)}})
     marks = {**annotations_of(claim), "pv.kubernetes.io/bind-completed": "yes"}
     if not dig(claim, "spec", "volumeName"):
         marks["pv.kubernetes.io/bound-by-controller"] = "yes"
@@ -283,7 +283,7 @@ def _bind(claim: Body, volume: Body) -> Acts:
         "capacity": dig(volume, "spec", "capacity") or {},
     }
     body = {**claim, "spec": {**claim["spec"], "volumeName": name_of(volume)}, "status": status}
-    yield Change(with_metadata(body, annotations=marks))
+    yield Update(with_metadata(body, annotations=marks))
 
 
 def _provision(claim: Body, storage_class: Body, world: World) -> Acts:
@@ -323,7 +323,7 @@ def _claim_ref(claim: Body) -> Body:
 
 
 def _with_old_size(before: Body, after: Body) -> Body:
-    """Of a bound claim the size asked for, and the class of its attributes, may change."""
+    """In a bound PVC the requested size and the volumeAttributesClassName may change."""
     mixed = {key: value for key, value in after.items() if key != "volumeAttributesClassName"}
     if "volumeAttributesClassName" in before:
         mixed["volumeAttributesClassName"] = before["volumeAttributesClassName"]
@@ -341,14 +341,14 @@ def _shrunk(old: Body, new: Body) -> Iterator[str]:
 
 
 KINDS = (
-    Kind("StorageClass", "storage.k8s.io", default=default_class, frozen=frozen_class),
+    Kind("StorageClass", "storage.k8s.io", default=default_class, immutable=immutable_class),
     Kind(
         "PersistentVolume",
         actor="persistentvolume-controller",
         behave=behave_volume,
         default=default_volume,
         prepare=prepare_volume,
-        frozen=frozen_volume,
+        immutable=immutable_volume,
     ),
     Kind(
         "PersistentVolumeClaim",
@@ -357,7 +357,7 @@ KINDS = (
         behave=behave_claim,
         default=default_claim,
         prepare=prepare_claim,
-        frozen=frozen_claim,
+        immutable=immutable_claim,
         ready=scheduler.is_bound,
     ),
 )

@@ -1,6 +1,6 @@
 """Every kind that Kubernetes itself serves: its names, scope and subresources. Knows neither versions nor schemas.
 
-Read from `api/discovery/*.json` of Kubernetes 1.34; which versions a minor serves follows from its published schemas.
+Read from `api/discovery/*.json` of Kubernetes 1.34. The published schemas of a minor show which versions it serves.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from msgspec import Struct
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
-# Kind, plural, scope, short names, categories, subresources; `-` is none. `name@minor` came with that minor.
-# A list that ends in a comma goes on.
+# Kind, plural, scope, short names, categories, subresources; `-` is none. `name@minor` was added in that minor. A list
+# that ends in a comma continues on the next line.
 _TABLE = """
 apiregistration.k8s.io
   APIService                       apiservices                       cluster    -        api-extensions status
@@ -111,7 +111,7 @@ storagemigration.k8s.io
   StorageVersionMigration          storageversionmigrations          cluster    -        -              status
 """
 
-# What may be done with a kind, where that is not everything.
+# The verbs of kinds that do not have all of them.
 _VERBS = {
     "Binding": ("create",),
     "ComponentStatus": ("get", "list"),
@@ -126,7 +126,7 @@ _VERBS = {
 
 
 class Subresource(Struct, frozen=True):
-    """What is found under `.../NAME/subresource`; an empty kind is the resource's own."""
+    """The resource at `.../NAME/subresource`. An empty kind means the resource's own."""
 
     verbs: tuple[str, ...]
     kind: str = ""
@@ -156,7 +156,7 @@ SUBRESOURCES = {
 
 
 class ServedKind(Struct, frozen=True):
-    """One kind in one version, as discovery tells of it."""
+    """One kind in one version, as discovery lists it."""
 
     group: str
     version: str
@@ -176,7 +176,7 @@ class ServedKind(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One line of the catalogue: a kind that Kubernetes serves in one version or another."""
+    """One line of the catalogue: a kind that Kubernetes serves in some version."""
 
     group: str
     kind: str
@@ -205,7 +205,7 @@ class Entry(Struct, frozen=True):
 
 
 def cluster_scoped(group: str, kind: str) -> bool | None:
-    """Whether objects of this kind live outside namespaces; None where Kubernetes has no such kind."""
+    """Whether this kind is cluster-scoped; None if Kubernetes has no such kind."""
     entry = CATALOGUE.get((group, kind))
     return None if entry is None else not entry.namespaced
 
@@ -216,7 +216,7 @@ def plural_of(group: str, kind: str) -> str | None:
 
 
 def subresource_kind(kind: ServedKind, name: str) -> str:
-    """The kind of what is found under a subresource: `Scale`, or the resource's own."""
+    """The kind of a subresource: `Scale`, or the resource's own."""
     if name == "proxy":
         return f"{kind.kind}ProxyOptions"
     return SUBRESOURCES[name].kind or kind.kind

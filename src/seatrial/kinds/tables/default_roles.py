@@ -1,6 +1,6 @@
-"""The roles that every API server makes for itself, and whom it gives them to. They need not be in the store.
+"""The roles and bindings that every API server creates. They need not be in the store.
 
-Read from an API server of 1.34. Of the roles for its own components only those are here that charts bind.
+Read from an API server of 1.34. Of the roles for its own components only those that charts bind are listed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ READ = ("get", "list", "watch")
 WRITE = ("create", "delete", "deletecollection", "patch", "update")
 ALL = (*READ, *WRITE)
 
-# role -> verbs -> a group and its resources, line by line; `-` is the core group.
+# role -> verbs -> a group and its resources, one per line; `-` is the core group.
 _TABLE: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     "cluster-admin": ((("*",), "* *"),),
     "system:aggregate-to-admin": (
@@ -70,7 +70,7 @@ _TABLE: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     ),
 }
 
-# role -> paths that it lets be read
+# role -> paths that it may read
 _PATHS: dict[str, tuple[tuple[str, ...], str]] = {
     "cluster-admin": (("*",), "*"),
     "system:discovery": (
@@ -90,12 +90,12 @@ AGGREGATED = {
     "edit": ("system:aggregate-to-edit", "system:aggregate-to-view"),
     "view": ("system:aggregate-to-view",),
 }
-"""Roles that are put together of others; whoever labels a ClusterRole adds to them."""
+"""Aggregated roles. A labelled ClusterRole adds to them."""
 
 AUTHENTICATION_READER = "extension-apiserver-authentication-reader"
 """A Role in kube-system that the servers of APIServices are bound to."""
 
-# (group, role) of the bindings that are always there, by name.
+# (group, role) of the default bindings, by name.
 BINDINGS = (
     ("system:masters", "cluster-admin"),
     ("system:authenticated", "system:basic-user"),
@@ -108,7 +108,7 @@ BINDINGS = (
 
 
 def rules_of(name: str) -> tuple[Body, ...] | None:
-    """The rules of a ClusterRole that is always there; those of a component whose rules are not here grant nothing."""
+    """The rules of a default ClusterRole. Component roles that are not listed here grant nothing."""
     if name in AGGREGATED:
         return tuple(rule for part in AGGREGATED[name] for rule in _rules(part))
     if name in _TABLE or name in _PATHS:
@@ -117,7 +117,7 @@ def rules_of(name: str) -> tuple[Body, ...] | None:
 
 
 def role_rules_of(namespace: str, name: str) -> tuple[Body, ...] | None:
-    """The same of a Role."""
+    """The same for a Role."""
     if (namespace, name) != ("kube-system", AUTHENTICATION_READER):
         return None
     names = ["extension-apiserver-authentication"]

@@ -1,8 +1,7 @@
-"""How the API server spells its internal types when a refusal quotes one. Knows pods and volumes; judges nothing.
+"""How the API server prints its internal Go types in errors. Knows pods and volumes.
 
-From Kubernetes 1.34 on a refusal shows the JSON of Go structs that were never meant to be shown: Go's field names, in
-Go's order, with every empty field. Read from pkg/apis/core/types.go of Kubernetes 1.34; volume sources that are gone
-from Kubernetes are only named.
+Since Kubernetes 1.34 an error shows the JSON of internal Go structs: Go's field names, in Go's order, with every empty
+field. Read from pkg/apis/core/types.go of Kubernetes 1.34. Removed volume sources are only named.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import re
 from functools import cache
 from typing import Any
 
-# A field is a Go name and what it holds: " a text, 0 a number, ? a truth value, nothing a pointer, list or map that is
-# null when unset, `>Type` a pointer to a struct, `*Type` a list of them, `=Type` a struct, `+Type` one flattened.
+# A field is a Go name and its type: " a string, 0 a number, ? a boolean, nothing a pointer, list or map that is null
+# when unset, `>Type` a pointer to a struct, `*Type` a list of them, `=Type` a struct, `+Type` an embedded one.
 _TABLE = """
 PodTemplateSpec +ObjectMeta Spec=PodSpec
 PodSpec Volumes*Volume InitContainers*Container Containers*Container EphemeralContainers RestartPolicy"
@@ -140,11 +139,11 @@ _ZERO: dict[str, Any] = {'"': "", "0": 0, "?": False}
 _EXPRESSION = ("key", "operator", "values")
 _METADATA = ("name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _HOSTS = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
-"""Written in a pod's spec, kept in its security context."""
+"""In a pod's spec, but internally in its security context."""
 
 
 def internal(value: Any, type_: str) -> Any:
-    """`value` of the published API as Go holds it inside the API server."""
+    """`value` of the published API as the API server holds it internally."""
     if type_ == "LabelSelector":
         return label_selector(value)
     if type_ == "ObjectMeta":
@@ -158,7 +157,7 @@ def internal(value: Any, type_: str) -> Any:
         if how == "+":
             found.update(internal(given.get("metadata") or {} if inner == "ObjectMeta" else given, inner))
         else:
-            found[name] = _field(given.get(_written(name)), how, inner)
+            found[name] = _field(given.get(_json_name(name)), how, inner)
     return found
 
 
@@ -184,7 +183,7 @@ def shown(value: Any) -> str:
     return _escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
-def shown_whole(value: Any) -> list[str]:
+def shown_indented(value: Any) -> list[str]:
     """As `json.MarshalIndent(value, "", " ")` writes it, by line."""
     return _escaped(json.dumps(value, indent=1, ensure_ascii=False)).splitlines(keepends=True)
 
@@ -224,7 +223,7 @@ def _parsed(field: str) -> tuple[str, str, str]:
 
 
 @cache
-def _written(go_name: str) -> str:
+def _json_name(go_name: str) -> str:
     """DNSPolicy is written dnsPolicy, HostIP hostIP, TTY tty."""
     special = {"CephFS": "cephfs", "StorageOS": "storageos"}
     if go_name in special:

@@ -1,4 +1,4 @@
-"""Which fields Pulumi never changes in place: another value means another object.
+"""Fields that Pulumi cannot update in place: a change replaces the object.
 
 Upstream: `provider/pkg/provider/diff.go` (`forceNew`) of pulumi-kubernetes 4.32, and `Diff` of `helm_release.go`. Knows
 nothing of the engine.
@@ -12,8 +12,8 @@ from seatrial.model.program import Manner
 from seatrial.model.resource import Body, Ref, dig
 
 ALWAYS = ("metadata.name", "metadata.namespace")
-OF_RELEASE = ("name", "namespace")
-"""What makes another `helm.v3.Release` of one, among its inputs."""
+RELEASE_INPUTS = ("name", "namespace")
+"""Inputs of a `helm.v3.Release` that replace it when changed."""
 EACH = "[*]"
 _OF_CONTAINER = (
     *("args", "command", "env", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "ports", "readinessProbe"),
@@ -57,10 +57,11 @@ _BY_KIND: dict[tuple[str, str], tuple[str, ...]] = {
 _WHERE_MUTABLE: dict[str, tuple[str, ...]] = {"ConfigMap": (), "Secret": ("type",)}
 
 
-def forced(ref: Ref, manner: Manner | None = None, body: Body | None = None) -> tuple[str, ...]:
-    """The fields of an object whose change makes another one of it.
+def force_new_fields(ref: Ref, manner: Manner | None = None, body: Body | None = None) -> tuple[str, ...]:
+    """The fields of an object that replace it when changed.
 
-    The data of ConfigMaps and Secrets are, unless the provider has them changed in place and they are not immutable.
+    They include the data of ConfigMaps and Secrets, unless the provider enables mutable ones and the object is not
+    immutable.
     """
     given = manner or Manner()
     mutable = {"ConfigMap": given.mutable_configs, "Secret": given.mutable_secrets}.get(ref.kind, False)
@@ -70,7 +71,7 @@ def forced(ref: Ref, manner: Manner | None = None, body: Body | None = None) -> 
 
 
 def at(body: Body, path: str) -> Any:
-    """What an object says at `spec.selector`, or at `spec.containers[*].image` of each; None where it says nothing."""
+    """The value at `spec.selector`, or at `spec.containers[*].image` of each item; None if it is not set."""
     before, each, after = path.partition(EACH + ".")
     found = dig(body, *before.split("."))
     if not each:

@@ -1,4 +1,4 @@
-"""Versions of APIs that Kubernetes no longer serves, and what took their place. Knows nothing of what a cluster serves.
+"""API versions that Kubernetes no longer serves, and their replacements. Knows nothing of what a cluster serves.
 
 Read from the deprecated API migration guide of Kubernetes (reference/using-api/deprecation-guide).
 """
@@ -12,13 +12,13 @@ from msgspec import Struct
 
 
 class Removal(Struct, frozen=True):
-    """The first minor that does not serve it, and the version to write instead, empty where there is none."""
+    """The first minor that does not serve it, and the version to use instead, or an empty string."""
 
     minor: str
     replacement: str
 
 
-# API version, first minor without it, what to write instead, kinds.
+# API version, first minor without it, replacement, kinds.
 _TABLE = """
 admissionregistration.k8s.io/v1beta1  1.22  admissionregistration.k8s.io/v1  MutatingWebhookConfiguration,
                                                                              ValidatingWebhookConfiguration

@@ -1,1 +1,1 @@
-"""Webhook configurations, admission policies and APIServices: what the API server calls out to."""
+"""Webhook configurations, admission policies and APIServices: what the API server calls."""

@@ -1,4 +1,4 @@
-"""APIService: kinds that a Service of the cluster answers for, and that are gone while it does not.
+"""APIService: kinds that a Service in the cluster serves. They are unavailable while it is.
 
 From k8s.io/kube-aggregator (controllers/status) of Kubernetes 1.34.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from seatrial.kinds import Acts, Kind, Need, Status, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.conditions import condition
-from seatrial.kinds.core.objectmeta import is_going
+from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.network.endpoints import SERVICE_LABEL, has_ready
 from seatrial.kinds.operators.cert_manager import injection_needs
 from seatrial.kinds.webhooks import cabundle
@@ -26,13 +26,13 @@ def needs(api: Body) -> Iterator[Need]:
 
 
 def behave(api: Body, world: World) -> Acts:
-    if is_going(api):
+    if is_terminating(api):
         return
     for act in cabundle.behave(api, world):
         yield act
         return
-    status, reason, words = _availability(api, world)
-    yield Status(api, {"conditions": [condition(api, "Available", status, reason, words)]})
+    status, reason, message = _availability(api, world)
+    yield Status(api, {"conditions": [condition(api, "Available", status, reason, message)]})
 
 
 def default(api: Body) -> Body:
@@ -42,8 +42,8 @@ def default(api: Body) -> Body:
     return {**api, "spec": {**api["spec"], "service": {"port": 443, **service}}}
 
 
-def answers_for(api: Body) -> tuple[str, str]:
-    """The (group, version) that it is about."""
+def group_version_of(api: Body) -> tuple[str, str]:
+    """The (group, version) that it serves."""
     return str(dig(api, "spec", "group") or ""), str(dig(api, "spec", "version") or "")
 
 
@@ -76,8 +76,8 @@ def _availability(api: Body, world: World) -> tuple[str, str, str]:
             return "False", "EndpointsNotFound", f"cannot find endpointslices for {where}"
         name = str(port.get("name") or "")
         if not has_ready(slices, name):
-            words = f'endpointslices for {where} have no addresses with port name "{name}"'
-            return "False", "MissingEndpoints", words
+            message = f'endpointslices for {where} have no addresses with port name "{name}"'
+            return "False", "MissingEndpoints", message
     return "True", "Passed", "all checks passed"
 
 

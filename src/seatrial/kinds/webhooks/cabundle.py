@@ -1,7 +1,7 @@
-"""Who writes a `caBundle` that a chart leaves empty: cert-manager's injector, or what runs in a pod whose account may.
+"""Writers of a `caBundle` that a chart leaves empty: cert-manager's CA injector, or a pod with the RBAC rights.
 
-Nobody sees into a container. An account that may change a configuration which lacks its authority is taken to do so as
-soon as its pod is ready, and a Job's before it ends.
+Containers cannot be inspected. A ServiceAccount that may update a configuration without a CA is assumed to do so as
+soon as its pod is ready; a Job's before it ends.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from seatrial.kinds import Acts, Change, World
+from seatrial.kinds import Acts, Update, World
 from seatrial.kinds.access.authorizer import Access, decide, service_account
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
-from seatrial.kinds.operators.cert_manager import vouches
-from seatrial.kinds.operators.shared import AUTHORITY as AUTHORITY
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
+from seatrial.kinds.operators.cert_manager import can_inject
+from seatrial.kinds.operators.reconcile import CA_BUNDLE as CA_BUNDLE
 from seatrial.model.resource import Body, annotations_of, dig, listed, name_of
 
 INJECTED = (
@@ -29,16 +29,16 @@ WRITES = ("update", "patch")
 
 
 class Holder(Struct, frozen=True):
-    """A kind whose objects name an authority."""
+    """A kind whose objects have a caBundle."""
 
     group: str
     kind: str
     plural: str
     fill: Callable[[Body], Body]
-    """The object with an authority wherever it calls a Service and knows none."""
+    """The object with a CA wherever it calls a Service and has none."""
 
 
-def holds_certificate(bundle: str) -> bool:
+def has_certificate(bundle: str) -> bool:
     try:
         return b"-----BEGIN CERTIFICATE-----" in base64.b64decode(bundle)
     except binascii.Error:
@@ -46,30 +46,30 @@ def holds_certificate(bundle: str) -> bool:
 
 
 def behave(body: Body, world: World) -> Acts:
-    """What cert-manager's injector does to an object that asks for it."""
+    """cert-manager's CA injector, for an object with its annotation."""
     filled = _holder(body).fill(body)
-    if filled != body and asks_for_injection(body) and not is_going(body) and vouches(body, world):
-        yield Change(filled, by=INJECTOR)
+    if filled != body and wants_injection(body) and not is_terminating(body) and can_inject(body, world):
+        yield Update(filled, by=INJECTOR)
 
 
-def asks_for_injection(body: Body) -> bool:
+def wants_injection(body: Body) -> bool:
     return any(annotation in annotations_of(body) for annotation in INJECTED)
 
 
-def write(pod: Body, world: World) -> Acts:
-    """What runs in a pod writes the authority into everything that lacks one and that its account may change."""
+def write_ca(pod: Body, world: World) -> Acts:
+    """The program in a pod writes the CA into every object that has none and that its ServiceAccount may update."""
     account = str(dig(pod, "spec", "serviceAccountName") or "default")
-    for holder, body in _lacking(world):
+    for holder, body in _without_ca(world):
         user = service_account(namespace_of(pod), account)
         accesses = (Access(verb, holder.group, holder.plural, name=name_of(body)) for verb in WRITES)
         if any(decide(user, access, world).allowed for access in accesses):
-            yield Change(holder.fill(body), by=account)
+            yield Update(holder.fill(body), by=account)
 
 
-def _lacking(world: World) -> Iterator[tuple[Holder, Body]]:
+def _without_ca(world: World) -> Iterator[tuple[Holder, Body]]:
     for holder in HOLDERS:
         for body in world.all(holder.kind, group=holder.group):
-            if not is_going(body) and not asks_for_injection(body) and holder.fill(body) != body:
+            if not is_terminating(body) and not wants_injection(body) and holder.fill(body) != body:
                 yield holder, body
 
 
@@ -96,9 +96,9 @@ def _fill_api_service(api: Body) -> Body:
 
 
 def _filled(client: Body) -> Body:
-    if not client.get("service") or holds_certificate(str(client.get("caBundle") or "")):
+    if not client.get("service") or has_certificate(str(client.get("caBundle") or "")):
         return client
-    return {**client, "caBundle": AUTHORITY}
+    return {**client, "caBundle": CA_BUNDLE}
 
 
 def _holder(body: Body) -> Holder:

@@ -1,4 +1,4 @@
-"""Webhook configurations and admission policies: who is asked before an object is taken in."""
+"""Webhook configurations and admission policies."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ def default(configuration: Body) -> Body:
     webhooks = listed(configuration, "webhooks")
     if not webhooks:
         return configuration
-    again = {"reinvocationPolicy": "Never"} if configuration.get("kind") == "MutatingWebhookConfiguration" else {}
-    return {**configuration, "webhooks": [{**again, **_default_webhook(webhook)} for webhook in webhooks]}
+    reinvocation = (
+        {"reinvocationPolicy": "Never"} if configuration.get("kind") == "MutatingWebhookConfiguration" else {}
+    )
+    return {**configuration, "webhooks": [{**reinvocation, **_default_webhook(webhook)} for webhook in webhooks]}
 
 
 def default_policy(policy: Body) -> Body:
@@ -54,7 +56,7 @@ def default_policy(policy: Body) -> Body:
 
 
 def behave_policy(policy: Body, world: World) -> Acts:
-    """Its expressions are taken to be right."""
+    """Its expressions are assumed to be valid."""
     yield Status(policy, {"observedGeneration": generation_of(policy), "typeChecking": {}})
 
 

@@ -1,4 +1,4 @@
-"""Which webhooks and policies are asked about which writes. Read once from their configurations; calls no one.
+"""Which webhooks and policies match which writes. Read once from their configurations; calls nothing.
 
 From k8s.io/apiserver, pkg/admission/plugin/webhook (generic, predicates) of 1.34.
 """
@@ -20,7 +20,7 @@ CONFIGURATIONS = (
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
 )
-"""What has to be read again when an object of it changes."""
+"""Kinds whose changes require reading the configurations again."""
 
 EXEMPT = frozenset(
     (
@@ -32,7 +32,7 @@ EXEMPT = frozenset(
         "ValidatingWebhookConfiguration",
     )
 )
-"""Nobody is asked about these: otherwise a webhook that is down could not be taken away."""
+"""Webhooks are never called for these: otherwise a webhook that is down could not be deleted."""
 
 TIMEOUT_SECONDS = 10
 SIDE_EFFECTS_NONE = ("None", "NoneOnDryRun")
@@ -40,8 +40,8 @@ SIDE_EFFECTS_NONE = ("None", "NoneOnDryRun")
 Stage = Literal["mutating", "validating"]
 
 
-class Rule(Struct, frozen=True):
-    """One rule of a webhook; `*` stands for all."""
+class WebhookRule(Struct, frozen=True):
+    """One rule of a webhook; `*` matches all."""
 
     operations: tuple[str, ...]
     groups: tuple[str, ...]
@@ -56,12 +56,12 @@ class Hook(Struct, frozen=True):
 
     configuration: Ref
     name: str
-    rules: tuple[Rule, ...]
+    rules: tuple[WebhookRule, ...]
     namespaces: Body
     objects: Body
     exact: bool
     ignores: bool
-    """Whether a call that fails lets the object pass."""
+    """Whether a failed call admits the object."""
     conditional: bool
     side_effects: str
     client: Body
@@ -69,7 +69,7 @@ class Hook(Struct, frozen=True):
 
 
 class Hooks(Struct, frozen=True, eq=False):
-    """All that are to be asked, in order. Two are the same only if they are one: matches are remembered by it."""
+    """All webhooks, in call order. Compared by identity, because matches are cached by it."""
 
     mutating: tuple[Hook, ...] = ()
     validating: tuple[Hook, ...] = ()
@@ -79,8 +79,8 @@ class Hooks(Struct, frozen=True, eq=False):
 NO_HOOKS = Hooks()
 
 
-class Target(Struct, frozen=True):
-    """What a write is about, as rules see it."""
+class WriteTarget(Struct, frozen=True):
+    """The target of a write, as rules see it."""
 
     operation: str
     group: str
@@ -94,25 +94,25 @@ class Target(Struct, frozen=True):
 def read(
     mutating: Iterable[Body], validating: Iterable[Body], policies: Iterable[Body], bindings: Iterable[Body]
 ) -> Hooks:
-    """The hooks of these configurations, which come sorted by name: that is the order in which they are asked."""
+    """The webhooks of these configurations, which are sorted by name: that is the call order."""
     bound = {dig(binding, "spec", "policyName") for binding in bindings}
     return Hooks(
         mutating=tuple(hook for body in mutating for hook in _hooks(body)),
         validating=tuple(hook for body in validating for hook in _hooks(body)),
-        # A policy that nothing binds is about nothing.
+        # A policy without a binding matches nothing.
         policies=tuple(_policy(body) for body in policies if name_of(body) in bound),
     )
 
 
 @lru_cache(maxsize=4096)
-def about(hooks: Hooks, stage: Stage, target: Target) -> tuple[Hook, ...]:
-    """The webhooks whose rules name what a write is about."""
-    asked = hooks.mutating if stage == "mutating" else hooks.validating
-    return tuple(hook for hook in asked if _is_about(hook, target))
+def webhooks_for(hooks: Hooks, stage: Stage, target: WriteTarget) -> tuple[Hook, ...]:
+    """The webhooks whose rules match a write."""
+    webhooks = hooks.mutating if stage == "mutating" else hooks.validating
+    return tuple(hook for hook in webhooks if _is_about(hook, target))
 
 
 @lru_cache(maxsize=4096)
-def policies_about(hooks: Hooks, target: Target) -> tuple[Hook, ...]:
+def policies_for(hooks: Hooks, target: WriteTarget) -> tuple[Hook, ...]:
     return tuple(policy for policy in hooks.policies if _is_about(policy, target))
 
 
@@ -135,7 +135,7 @@ def _hooks(configuration: Body) -> Iterator[Hook]:
 
 
 def _policy(policy: Body) -> Hook:
-    """A policy asks nobody, but says in the same words what it is about."""
+    """A policy calls nothing, but has the same match rules as a webhook."""
     constraints = dig(policy, "spec", "matchConstraints") or {}
     return Hook(
         configuration=Ref(str(policy.get("kind")), "", name_of(policy), GROUP),
@@ -152,9 +152,9 @@ def _policy(policy: Body) -> Hook:
     )
 
 
-def _rule(rule: Body) -> Rule:
+def _rule(rule: Body) -> WebhookRule:
     resources = (str(resource).partition("/") for resource in listed(rule, "resources"))
-    return Rule(
+    return WebhookRule(
         operations=tuple(listed(rule, "operations")),
         groups=tuple(listed(rule, "apiGroups")),
         versions=tuple(listed(rule, "apiVersions")),
@@ -163,13 +163,13 @@ def _rule(rule: Body) -> Rule:
     )
 
 
-def _is_about(hook: Hook, target: Target) -> bool:
-    """An `Equivalent` webhook is asked also where the same resource is written in another version of its API."""
+def _is_about(hook: Hook, target: WriteTarget) -> bool:
+    """An `Equivalent` webhook also matches writes of the same resource in another API version."""
     versions = (target.version,) if hook.exact else (target.version, *target.versions)
     return any(_names(rule, target, version) for rule in hook.rules for version in versions)
 
 
-def _names(rule: Rule, target: Target, version: str) -> bool:
+def _names(rule: WebhookRule, target: WriteTarget, version: str) -> bool:
     scope = "Namespaced" if target.namespaced else "Cluster"
     return (
         rule.scope in ("*", scope)

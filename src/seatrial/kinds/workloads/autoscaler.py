@@ -1,12 +1,12 @@
-"""HorizontalPodAutoscaler: finds what it is to scale. There is no load here, so it scales nothing."""
+"""HorizontalPodAutoscaler: finds its scale target. There is no load here, so it never scales."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Kind, Need, Say, Status, World
+from seatrial.kinds import Acts, Emit, Kind, Need, Status, World
 from seatrial.kinds.core.conditions import condition
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.tables.catalogue import plural_of
 from seatrial.model.resource import Body, Ref, dig, group_of
 
@@ -14,7 +14,7 @@ CPU_LOAD = {
     "type": "Resource",
     "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
 }
-"""What is measured where nothing is said."""
+"""The default metric."""
 
 
 def needs(scaler: Body) -> Iterator[Need]:
@@ -24,20 +24,20 @@ def needs(scaler: Body) -> Iterator[Need]:
 
 def behave(scaler: Body, world: World) -> Acts:
     target = _target(scaler)
-    if target is None or is_going(scaler):
+    if target is None or is_terminating(scaler):
         return
     found = world.get(target)
     if found is None:
         plural = plural_of(target.group, target.kind) or f"{target.kind.lower()}s"
         resource = f"{plural}.{target.group}" if target.group else plural
         missing = f'{resource} "{target.name}" not found'
-        words = f"the HPA controller was unable to get the target's current scale: {missing}"
-        yield Status(scaler, _status(scaler, "False", "FailedGetScale", words, 0))
-        yield Say(scaler, "FailedGetScale", missing)
+        message = f"the HPA controller was unable to get the target's current scale: {missing}"
+        yield Status(scaler, _status(scaler, "False", "FailedGetScale", message, 0))
+        yield Emit(scaler, "FailedGetScale", missing)
         return
-    words = "the HPA controller was able to get the target's current scale"
+    message = "the HPA controller was able to get the target's current scale"
     replicas = int(dig(found, "status", "replicas") or 0)
-    yield Status(scaler, _status(scaler, "True", "SucceededGetScale", words, replicas))
+    yield Status(scaler, _status(scaler, "True", "SucceededGetScale", message, replicas))
 
 
 def default(scaler: Body) -> Body:
@@ -55,9 +55,9 @@ def _target(scaler: Body) -> Ref | None:
     return Ref(str(target.get("kind")), namespace_of(scaler), str(target["name"]), group)
 
 
-def _status(scaler: Body, status: str, reason: str, words: str, replicas: int) -> Body:
+def _status(scaler: Body, status: str, reason: str, message: str, replicas: int) -> Body:
     return {
-        "conditions": [condition(scaler, "AbleToScale", status, reason, words)],
+        "conditions": [condition(scaler, "AbleToScale", status, reason, message)],
         "currentReplicas": replicas,
         "desiredReplicas": replicas,
         "currentMetrics": None,

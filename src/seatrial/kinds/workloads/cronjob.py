@@ -1,4 +1,4 @@
-"""CronJob: a Job to come. No time passes here, so none ever comes; what it will need is known all the same."""
+"""CronJob: creates no Jobs here, because no time passes. The needs of its Jobs are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DaemonSet: one pod on each node. Node selectors and taints are not modelled, nor a surge during an update.
+"""DaemonSet: one pod on each node. Node selectors, taints and surge during an update are not modelled.
 
 From pkg/controller/daemon of Kubernetes 1.34.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Create, Delete, Kind, Status, World
-from seatrial.kinds.core.immutable import NEWEST, frozen_field, selector
-from seatrial.kinds.core.objectmeta import adopt, generation_of, is_going, with_metadata
+from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
+from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, with_metadata
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished, is_ready, pod_from
 from seatrial.kinds.workloads.replicaset import refused_creation
-from seatrial.kinds.workloads.revisions import HASH_LABEL, forget_revisions, keep_revision
+from seatrial.kinds.workloads.revisions import HASH_LABEL, delete_old_revisions, keep_revision
 from seatrial.kinds.workloads.rollout import portion, template_hash
 from seatrial.kinds.workloads.scheduler import PINNED
 from seatrial.model.resource import Body, annotations_of, dig, labels_of, listed, name_of
@@ -25,15 +25,15 @@ def behave(body: Body, world: World) -> Acts:
     yield from adopt(body, world, "Pod", dig(body, "spec", "selector") or {})
     revision = yield from keep_revision(body, world)
     nodes = [name_of(node) for node in world.all("Node")]
-    if not is_going(body):
+    if not is_terminating(body):
         yield from _manage(body, nodes, world)
         yield from _update(body, nodes, world)
     yield Status(body, _status(body, nodes, world))
-    yield from forget_revisions(body, world, {name_of(revision)})
+    yield from delete_old_revisions(body, world, {name_of(revision)})
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
-    yield from frozen_field(old, new, "spec.selector", minor, selector)
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from immutable_field(old, new, "spec.selector", minor, selector)
 
 
 def default(body: Body) -> Body:
@@ -48,7 +48,7 @@ def default(body: Body) -> Body:
 
 
 def prepare(body: Body, old: Body | None) -> Body:
-    """Count the templates it had, in an annotation that only this kind still has."""
+    """Count the template generations, in an annotation that only this kind still has."""
     number = int(annotations_of(old or {}).get(TEMPLATE_GENERATION) or 0)
     if old is None or dig(old, "spec", "template") != dig(body, "spec", "template"):
         number += 1
@@ -62,16 +62,16 @@ def ready(body: Body) -> bool:
 
 
 def _manage(body: Body, nodes: list[str], world: World) -> Acts:
-    """A pod for each node that has none; ended pods and those of nodes that are gone are deleted."""
-    pods = [pod for pod in world.owned(body, "Pod") if not is_going(pod)]
+    """Create a pod on each node that has none. Delete finished pods and pods of removed nodes."""
+    pods = [pod for pod in world.owned(body, "Pod") if not is_terminating(pod)]
     served = set()
     for pod in pods:
         if is_finished(pod) or _node(pod) not in nodes or _node(pod) in served:
             yield Delete(pod, why="a DaemonSet keeps one running pod on each node")
         served.add(_node(pod))
-    going = {_node(pod) for pod in world.owned(body, "Pod") if is_going(pod)}
+    terminating = {_node(pod) for pod in world.owned(body, "Pod") if is_terminating(pod)}
     for node in nodes:
-        if node in served or node in going:
+        if node in served or node in terminating:
             continue
         pod = _pod(body, node)
         refusal = yield Create(pod, owner=body)
@@ -81,15 +81,15 @@ def _manage(body: Body, nodes: list[str], world: World) -> Acts:
 
 
 def _update(body: Body, nodes: list[str], world: World) -> Acts:
-    """Replace pods of older templates, no more at once than may be unavailable; broken ones go first."""
+    """Replace pods of older templates within maxUnavailable. Unready pods come first."""
     strategy = dig(body, "spec", "updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return
     limit = dig(strategy, "rollingUpdate", "maxUnavailable")
     room = max(1, portion(1 if limit is None else limit, len(nodes), up=True))
     pods = world.owned(body, "Pod")
-    room -= len(nodes) - sum(is_ready(pod) and not is_going(pod) for pod in pods)
-    for pod in (pod for pod in pods if not is_going(pod) and not _is_new(body, pod)):
+    room -= len(nodes) - sum(is_ready(pod) and not is_terminating(pod) for pod in pods)
+    for pod in (pod for pod in pods if not is_terminating(pod) and not _is_new(body, pod)):
         if is_ready(pod):
             if room <= 0:
                 continue
@@ -121,7 +121,7 @@ def _is_new(body: Body, pod: Body) -> bool:
 
 
 def _status(body: Body, nodes: list[str], world: World) -> Body:
-    pods = [pod for pod in world.owned(body, "Pod") if not is_going(pod)]
+    pods = [pod for pod in world.owned(body, "Pod") if not is_terminating(pod)]
     ready_pods = sum(is_ready(pod) for pod in pods)
     found: Body = {
         "currentNumberScheduled": len(pods),
@@ -145,7 +145,7 @@ KINDS = (
         actor="daemonset-controller",
         needs=template_needs("spec", "template"),
         behave=behave,
-        frozen=frozen,
+        immutable=immutable,
         default=default,
         prepare=prepare,
         ready=ready,

@@ -1,21 +1,21 @@
-"""Deployment: a ReplicaSet for each template it ever had, and the way from one to the next."""
+"""Deployment: one ReplicaSet for each template, and the rollout from one to the next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Change, Create, Deadline, Delete, Kind, Say, Status, World
-from seatrial.kinds.core.immutable import NEWEST, frozen_field, selector
-from seatrial.kinds.core.objectmeta import adopt, generation_of, is_going, namespace_of, with_metadata
+from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Status, Update, World
+from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
+from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, namespace_of, with_metadata
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished
-from seatrial.kinds.workloads.replicaset import NAMESPACE_GOES
+from seatrial.kinds.workloads.replicaset import NAMESPACE_TERMINATES
 from seatrial.kinds.workloads.rollout import (
     DESIRED,
     HASH_LABEL,
     MAXIMAL,
     REVISION,
-    Rollout,
+    DeploymentRollout,
     is_complete,
     new_size,
     paused_conditions,
@@ -39,29 +39,29 @@ NOT_COPIED = frozenset(
         "deprecated.deployment.rollback.to",
     )
 )
-"""Annotations of a Deployment that its ReplicaSets do not get."""
+"""Annotations of a Deployment that are not copied to its ReplicaSets."""
 
 
 def behave(deployment: Body, world: World) -> Acts:
-    """One step of a rollout; every ReplicaSet that changes brings the next."""
+    """One step of a rollout. Every ReplicaSet that changes triggers the next step."""
     yield from adopt(deployment, world, "ReplicaSet", dig(deployment, "spec", "selector") or {}, "apps")
-    if not is_going(deployment):
+    if not is_terminating(deployment):
         yield from _keep_new_set(deployment, world)
-    rollout = _look(deployment, world)
-    if is_going(deployment):
+    rollout = _current_rollout(deployment, world)
+    if is_terminating(deployment):
         yield Status(deployment, status_of(rollout, rolls=False))
     elif (kept := paused_conditions(rollout.deployment)) is not None:
         yield Status(deployment, {**(rollout.deployment.get("status") or {}), "conditions": kept})
     elif dig(deployment, "spec", "paused") or _was_scaled(rollout):
         yield from _scale(rollout)
-        yield Status(deployment, status_of(_look(deployment, world), rolls=False))
+        yield Status(deployment, status_of(_current_rollout(deployment, world), rolls=False))
     else:
         yield from _roll(rollout, world)
-        yield Status(deployment, status_of(_look(deployment, world)))
+        yield Status(deployment, status_of(_current_rollout(deployment, world)))
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
-    yield from frozen_field(old, new, "spec.selector", minor, selector)
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from immutable_field(old, new, "spec.selector", minor, selector)
 
 
 def default(deployment: Body) -> Body:
@@ -86,60 +86,61 @@ def ready(deployment: Body) -> bool:
 
 
 def deadline(deployment: Body, world: World) -> Deadline | None:
-    """`progressDeadlineSeconds`: the rollout is not stopped, it is only called failed."""
-    if is_going(deployment) or dig(deployment, "spec", "paused"):
+    """`progressDeadlineSeconds`: the rollout is not stopped, only reported as failed."""
+    if is_terminating(deployment) or dig(deployment, "spec", "paused"):
         return None
-    late = timed_out(_look(deployment, world))
-    return None if late is None else Deadline(late[0], _gives_up(deployment, late[1]))
+    exceeded = timed_out(_current_rollout(deployment, world))
+    return None if exceeded is None else Deadline(exceeded[0], _exceed_deadline(deployment, exceeded[1]))
 
 
-def _gives_up(deployment: Body, status: Body) -> Acts:
+def _exceed_deadline(deployment: Body, status: Body) -> Acts:
     yield Status(deployment, status)
 
 
-def _look(deployment: Body, world: World) -> Rollout:
-    """The Deployment and its ReplicaSets as they are now, after what was done to them in this step."""
+def _current_rollout(deployment: Body, world: World) -> DeploymentRollout:
+    """The current Deployment and its ReplicaSets, including the changes of this step."""
     now = world.get(Ref("Deployment", namespace_of(deployment), name_of(deployment), "apps")) or deployment
     return rollout_of(now, world.owned(now, "ReplicaSet", "apps"))
 
 
 def _keep_new_set(deployment: Body, world: World) -> Acts:
-    """Make the ReplicaSet of the template, or give it the newest revision; the Deployment shows that revision."""
-    rollout = _look(deployment, world)
+    """Create the ReplicaSet of the template, or give it the newest revision. The Deployment shows that revision."""
+    rollout = _current_rollout(deployment, world)
     if dig(deployment, "spec", "paused"):
         return
     if rollout.new is not None:
-        yield Change(_marked(rollout))
+        yield Update(_marked(rollout))
     elif not _must_wait(rollout, world):
         yield from _create(rollout, world)
-    rollout = _look(deployment, world)
+    rollout = _current_rollout(deployment, world)
     if rollout.new is not None:
-        yield Change(_with_annotations(rollout.deployment, {REVISION: annotations_of(rollout.new)[REVISION]}))
+        yield Update(_with_annotations(rollout.deployment, {REVISION: annotations_of(rollout.new)[REVISION]}))
 
 
-def _must_wait(rollout: Rollout, world: World) -> bool:
-    """Recreate makes nothing new while anything old runs."""
+def _must_wait(rollout: DeploymentRollout, world: World) -> bool:
+    """Recreate creates nothing while old pods run."""
     return not rollout.rolls and (bool(size(*rollout.old)) or _old_pods_run(rollout, world))
 
 
-def _old_pods_run(rollout: Rollout, world: World) -> bool:
+def _old_pods_run(rollout: DeploymentRollout, world: World) -> bool:
     return any(not is_finished(pod) for found in rollout.old for pod in world.owned(found, "Pod"))
 
 
-def _create(rollout: Rollout, world: World) -> Acts:
+def _create(rollout: DeploymentRollout, world: World) -> Acts:
     deployment = rollout.deployment
     body = _new_set(rollout)
     refusal = yield Create(body, owner=deployment)
     if refusal is None:
         yield Status(deployment, status_of(rollout, created=name_of(body)))
-    elif NAMESPACE_GOES not in refusal:
-        # One of the same name may still be on its way out; its end is what to wait for.
+    elif NAMESPACE_TERMINATES not in refusal:
+        # A ReplicaSet of the same name may still be terminating. Reading it makes the controller run again when it is
+        # gone.
         world.get(Ref("ReplicaSet", namespace_of(deployment), name_of(body), "apps"))
-        words = f'Failed to create new replica set "{name_of(body)}": {refusal}'
-        yield Say(deployment, "ReplicaSetCreateError", words)
+        message = f'Failed to create new replica set "{name_of(body)}": {refusal}'
+        yield Emit(deployment, "ReplicaSetCreateError", message)
 
 
-def _new_set(rollout: Rollout) -> Body:
+def _new_set(rollout: DeploymentRollout) -> Body:
     deployment = rollout.deployment
     template = dig(deployment, "spec", "template") or {}
     hashed = template_hash(template)
@@ -161,8 +162,8 @@ def _new_set(rollout: Rollout) -> Body:
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
 
 
-def _marked(rollout: Rollout) -> Body:
-    """The new ReplicaSet with the annotations it is to have: the Deployment's, and the highest revision."""
+def _marked(rollout: DeploymentRollout) -> Body:
+    """The new ReplicaSet with its annotations: the Deployment's, and the highest revision."""
     assert rollout.new is not None
     wanted = _inherited(rollout.deployment)
     if revision_of(rollout.new) < _next_revision(rollout):
@@ -170,34 +171,34 @@ def _marked(rollout: Rollout) -> Body:
     return _with_annotations(rollout.new, wanted)
 
 
-def _next_revision(rollout: Rollout) -> int:
+def _next_revision(rollout: DeploymentRollout) -> int:
     return max(map(revision_of, rollout.old), default=0) + 1
 
 
-def _was_scaled(rollout: Rollout) -> bool:
-    """Someone changed `replicas`: what the ReplicaSets were made for is no longer what is wanted."""
+def _was_scaled(rollout: DeploymentRollout) -> bool:
+    """Whether `replicas` was changed since the ReplicaSets were sized."""
     return any(size(found) and annotations_of(found).get(DESIRED) != str(rollout.replicas) for found in rollout.sets)
 
 
-def _scale(rollout: Rollout) -> Acts:
-    """Follow `replicas`, in the middle of a rollout too; the rollout itself goes on after that."""
+def _scale(rollout: DeploymentRollout) -> Acts:
+    """Follow `replicas`, also during a rollout. The rollout itself continues later."""
     active = [found for found in rollout.sets if size(found)]
     newest = [rollout.new] if rollout.new else sorted(rollout.old, key=revision_of)[-1:]
     for found in active or newest:
         yield from _resize(rollout, found, rollout.replicas if len(active) <= 1 else size(found))
 
 
-def _roll(rollout: Rollout, world: World) -> Acts:
-    """Grow the new one, or shrink the old ones, or be content and forget the oldest."""
+def _roll(rollout: DeploymentRollout, world: World) -> Acts:
+    """Scale up the new ReplicaSet, or scale down the old ones, or delete the oldest when complete."""
     if rollout.rolls and rollout.new is not None:
         yield from _rolling(rollout, rollout.new)
     elif not rollout.rolls:
         yield from _recreating(rollout, world)
     if is_complete(rollout, rollout.deployment.get("status") or {}):
-        yield from _forget_old(rollout)
+        yield from _delete_old(rollout)
 
 
-def _rolling(rollout: Rollout, new: Body) -> Acts:
+def _rolling(rollout: DeploymentRollout, new: Body) -> Acts:
     wanted = min(new_size(rollout), rollout.replicas)
     if size(new) != wanted:
         yield from _resize(rollout, new, wanted)
@@ -206,7 +207,7 @@ def _rolling(rollout: Rollout, new: Body) -> Acts:
         yield from _resize(rollout, found, smaller)
 
 
-def _recreating(rollout: Rollout, world: World) -> Acts:
+def _recreating(rollout: DeploymentRollout, world: World) -> Acts:
     shrinking = [found for found in rollout.old if size(found)]
     for found in shrinking:
         yield from _resize(rollout, found, 0)
@@ -214,21 +215,21 @@ def _recreating(rollout: Rollout, world: World) -> Acts:
         yield from _resize(rollout, rollout.new, rollout.replicas)
 
 
-def _resize(rollout: Rollout, found: Body, replicas: int) -> Acts:
+def _resize(rollout: DeploymentRollout, found: Body, replicas: int) -> Acts:
     if size(found) != replicas or not _sizes(rollout).items() <= annotations_of(found).items():
-        yield Change(_with_annotations({**found, "spec": {**found["spec"], "replicas": replicas}}, _sizes(rollout)))
+        yield Update(_with_annotations({**found, "spec": {**found["spec"], "replicas": replicas}}, _sizes(rollout)))
 
 
-def _forget_old(rollout: Rollout) -> Acts:
+def _delete_old(rollout: DeploymentRollout) -> Acts:
     limit = dig(rollout.deployment, "spec", "revisionHistoryLimit")
-    idle = [found for found in sorted(rollout.old, key=revision_of) if not is_going(found)]
+    idle = [found for found in sorted(rollout.old, key=revision_of) if not is_terminating(found)]
     for found in idle[: max(0, len(idle) - (10 if limit is None else int(limit)))]:
         seen = dig(found, "status", "observedGeneration") or 0
         if not size(found) and not dig(found, "status", "replicas") and seen >= generation_of(found):
             yield Delete(found, why="older than revisionHistoryLimit keeps")
 
 
-def _sizes(rollout: Rollout) -> dict[str, str]:
+def _sizes(rollout: DeploymentRollout) -> dict[str, str]:
     return {DESIRED: str(rollout.replicas), MAXIMAL: str(rollout.replicas + rollout.surge)}
 
 
@@ -247,7 +248,7 @@ KINDS = (
         actor="deployment-controller",
         needs=template_needs("spec", "template"),
         behave=behave,
-        frozen=frozen,
+        immutable=immutable,
         default=default,
         deadline=deadline,
         ready=ready,

@@ -1,4 +1,4 @@
-"""PodDisruptionBudget: how many of the pods it finds may be missing now.
+"""PodDisruptionBudget: how many of the selected pods may be unavailable now.
 
 From pkg/controller/disruption of Kubernetes 1.34.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from seatrial.kinds import Acts, Kind, Status, World
 from seatrial.kinds.core.conditions import condition
-from seatrial.kinds.core.objectmeta import controller_of, generation_of, is_going, namespace_of
+from seatrial.kinds.core.objectmeta import controller_of, generation_of, is_terminating, namespace_of
 from seatrial.kinds.core.selection import selected
 from seatrial.kinds.workloads.pods import is_finished, is_ready
 from seatrial.kinds.workloads.rollout import portion
@@ -16,18 +16,18 @@ from seatrial.model.resource import Body, Ref, dig, group_of
 
 def behave(budget: Body, world: World) -> Acts:
     wanted = dig(budget, "spec", "selector")
-    if is_going(budget) or wanted is None:
+    if is_terminating(budget) or wanted is None:
         return
     pods = [pod for pod in selected(world, "Pod", namespace_of(budget), wanted) if not is_finished(pod)]
     expected, least = _expected(budget, pods, world)
-    healthy = sum(is_ready(pod) and not is_going(pod) for pod in pods)
+    healthy = sum(is_ready(pod) and not is_terminating(pod) for pod in pods)
     allowed = max(0, healthy - least) if expected else 0
     status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
-    told = condition(budget, "DisruptionAllowed", status, reason, observedGeneration=generation_of(budget))
+    allowed_condition = condition(budget, "DisruptionAllowed", status, reason, observedGeneration=generation_of(budget))
     yield Status(
         budget,
         {
-            "conditions": [{**told, "message": ""}],
+            "conditions": [{**allowed_condition, "message": ""}],
             "currentHealthy": healthy,
             "desiredHealthy": least,
             "disruptionsAllowed": allowed,
@@ -38,7 +38,7 @@ def behave(budget: Body, world: World) -> Acts:
 
 
 def _expected(budget: Body, pods: list[Body], world: World) -> tuple[int, int]:
-    """(pods that there should be, those of them that must be healthy)."""
+    """(expected pods, pods that must be healthy)."""
     least, most_missing = dig(budget, "spec", "minAvailable"), dig(budget, "spec", "maxUnavailable")
     if most_missing is not None:
         expected = _scale(pods, world)
@@ -50,7 +50,7 @@ def _expected(budget: Body, pods: list[Body], world: World) -> tuple[int, int]:
 
 
 def _scale(pods: list[Body], world: World) -> int:
-    """What the controllers of these pods are to run altogether."""
+    """The sum of the replicas that the pods' controllers want."""
     owners = {}
     for pod in pods:
         if owner := controller_of(pod):

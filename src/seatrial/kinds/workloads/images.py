@@ -1,6 +1,6 @@
-"""Names of images, and whether one can be had: each can, but for those that a build in the cluster still has to make.
+"""Image names, and whether an image can be pulled: always, except images that a build in the cluster must push first.
 
-The words are those of CRI-O, as on OpenShift; the internal registry serves what image streams have tags for.
+Error texts are CRI-O's, as on OpenShift. The internal registry serves the tags of image streams.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ REGISTRY = re.compile(
     r"image-registry\.openshift-image-registry\.svc(?:\.cluster\.local)?:5000/([^/]+)/([^/:@]+)(?::(.+))?"
 )
 WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
-"""Kinds that keep containers running for as long as they exist."""
+"""Kinds that keep containers running."""
 _HASHED = re.compile(r"-[0-9a-f]{32}$")
-"""What ko puts behind the name of a program."""
+"""The suffix that ko appends to a program's name."""
 
 
 def pull_failure(image: str, namespace: str, world: World) -> str:
-    """What the container runtime says of an image that is not there; empty where it is."""
+    """The container runtime's error for an image that cannot be pulled; empty if it can."""
     tag = stream_tag(image)
     if tag is None:
         stream = world.get(Ref("ImageStream", namespace, image_name(image), IMAGES)) if "/" not in image else None
@@ -39,13 +39,13 @@ def pull_failure(image: str, namespace: str, world: World) -> str:
 
 
 def stream_tag(image: str) -> Ref | None:
-    """The tag of an image stream that an image in the internal registry of OpenShift is."""
+    """The image stream tag of an image in OpenShift's internal registry."""
     found = REGISTRY.fullmatch(image)
     return Ref("ImageStreamTag", found[1], f"{found[2]}:{found[3] or 'latest'}", IMAGES) if found else None
 
 
 def image_path(image: str) -> tuple[str, ...]:
-    """The parts of a name without registry, tag and digest; `cmd` says nothing."""
+    """The parts of a name without registry, tag and digest. The part `cmd` is dropped."""
     bare = image.partition("@")[0]
     *folders, name = bare.split("/")
     parts = (*folders, _HASHED.sub("", name.partition(":")[0]))
@@ -62,7 +62,7 @@ def image_tag(image: str) -> str:
 
 
 def running_images(body: Body) -> Iterator[str]:
-    """The names of the images that a workload keeps running; nothing for any other kind."""
+    """The names of the images that a workload runs; empty for other kinds."""
     if body.get("kind") in WORKLOADS:
         for _, container in entries(body, "spec", "template", "spec", "containers"):
             yield image_name(str(container.get("image") or ""))

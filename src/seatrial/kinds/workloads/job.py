@@ -1,7 +1,7 @@
-"""Job: pods that run to their end, counted until there are enough successes or too many failures.
+"""Job: pods that run to completion, until enough succeed or too many fail.
 
-From pkg/controller/job, ttlafterfinished and pkg/registry/batch/job of Kubernetes 1.34. Failure and success policies
-are not modelled. No time passes here, so of the times to live only the shortest, 0, is ever over.
+From pkg/controller/job, ttlafterfinished and pkg/registry/batch/job of Kubernetes 1.34. Success policies are not
+modelled, and of failure policies only exit codes. No time passes here, so only a TTL of 0 ever expires.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from itertools import islice
 
 from msgspec import Struct
 
-from seatrial.kinds import Acts, Create, Deadline, Delete, Kind, Need, Say, Status, World
+from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Need, Status, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.conditions import condition, with_condition, without_zeros
 from seatrial.kinds.core.immutable import (
     NEWEST,
-    frozen_field,
+    immutable_field,
     invalid,
     pod_template,
     scalar,
     selector,
 )
-from seatrial.kinds.core.objectmeta import is_going, moment, namespace_of, with_metadata
+from seatrial.kinds.core.objectmeta import created_at, is_terminating, namespace_of, with_metadata
 from seatrial.kinds.scripts.containers import awaited
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_active, is_finished, is_ready, phase_of, pod_from
@@ -37,11 +37,11 @@ MET = ("CompletionsReached", "Reached expected number of succeeded pods")
 EXCEEDED = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
 OVERDUE = ("DeadlineExceeded", "Job was active longer than specified deadline")
 SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
-"""What may change in the template of a Job that is suspended and never started, beside labels and annotations."""
+"""Template fields that may change while a Job is suspended and was never started, besides labels and annotations."""
 
 
 class Count(Struct, frozen=True):
-    """The pods of a Job, as it counts them."""
+    """The pods of a Job, counted."""
 
     active: list[Body]
     terminating: int
@@ -49,23 +49,23 @@ class Count(Struct, frozen=True):
     failed: int
     restarts: int
     done: frozenset[int]
-    """Indexes that succeeded, of an Indexed Job."""
-    ruled_out: str = ""
-    """What its policy says of a failure that no further pod is tried after."""
+    """Indexes that succeeded, in an Indexed Job."""
+    policy_failure: str = ""
+    """The message of `podFailurePolicy` if a failure ends the Job."""
 
 
 def behave(job: Body, world: World) -> Acts:
-    # Whoever watches it is told of its end before it goes, and has a moment to act on it.
-    if is_over(job) and dig(job, "spec", "ttlSecondsAfterFinished") == 0 and not is_going(job) and world.at_rest:
+    # Watchers see that the Job finished before it is deleted, and can react.
+    if is_done(job) and dig(job, "spec", "ttlSecondsAfterFinished") == 0 and not is_terminating(job) and world.idle:
         yield Delete(job, why="it has ended, and ttlSecondsAfterFinished keeps it no longer")
-    if is_over(job) or dig(job, "spec", "managedBy") not in (None, "kubernetes.io/job-controller"):
+    if is_done(job) or dig(job, "spec", "managedBy") not in (None, "kubernetes.io/job-controller"):
         return
     count = _count(job, world.owned(job, "Pod"))
-    end = _ending(job, count)
+    end = _result(job, count)
     if end is not None:
         yield from _finish(job, count, end)
         return
-    if not is_going(job):
+    if not is_terminating(job):
         yield from _manage(job, count)
     yield Status(job, _status(job, _count(job, world.owned(job, "Pod"))))
 
@@ -78,17 +78,17 @@ def needs(job: Body) -> Iterator[Need]:
         yield from awaited(spec, namespace_of(job), ("spec", "template", "spec"))
 
 
-def is_over(job: Body) -> bool:
+def is_done(job: Body) -> bool:
     return conditions.is_true(job, "Complete") or conditions.is_true(job, "Failed")
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
-    yield from _frozen_completions(old, new, minor)
-    yield from frozen_field(old, new, "spec.selector", minor, selector)
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from _immutable_completions(old, new, minor)
+    yield from immutable_field(old, new, "spec.selector", minor, selector)
     if _comparable(old, old) != _comparable(old, new):
         yield invalid("spec.template", pod_template(dig(new, "spec", "template") or {}, minor))
     for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        yield from frozen_field(old, new, f"spec.{field}", minor)
+        yield from immutable_field(old, new, f"spec.{field}", minor)
 
 
 def default(job: Body) -> Body:
@@ -109,7 +109,7 @@ def default(job: Body) -> Body:
 
 
 def prepare(job: Body, old: Body | None) -> Body:
-    """A new Job gets a selector of its own, made of its uid; an old one keeps what it has or is refused."""
+    """A new Job gets a selector from its uid. An update keeps the old one or is rejected."""
     spec = job.get("spec") or {}
     if old is not None or spec.get("manualSelector"):
         return job
@@ -124,12 +124,12 @@ def prepare(job: Body, old: Body | None) -> Body:
 
 
 def deadline(job: Body, world: World) -> Deadline | None:
-    """`activeDeadlineSeconds`, which runs from the first start, however often pods are tried again."""
+    """`activeDeadlineSeconds`: counts from the first start, including retries."""
     seconds = dig(job, "spec", "activeDeadlineSeconds")
-    if seconds is None or _is_suspended(job) or is_going(job) or not dig(job, "status", "startTime"):
+    if seconds is None or _is_suspended(job) or is_terminating(job) or not dig(job, "status", "startTime"):
         return None
     count = _count(job, world.owned(job, "Pod"))
-    if is_over(job) or _ending(job, count) is not None:
+    if is_done(job) or _result(job, count) is not None:
         return None
     return Deadline(int(seconds), _finish(job, count, ("FailureTarget", *OVERDUE)))
 
@@ -139,28 +139,28 @@ def ready(job: Body) -> bool:
 
 
 def _count(job: Body, pods: list[Body]) -> Count:
-    """What was counted once stays counted, even where the pod is gone."""
+    """Pods that were counted once stay counted after their deletion."""
     phases = [phase_of(pod) for pod in pods]
     done = frozenset(_index(pod) for pod in pods if phase_of(pod) == "Succeeded")
     succeeded = len(done) if _is_indexed(job) else phases.count("Succeeded")
     return Count(
         active=[pod for pod in pods if is_active(pod)],
-        terminating=sum(is_going(pod) and not is_finished(pod) for pod in pods),
+        terminating=sum(is_terminating(pod) and not is_finished(pod) for pod in pods),
         succeeded=max(succeeded, int(dig(job, "status", "succeeded") or 0)),
         failed=max(phases.count("Failed"), int(dig(job, "status", "failed") or 0)),
         restarts=sum(_restarts(pod) for pod in pods),
         done=done,
-        ruled_out=next(_ruled_out(job, pods), ""),
+        policy_failure=next(_policy_failures(job, pods), ""),
     )
 
 
-def _ending(job: Body, count: Count) -> tuple[str, str, str] | None:
-    """(condition, reason, message) once it is clear how the Job ends."""
+def _result(job: Body, count: Count) -> tuple[str, str, str] | None:
+    """(condition, reason, message) once the result of the Job is known."""
     for type_ in ("SuccessCriteriaMet", "FailureTarget"):
         if met := conditions.find(job, type_):
             return type_, str(met.get("reason")), str(met.get("message"))
-    if count.ruled_out:
-        return "FailureTarget", "PodFailurePolicy", count.ruled_out
+    if count.policy_failure:
+        return "FailureTarget", "PodFailurePolicy", count.policy_failure
     limit = int(dig(job, "spec", "backoffLimit") or 0)
     restarting = dig(job, "spec", "template", "spec", "restartPolicy") == "OnFailure"
     if count.failed > limit or (restarting and count.restarts > 0 and count.restarts >= limit):
@@ -170,46 +170,47 @@ def _ending(job: Body, count: Count) -> tuple[str, str, str] | None:
     return ("SuccessCriteriaMet", *MET) if enough and not count.active else None
 
 
-def _ruled_out(job: Body, pods: list[Body]) -> Iterator[str]:
-    """What `podFailurePolicy` says where an exit code ends the whole Job: pkg/controller/job/pod_failure_policy.go."""
+def _policy_failures(job: Body, pods: list[Body]) -> Iterator[str]:
+    """The message of `podFailurePolicy` for an exit code that fails the Job:
+    pkg/controller/job/pod_failure_policy.go."""
     rules = listed(job, "spec", "podFailurePolicy", "rules")
     for pod in (pod for pod in pods if phase_of(pod) == "Failed"):
         matched = ((index, rule, found) for index, rule in enumerate(rules) if (found := _matched(rule, pod)))
-        for index, rule, (name, code) in islice(matched, 1):  # The first rule that fits decides.
+        for index, rule, (name, code) in islice(matched, 1):  # The first matching rule decides.
             if rule.get("action") == "FailJob":
                 where = f"Container {name} for pod {namespace_of(pod)}/{name_of(pod)}"
                 yield f"{where} failed with exit code {code} matching FailJob rule at index {index}"
 
 
 def _matched(rule: Body, pod: Body) -> tuple[str, int] | None:
-    """The container of a pod that a rule is about, and its exit code."""
+    """The container of a pod that a rule matches, and its exit code."""
     codes = rule.get("onExitCodes") or {}
     for container in listed(pod, "status", "containerStatuses"):
         code = int(dig(container, "state", "terminated", "exitCode") or 0)
-        meant = code and codes.get("containerName") in (None, container.get("name"))
-        if meant and (code in listed(codes, "values")) == (codes.get("operator") == "In") and codes:
+        applies = code and codes.get("containerName") in (None, container.get("name"))
+        if applies and (code in listed(codes, "values")) == (codes.get("operator") == "In") and codes:
             return str(container.get("name")), code
     return None
 
 
 def _finish(job: Body, count: Count, end: tuple[str, str, str]) -> Acts:
-    """Delete what still runs; the last word (Complete, Failed) is spoken when no pod is left on its way out."""
+    """Delete active pods. Complete or Failed is set when no pod is terminating."""
     interim, reason, message = end
     for pod in count.active:
         yield Delete(pod, why="its Job has ended")
-    gone = without_zeros(_counts(job, count, active=0))
+    status = without_zeros(_counts(job, count, active=0))
     if interim == "FailureTarget":
-        gone["failed"] = count.failed + len(count.active)
-    kept = with_condition(listed(job, "status", "conditions"), _said(job, interim, reason, message))
+        status["failed"] = count.failed + len(count.active)
+    kept = with_condition(listed(job, "status", "conditions"), _condition(job, interim, reason, message))
     if not count.terminating and not count.active:
         last = "Failed" if interim == "FailureTarget" else "Complete"
-        kept = with_condition(kept, _said(job, last, reason, message))
+        kept = with_condition(kept, _condition(job, last, reason, message))
         if last == "Complete":
-            gone["completionTime"] = moment(job)
-            yield Say(job, "Completed", "Job completed", warning=False)
+            status["completionTime"] = created_at(job)
+            yield Emit(job, "Completed", "Job completed", warning=False)
         else:
-            yield Say(job, reason, message)
-    yield Status(job, {**gone, **_always(count), "conditions": kept})
+            yield Emit(job, reason, message)
+    yield Status(job, {**status, **_always(count), "conditions": kept})
 
 
 def _manage(job: Body, count: Count) -> Acts:
@@ -263,16 +264,16 @@ def _status(job: Body, count: Count) -> Body:
     kept = listed(job, "status", "conditions")
     suspended = conditions.find(job, "Suspended")
     if _is_suspended(job):
-        kept = with_condition(kept, _said(job, "Suspended", "JobSuspended", "Job suspended"))
+        kept = with_condition(kept, _condition(job, "Suspended", "JobSuspended", "Job suspended"))
     elif suspended is not None and suspended.get("status") == "True":
-        resumed = _said(job, "Suspended", "JobResumed", "Job resumed")
+        resumed = _condition(job, "Suspended", "JobResumed", "Job resumed")
         kept = with_condition(kept, {**resumed, "status": "False"})
     counted = without_zeros({**_counts(job, count, active=len(count.active)), "conditions": kept})
     return {**counted, **_always(count)}
 
 
 def _counts(job: Body, count: Count, *, active: int) -> Body:
-    started = None if _is_suspended(job) else moment(job)
+    started = None if _is_suspended(job) else created_at(job)
     return {
         "active": active,
         "succeeded": count.succeeded,
@@ -283,13 +284,13 @@ def _counts(job: Body, count: Count, *, active: int) -> Body:
 
 
 def _always(count: Count) -> Body:
-    """Counters that are shown even when they are zero."""
+    """Counters that are shown even if they are zero."""
     ready_pods = sum(is_ready(pod) for pod in count.active)
     return {"ready": ready_pods, "terminating": count.terminating, "uncountedTerminatedPods": {}}
 
 
-def _said(job: Body, type_: str, reason: str, message: str) -> Body:
-    return condition(job, type_, "True", reason, message, lastProbeTime=moment(job))
+def _condition(job: Body, type_: str, reason: str, message: str) -> Body:
+    return condition(job, type_, "True", reason, message, lastProbeTime=created_at(job))
 
 
 def _ranges(numbers: list[int]) -> str:
@@ -322,20 +323,20 @@ def _is_suspended(job: Body) -> bool:
     return bool(dig(job, "spec", "suspend"))
 
 
-def _frozen_completions(old: Body, new: Body, minor: int) -> Iterator[str]:
-    """Of an Indexed Job they may change together with parallelism."""
+def _immutable_completions(old: Body, new: Body, minor: int) -> Iterator[str]:
+    """In an Indexed Job, completions may change together with parallelism."""
     was, wanted = dig(old, "spec", "completions"), dig(new, "spec", "completions")
     if was == wanted:
         return
     if not _is_indexed(new):
         yield invalid("spec.completions", scalar(wanted, minor))
     elif wanted is not None and wanted != dig(new, "spec", "parallelism"):
-        words = "can only be modified in tandem with spec.parallelism"
-        yield invalid("spec.completions", scalar(wanted, minor), words)
+        message = "can only be modified in tandem with spec.parallelism"
+        yield invalid("spec.completions", scalar(wanted, minor), message)
 
 
 def _comparable(old: Body, job: Body) -> Body:
-    """The template of `job` without what may change: where to run, as long as nothing of `old` ever ran."""
+    """The template of `job` without the fields that may change: scheduling fields, if `old` was never started."""
     template: Body = dig(job, "spec", "template") or {}
     if not _is_suspended(old) or dig(old, "status", "startTime"):
         return template
@@ -355,7 +356,7 @@ KINDS = (
         actor="job-controller",
         needs=needs,
         behave=behave,
-        frozen=frozen,
+        immutable=immutable,
         default=default,
         prepare=prepare,
         deadline=deadline,

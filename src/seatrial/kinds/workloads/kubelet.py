@@ -1,6 +1,6 @@
-"""What a kubelet does with a pod on its node, and what it says when it cannot. Probes pass; time does not.
+"""What a kubelet does with a pod on its node, and its errors. Probes pass and no time passes.
 
-Words from pkg/kubelet (kubelet_pods.go, kuberuntime) and pkg/volume of Kubernetes 1.34.
+Error texts from pkg/kubelet (kubelet_pods.go, kuberuntime) and pkg/volume of Kubernetes 1.34.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.kinds import PRINTED, Acts, Say, Status, World
-from seatrial.kinds.core.objectmeta import controller_of, moment, namespace_of
+from seatrial.kinds import PRINTED, Acts, Emit, Status, World
+from seatrial.kinds.core.objectmeta import controller_of, created_at, namespace_of
 from seatrial.kinds.scripts.commands import refusals
 from seatrial.kinds.scripts.containers import Gone, courses
 from seatrial.kinds.workloads import scheduler
@@ -21,61 +21,62 @@ from seatrial.kinds.workloads.pods import is_ready
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed, name_of, uid_of
 
 OUTCOME = "seatrial.dev/outcome"
-"""`fail` on a pod (template): its containers end with exit code 1. How a trial makes a Job fail."""
+"""`fail` on a pod (template): its containers exit with code 1. A trial makes a Job fail with it."""
 
 ANY_KEY = "seatrial.dev/any-key"
-"""On an object whose keys come from outside the cluster: whichever is asked for is taken to be there."""
+"""On an object whose keys come from outside the cluster: every key is assumed to exist."""
 
 BACKOFF_LIMIT = 6
-"""Of a Job that names none."""
+"""The default of a Job."""
 
 
 class Obstacle(Struct, frozen=True):
-    """Why a container or a volume is not there yet."""
+    """Why a container or a volume cannot start yet."""
 
     reason: str
     """The event's reason: FailedMount, Failed..."""
     message: str
     state: str = "ContainerCreating"
-    """Why the container waits, as its status says it."""
+    """The reason in the container's waiting state."""
     detail: str = ""
 
 
 def start(pod: Body, world: World) -> Acts:
-    """Attach, mount, run init containers, start containers: as far as it goes."""
+    """Attach and mount volumes, run init containers, start containers, as far as possible."""
     yield from _missing_pull_secrets(pod, world)
     if obstacle := next(_volume_obstacles(pod, world), None):
         yield Status(pod, _not_started(pod))
-        yield Say(pod, obstacle.reason, obstacle.message)
+        yield Emit(pod, obstacle.reason, obstacle.message)
         return
     yield from _run(pod, world)
 
 
-def go_on(pod: Body, world: World) -> Acts:
-    """What comes of a running pod: one that is to end is ready once, and ends; one that may try again fails again."""
+def continue_running(pod: Body, world: World) -> Acts:
+    """The next step of a running pod. A pod that is meant to finish is ready once and then ends; a failing one may
+    restart."""
     if _restart_policy(pod) == "Always":
         return
     inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
     mains = listed(pod, "spec", "containers")
     if not is_ready(pod) and not _has_restarted(pod):
-        yield Status(pod, status(pod, "Running", inits, [running(container, moment(pod)) for container in mains]))
+        yield Status(pod, status(pod, "Running", inits, [running(container, created_at(pod)) for container in mains]))
         return
     scripts = {} if _fails(pod) else courses(pod, world)
-    yield from (Say(pod, PRINTED, words) for gone in scripts.values() for words in gone.hidden)
-    if endless := [gone.course for gone in _of_mains(scripts).values() if gone.course.code is None]:
-        yield from (Say(pod, PRINTED, course.says) for course in endless if course.says)
+    yield from (Emit(pod, PRINTED, words) for gone in scripts.values() for words in gone.hidden)
+    if endless := [gone.course for gone in _main_containers(scripts).values() if gone.course.code is None]:
+        yield from (Emit(pod, PRINTED, course.says) for course in endless if course.says)
         return
     fails = _failures(pod, world, scripts)
-    yield from (Say(pod, PRINTED, words) for words in fails.values() if words)
+    yield from (Emit(pod, PRINTED, words) for words in fails.values() if words)
     if fails and _restart_policy(pod) == "OnFailure":
         yield from _crash_loop(pod, world)
     else:
-        states = [ended(container, int(index in fails), moment(pod)) for index, container in enumerate(mains)]
+        states = [ended(container, int(index in fails), created_at(pod)) for index, container in enumerate(mains)]
         yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, states))
 
 
-def lacks(source: Source, namespace: str, world: World) -> tuple[str, str]:
-    """(what is missing, the key that is): an object's words `secret "x" not found`, or a key of one that is there."""
+def missing_from(source: Source, namespace: str, world: World) -> tuple[str, str]:
+    """(error, key): the error `secret "x" not found`, or the missing key of an existing object."""
     found = world.get(Ref(source.kind, namespace, source.name))
     if found is None:
         return ("", "") if source.optional else (f'{source.kind.lower()} "{source.name}" not found', "")
@@ -90,7 +91,7 @@ def _missing_pull_secrets(pod: Body, world: World) -> Acts:
     missing = [name for name in names if world.get(Ref("Secret", namespace_of(pod), name)) is None]
     if missing:
         words = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
-        yield Say(pod, "FailedToRetrieveImagePullSecret", words + "attempting to pull the image may not succeed.")
+        yield Emit(pod, "FailedToRetrieveImagePullSecret", words + "attempting to pull the image may not succeed.")
 
 
 def _volume_obstacles(pod: Body, world: World) -> Iterator[Obstacle]:
@@ -105,7 +106,7 @@ def _volume_obstacles(pod: Body, world: World) -> Iterator[Obstacle]:
 
 
 def _attached_elsewhere(name: str, claim: Body, pod: Body, world: World) -> str:
-    """A volume that one node may hold (ReadWriteOnce) and another node holds."""
+    """The error for a ReadWriteOnce volume that is attached to another node."""
     if scheduler.has_mode(claim, "ReadWriteMany", "ReadOnlyMany"):
         return ""
     node = dig(pod, "spec", "nodeName")
@@ -118,7 +119,7 @@ def _attached_elsewhere(name: str, claim: Body, pod: Body, world: World) -> str:
 
 
 def _not_mountable(source: Source, namespace: str, world: World) -> str:
-    missing, key = lacks(source, namespace, world)
+    missing, key = missing_from(source, namespace, world)
     if not key:
         return missing
     if source.kind == "Secret":
@@ -127,7 +128,7 @@ def _not_mountable(source: Source, namespace: str, world: World) -> str:
 
 
 def _run(pod: Body, world: World) -> Acts:
-    """Init containers one after the other, then all the others at once."""
+    """Init containers one after another, then all others at once."""
     inits = listed(pod, "spec", "initContainers")
     mains = listed(pod, "spec", "containers")
     done: list[Body] = []
@@ -137,11 +138,11 @@ def _run(pod: Body, world: World) -> Acts:
         gone = scripts.get(("initContainers", index))
         words = refused.get(("initContainers", index)) or (gone.course.says if gone and gone.course.code != 0 else "")
         if words:
-            yield Say(pod, PRINTED, words)
+            yield Emit(pod, PRINTED, words)
         if gone and gone.course.code is None:
             rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
             others = [waiting(other, "PodInitializing") for other in mains]
-            yield Status(pod, status(pod, "Pending", [*done, running(container, moment(pod)), *rest], others))
+            yield Status(pod, status(pod, "Pending", [*done, running(container, created_at(pod)), *rest], others))
             return
         if words:
             yield from _init_failed(pod, world, done, index)
@@ -151,52 +152,52 @@ def _run(pod: Body, world: World) -> Acts:
             rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
             others = [waiting(other, "PodInitializing") for other in mains]
             yield Status(pod, status(pod, "Pending", [*done, stuck, *rest], others))
-            yield Say(pod, obstacle.reason, obstacle.message)
+            yield Emit(pod, obstacle.reason, obstacle.message)
             return
-        done.append(running(container, moment(pod)) if _is_sidecar(container) else _init_ended(container, pod))
+        done.append(running(container, created_at(pod)) if _is_sidecar(container) else _init_ended(container, pod))
     obstacles = [_container_obstacle(container, pod, world) for container in mains]
     if _fails(pod) and _restart_policy(pod) == "Always" and not any(obstacles):
-        # It was never ready, not even for a moment: what a readiness probe would say of it.
+        # It was never ready: a readiness probe would have failed.
         yield from _crash_loop(pod, world)
         return
-    # A pod that is to end is ready only in its next step, so that those who follow readiness see it before it ends.
+    # A pod that is meant to finish becomes ready only in its next step, so that watchers see it ready before it ends.
     stays = _restart_policy(pod) == "Always"
     states = [
         waiting(container, obstacle.state, obstacle.detail)
         if obstacle
-        else running(container, moment(pod), ready=stays)
+        else running(container, created_at(pod), ready=stays)
         for container, obstacle in zip(mains, obstacles, strict=True)
     ]
     first = next((obstacle for obstacle in obstacles if obstacle), None)
     yield Status(pod, status(pod, "Pending" if first else "Running", done, states))
     if first:
-        yield Say(pod, first.reason, first.message)
+        yield Emit(pod, first.reason, first.message)
 
 
 def _init_failed(pod: Body, world: World, done: list[Body], index: int) -> Acts:
-    """An init container that ends with an error ends the pod, or is tried again for ever."""
+    """An init container that fails ends the pod, or is restarted forever."""
     inits = listed(pod, "spec", "initContainers")
     failed, where = inits[index], f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})"
     rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
     others = [waiting(other, "PodInitializing") for other in listed(pod, "spec", "containers")]
     if _restart_policy(pod) == "Never":
-        states = [*done, ended(failed, 1, moment(pod), init=True), *rest]
+        states = [*done, ended(failed, 1, created_at(pod), init=True), *rest]
         yield Status(pod, status(pod, "Failed", states, others))
         return
     words = f"back-off 10s restarting failed container={failed.get('name')} pod={where}"
     stuck = waiting(failed, "CrashLoopBackOff", words, restarts=_restarts(pod, world))
     yield Status(pod, status(pod, "Pending", [*done, stuck, *rest], others))
-    yield Say(pod, "BackOff", f"Back-off restarting failed container {failed.get('name')} in pod {where}")
+    yield Emit(pod, "BackOff", f"Back-off restarting failed container {failed.get('name')} in pod {where}")
 
 
 def _container_obstacle(container: Body, pod: Body, world: World) -> Obstacle | None:
-    """The image comes first, then the environment is put together."""
+    """The image is pulled first, then the environment is resolved."""
     image = str(container.get("image") or "")
     if words := pull_failure(image, namespace_of(pod), world):
         detail = f'failed to pull image "{image}": {words}'
         return Obstacle("Failed", f'Failed to pull image "{image}": {words}', "ErrImagePull", detail)
     for source in env_sources(container):
-        missing, key = lacks(source, namespace_of(pod), world)
+        missing, key = missing_from(source, namespace_of(pod), world)
         if key:
             missing = f"couldn't find key {key} in {source.kind} {namespace_of(pod)}/{source.name}"
         if missing:
@@ -221,11 +222,11 @@ def _crash_loop(pod: Body, world: World) -> Acts:
         states.append(waiting(container, "CrashLoopBackOff", words, restarts=_restarts(pod, world)))
     yield Status(pod, status(pod, "Running", inits, states))
     if mains:
-        yield Say(pod, "BackOff", f"Back-off restarting failed container {mains[0].get('name')} in pod {where}")
+        yield Emit(pod, "BackOff", f"Back-off restarting failed container {mains[0].get('name')} in pod {where}")
 
 
 def _restarts(pod: Body, world: World) -> int:
-    """As often as its Job allows, and once more: nothing else counts restarts."""
+    """One more than its Job allows. Nothing else counts restarts."""
     owner = controller_of(pod)
     if owner is None or owner.get("kind") != "Job":
         return 1
@@ -235,7 +236,7 @@ def _restarts(pod: Body, world: World) -> int:
 
 
 def _init_ended(container: Body, pod: Body) -> Body:
-    return ended(container, 0, moment(pod), init=True)
+    return ended(container, 0, created_at(pod), init=True)
 
 
 def _has_restarted(pod: Body) -> bool:
@@ -243,14 +244,14 @@ def _has_restarted(pod: Body) -> bool:
 
 
 def _failures(pod: Body, world: World, scripts: dict[Path, Gone]) -> dict[int, str]:
-    """Which containers end with an error, by their place, and what they print."""
+    """The containers that fail, by index, and what they print."""
     if _fails(pod):
         return dict.fromkeys(range(len(listed(pod, "spec", "containers"))), "")
-    wrong = {index: gone.course.says for index, gone in _of_mains(scripts).items() if gone.course.code}
+    wrong = {index: gone.course.says for index, gone in _main_containers(scripts).items() if gone.course.code}
     return wrong | {int(place[1]): words for place, words in refusals(pod, world).items() if place[0] == "containers"}
 
 
-def _of_mains(scripts: dict[Path, Gone]) -> dict[int, Gone]:
+def _main_containers(scripts: dict[Path, Gone]) -> dict[int, Gone]:
     return {int(place[1]): gone for place, gone in scripts.items() if place[0] == "containers"}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from seatrial.kinds import Acts, Delete, Kind, Need, World
 from seatrial.kinds.core.immutable import NEWEST, difference, forbidden
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.webhooks import cabundle
 from seatrial.kinds.workloads import kubelet, scheduler
 from seatrial.kinds.workloads.pod_template import default_pod_spec, pod_needs
@@ -26,8 +26,8 @@ def needs(pod: Body) -> Iterator[Need]:
 
 
 def behave(pod: Body, world: World) -> Acts:
-    """One step in the life of a pod; each step is seen by others before the next."""
-    if is_going(pod):
+    """One step in the life of a pod. Others see each step before the next."""
+    if is_terminating(pod):
         yield Delete(pod, why="its containers have stopped", now=True)
     elif is_finished(pod):
         return
@@ -37,14 +37,14 @@ def behave(pod: Body, world: World) -> Acts:
         yield from kubelet.start(pod, world)
     else:
         if is_ready(pod):
-            yield from cabundle.write(pod, world)
-        yield from kubelet.go_on(pod, world)
+            yield from cabundle.write_ca(pod, world)
+        yield from kubelet.continue_running(pod, world)
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     was, wanted = (_without_mutable(body.get("spec") or {}) for body in (old, new))
     if was != wanted:
-        # The images of the old spec stand in the new one for the diff, so that it shows only what may not change.
+        # The old images are put into the new spec for the diff, so that it shows only immutable fields.
         shown = difference(old["spec"], _with_old_mutable(old["spec"], new["spec"]), "PodSpec", minor)
         yield forbidden("spec", f"{MUTABLE}\n{shown}")
 
@@ -56,20 +56,20 @@ def default(pod: Body) -> Body:
     spec.setdefault("enableServiceLinks", True)
     for field in ("containers", "initContainers"):
         if field in spec:
-            spec[field] = [_asking_for_its_limits(container) for container in spec[field]]
-    status = {"phase": "Pending", "qosClass": quality(spec), **(pod.get("status") or {})}
+            spec[field] = [_with_requests(container) for container in spec[field]]
+    status = {"phase": "Pending", "qosClass": qos_class(spec), **(pod.get("status") or {})}
     return {**pod, "spec": spec, "status": status}
 
 
-def quality(spec: Body) -> str:
-    """The quality of service: Guaranteed where every container asks for exactly what it is limited to."""
-    asked = [container.get("resources") or {} for container in listed(spec, "containers")]
-    asked += [container.get("resources") or {} for container in listed(spec, "initContainers")]
-    if not any(resources.get("requests") or resources.get("limits") for resources in asked):
+def qos_class(spec: Body) -> str:
+    """The QoS class: Guaranteed if every container requests exactly its limits."""
+    all_resources = [container.get("resources") or {} for container in listed(spec, "containers")]
+    all_resources += [container.get("resources") or {} for container in listed(spec, "initContainers")]
+    if not any(resources.get("requests") or resources.get("limits") for resources in all_resources):
         return "BestEffort"
     exact = all(
         {"cpu", "memory"} <= (resources.get("limits") or {}).keys() and resources["requests"] == resources["limits"]
-        for resources in asked
+        for resources in all_resources
     )
     return "Guaranteed" if exact else "Burstable"
 
@@ -78,7 +78,7 @@ def ready(pod: Body) -> bool:
     return is_ready(pod) or phase_of(pod) == "Succeeded"
 
 
-def _asking_for_its_limits(container: Body) -> Body:
+def _with_requests(container: Body) -> Body:
     resources = container.get("resources") or {}
     if not resources.get("limits"):
         return container
@@ -107,4 +107,4 @@ def _with_old_mutable(old: Body, new: Body) -> Body:
     return mixed
 
 
-KINDS = (Kind("Pod", actor="kubelet", needs=needs, behave=behave, frozen=frozen, default=default, ready=ready),)
+KINDS = (Kind("Pod", actor="kubelet", needs=needs, behave=behave, immutable=immutable, default=default, ready=ready),)

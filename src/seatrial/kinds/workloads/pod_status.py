@@ -1,4 +1,4 @@
-"""What a kubelet writes into the status of a pod. Shapes only: what happened to the containers is told by the caller.
+"""The status that a kubelet writes for a pod. The caller decides what happened to the containers.
 
 Conditions from pkg/kubelet/status/generate.go of Kubernetes 1.34.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 
 from seatrial.kinds.core.conditions import condition
-from seatrial.kinds.core.objectmeta import moment, namespace_of
+from seatrial.kinds.core.objectmeta import created_at, namespace_of
 from seatrial.model.resource import Body, dig, listed, name_of
 
 
@@ -33,13 +33,13 @@ def ended(container: Body, exit_code: int, since: str, *, init: bool = False, re
 
 
 def status(pod: Body, phase: str, inits: list[Body], mains: list[Body], *, networked: bool = True) -> Body:
-    """The whole status of a pod on a node. `networked`: its sandbox is there, so it has an address."""
+    """The whole status of a pod on a node. `networked`: its sandbox exists, so it has an IP."""
     found: Body = {
         "phase": phase,
         "conditions": _conditions(pod, phase, inits, mains, networked=networked),
         "hostIP": host_ip(pod),
         "hostIPs": [{"ip": host_ip(pod)}],
-        "startTime": moment(pod),
+        "startTime": created_at(pod),
         "qosClass": dig(pod, "status", "qosClass") or "BestEffort",
     }
     if networked:
@@ -52,7 +52,7 @@ def status(pod: Body, phase: str, inits: list[Body], mains: list[Body], *, netwo
 
 
 def pod_ip(pod: Body) -> str:
-    """An address that depends on the pod's name alone."""
+    """An IP that depends only on the pod's name."""
     if dig(pod, "spec", "hostNetwork"):
         return host_ip(pod)
     number = zlib.crc32(f"{namespace_of(pod)}/{name_of(pod)}".encode())
@@ -78,10 +78,10 @@ def _conditions(pod: Body, phase: str, inits: list[Body], mains: list[Body], *, 
 def _initialized(pod: Body, phase: str, inits: list[Body]) -> Body:
     if phase == "Succeeded":
         return condition(pod, "Initialized", "True", "PodCompleted")
-    undone = [container["name"] for container in inits if not (container["ready"] or container["started"])]
-    if undone:
-        words = f"containers with incomplete status: [{' '.join(undone)}]"
-        return condition(pod, "Initialized", "False", "ContainersNotInitialized", words)
+    incomplete = [container["name"] for container in inits if not (container["ready"] or container["started"])]
+    if incomplete:
+        message = f"containers with incomplete status: [{' '.join(incomplete)}]"
+        return condition(pod, "Initialized", "False", "ContainersNotInitialized", message)
     return condition(pod, "Initialized", "True")
 
 

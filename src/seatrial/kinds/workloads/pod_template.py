@@ -1,4 +1,4 @@
-"""What a pod, or a template of one, refers to, and what the API server fills in. Knows no kubelet and no scheduler."""
+"""What a pod or pod template refers to, and the API server's defaults for it. Knows no kubelet and no scheduler."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 Path = tuple[str | int, ...]
 
-ALWAYS_THERE = ("system-cluster-critical", "system-node-critical")
-"""Priority classes that every API server makes for itself."""
+BUILT_IN = ("system-cluster-critical", "system-node-critical")
+"""Priority classes that every API server creates."""
 
 # Volume sources of drivers that read a Secret, and the field that names it.
 VOLUME_SECRETS = (
@@ -35,18 +35,18 @@ RESOURCE_CLAIMS = (("resourceClaimName", "ResourceClaim"), ("resourceClaimTempla
 
 
 class Source(Struct, frozen=True):
-    """A ConfigMap or a Secret that a volume or a container reads."""
+    """A ConfigMap or Secret that a volume or container reads."""
 
     kind: str
     name: str
     field: Path
-    """From the volume, or from the container."""
+    """Relative to the volume or the container."""
     optional: bool = False
     keys: tuple[str, ...] = ()
 
 
 def pod_needs(spec: Body, namespace: str, at: Path) -> Iterator[Need]:
-    """What a pod with this spec needs; `at` is where the spec stands in its object."""
+    """The needs of a pod with this spec. `at` is the path of the spec in its object."""
     yield from _named(spec, namespace, at)
     for index, volume in entries(spec, "volumes"):
         yield from _volume_needs(volume, namespace, (*at, "volumes", index))
@@ -59,7 +59,7 @@ def pod_needs(spec: Body, namespace: str, at: Path) -> Iterator[Need]:
 
 
 def template_needs(*path: str) -> Callable[[Body], Iterator[Need]]:
-    """`needs` of a kind whose pod template stands at `path`."""
+    """`needs` of a kind with its pod template at `path`."""
 
     def needs(body: Body) -> Iterator[Need]:
         namespace = str(dig(body, "metadata", "namespace") or "")
@@ -77,7 +77,7 @@ def containers_of(spec: Body) -> Iterator[tuple[Path, Body]]:
 
 
 def volume_sources(volume: Body) -> Iterator[Source]:
-    """ConfigMaps and Secrets that are mounted as files."""
+    """ConfigMaps and Secrets mounted as files."""
     if config := volume.get("configMap"):
         yield _source("ConfigMap", config, ("configMap", "name"))
     if secret := volume.get("secret"):
@@ -90,7 +90,7 @@ def volume_sources(volume: Body) -> Iterator[Source]:
 
 
 def env_sources(container: Body) -> Iterator[Source]:
-    """ConfigMaps and Secrets that become environment variables, in the order in which a kubelet reads them."""
+    """ConfigMaps and Secrets used as environment variables, in the order in which a kubelet reads them."""
     for index, source in entries(container, "envFrom"):
         for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             if ref := source.get(field):
@@ -102,7 +102,7 @@ def env_sources(container: Body) -> Iterator[Source]:
 
 
 def claims_of(spec: Body, pod_name: str = "") -> Iterator[tuple[int, str]]:
-    """The claims that a pod uses, by volume; those of ephemeral volumes are named after the pod."""
+    """The PVCs that a pod uses, by volume. PVCs of ephemeral volumes are named after the pod."""
     for index, volume in entries(spec, "volumes"):
         if claim := dig(volume, "persistentVolumeClaim", "claimName"):
             yield index, str(claim)
@@ -111,7 +111,7 @@ def claims_of(spec: Body, pod_name: str = "") -> Iterator[tuple[int, str]]:
 
 
 def used_claims(body: Body) -> Iterator[Ref]:
-    """The claims that a pod uses; nothing for any other kind."""
+    """The PVCs that a pod uses; none for other kinds."""
     if (body.get("apiVersion"), body.get("kind")) == ("v1", "Pod"):
         for _, name in claims_of(body.get("spec") or {}, name_of(body)):
             yield Ref("PersistentVolumeClaim", namespace_of(body), name)
@@ -123,7 +123,7 @@ def default_template(template: Body) -> Body:
 
 
 def default_pod_spec(spec: Body) -> Body:
-    """The spec with what `SetDefaults_PodSpec` and its kin fill in."""
+    """The spec with the defaults of `SetDefaults_PodSpec` and related functions."""
     filled = {
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
@@ -151,13 +151,13 @@ def _named(spec: Body, namespace: str, at: Path) -> Iterator[Need]:
         field = "serviceAccountName" if spec.get("serviceAccountName") else "serviceAccount"
         yield Need(Ref("ServiceAccount", namespace, str(account)), "admit", (*at, field))
     priority = spec.get("priorityClassName")
-    if priority and priority not in ALWAYS_THERE:
+    if priority and priority not in BUILT_IN:
         yield Need(Ref("PriorityClass", "", str(priority), "scheduling.k8s.io"), "admit", (*at, "priorityClassName"))
     if runtime := spec.get("runtimeClassName"):
         yield Need(Ref("RuntimeClass", "", str(runtime), "node.k8s.io"), "admit", (*at, "runtimeClassName"))
     for index, secret in entries(spec, "imagePullSecrets"):
         if name := secret.get("name"):
-            # A kubelet goes on without a pull secret that is not there; the image may be public.
+            # A kubelet continues without a missing pull secret: the image may be public.
             path = (*at, "imagePullSecrets", index, "name")
             yield Need(Ref("Secret", namespace, str(name)), "start", path, optional=True)
     for index, claim in entries(spec, "resourceClaims"):
@@ -227,7 +227,7 @@ def _default_container(container: Body) -> Body:
 
 
 def _default_request(handler: Body) -> Body:
-    """A probe or a hook that asks over HTTP asks for `/`."""
+    """The default path of an HTTP probe or hook is `/`."""
     if not isinstance(handler.get("httpGet"), dict):
         return handler
     return {**handler, "httpGet": {"path": "/", "scheme": "HTTP", **handler["httpGet"]}}
@@ -248,7 +248,7 @@ def _is_latest(image: str) -> bool:
 
 
 def _default_volume(volume: Body) -> Body:
-    """Modes of files; a volume without a source is an emptyDir."""
+    """Default file modes. A volume without a source is an emptyDir."""
     if set(volume) <= {"name"}:
         return {**volume, "emptyDir": {}}
     filled = dict(volume)

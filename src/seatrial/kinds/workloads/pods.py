@@ -1,9 +1,9 @@
-"""Pods as their controllers count and make them. Knows neither what a kubelet does nor who owns a pod."""
+"""Pods as controllers count and create them. Knows neither the kubelet nor the owner of a pod."""
 
 from __future__ import annotations
 
 from seatrial.kinds.core import conditions
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.model.resource import Body, dig, name_of
 
 FINISHED = ("Succeeded", "Failed")
@@ -18,8 +18,8 @@ def is_finished(pod: Body) -> bool:
 
 
 def is_active(pod: Body) -> bool:
-    """Neither finished nor on its way out: what a ReplicaSet or a Job counts."""
-    return not is_finished(pod) and not is_going(pod)
+    """Neither finished nor terminating: what a ReplicaSet or a Job counts."""
+    return not is_finished(pod) and not is_terminating(pod)
 
 
 def is_ready(pod: Body) -> bool:
@@ -31,12 +31,12 @@ def is_running_and_ready(pod: Body) -> bool:
 
 
 def worst_first(pod: Body) -> tuple[bool, bool, bool, str]:
-    """The order in which a controller gives pods up: unscheduled, pending and unready ones before the others."""
+    """The order in which a controller deletes pods: unscheduled, pending and unready pods first."""
     return bool(dig(pod, "spec", "nodeName")), phase_of(pod) == "Running", is_ready(pod), name_of(pod)
 
 
 def pod_from(template: Body, owner: Body, *, name: str = "", labels: dict[str, str] | None = None) -> Body:
-    """A pod as a controller asks for it; without a name the API server makes one up from the owner's."""
+    """A pod as a controller creates it. Without a name the API server generates one from the owner's."""
     written = template.get("metadata") or {}
     meta: Body = {"namespace": namespace_of(owner)}
     if name:

@@ -1,4 +1,4 @@
-"""ReplicaSet and ReplicationController: as many pods as asked for.
+"""ReplicaSet and ReplicationController: a number of identical pods.
 
 From pkg/controller/replicaset of Kubernetes 1.34.
 """
@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from seatrial.kinds import Act, Acts, Create, Delete, Kind, Say, Status, World
+from seatrial.kinds import Act, Acts, Create, Delete, Emit, Kind, Status, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.conditions import condition, with_condition, without_condition, without_zeros
-from seatrial.kinds.core.immutable import NEWEST, frozen_field, selector
-from seatrial.kinds.core.objectmeta import adopt, generation_of, is_going, with_metadata
+from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
+from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, with_metadata
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_active, is_ready, pod_from, worst_first
 from seatrial.model.resource import Body, dig, labels_of
 
-NAMESPACE_GOES = "because it is being terminated"
-"""How a refusal ends that no controller reports: every creation in the namespace will be refused."""
+NAMESPACE_TERMINATES = "because it is being terminated"
+"""In a refusal that no controller reports: the namespace is terminating, so every creation in it fails."""
 
 
 def behave(owner: Body, world: World) -> Acts:
     yield from adopt(owner, world, "Pod", _selector(owner))
     refusal = ""
-    if not is_going(owner):
+    if not is_terminating(owner):
         refusal = yield from _manage(owner, world)
     active = [pod for pod in world.owned(owner, "Pod") if is_active(pod)]
     yield Status(owner, _status(owner, active, refusal))
@@ -43,29 +43,29 @@ def default(owner: Body) -> Body:
     return {**owner, "spec": spec}
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
-    yield from frozen_field(old, new, "spec.selector", minor, selector)
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+    yield from immutable_field(old, new, "spec.selector", minor, selector)
 
 
 def ready(owner: Body) -> bool:
     return int(dig(owner, "status", "readyReplicas") or 0) >= _replicas(owner)
 
 
-def refused_creation(owner: Body, pod: Body, refusal: str | None) -> Iterator[Say]:
-    """What ReplicaSets, Jobs and DaemonSets say when the API server does not want their pod."""
-    if refusal and NAMESPACE_GOES not in refusal:
-        yield Say(owner, "FailedCreate", f"Error creating: {refusal}")
+def refused_creation(owner: Body, pod: Body, refusal: str | None) -> Iterator[Emit]:
+    """The Event of ReplicaSets, Jobs and DaemonSets whose pod the API server refuses."""
+    if refusal and NAMESPACE_TERMINATES not in refusal:
+        yield Emit(owner, "FailedCreate", f"Error creating: {refusal}")
 
 
 def _manage(owner: Body, world: World) -> Generator[Act, str | None, str]:
-    """Create what is missing, delete what is too much. Gives back the refusal that stopped it, or nothing."""
+    """Create missing pods, delete surplus pods. Returns the refusal that stopped it, or an empty string."""
     active = [pod for pod in world.owned(owner, "Pod") if is_active(pod)]
     pod = pod_from(dig(owner, "spec", "template") or {}, owner)
     for _ in range(_replicas(owner) - len(active)):
         refusal = yield Create(pod, owner=owner)
         if refusal:
             yield from refused_creation(owner, pod, refusal)
-            return refusal if NAMESPACE_GOES not in refusal else ""
+            return refusal if NAMESPACE_TERMINATES not in refusal else ""
     for extra in sorted(active, key=worst_first)[: max(0, len(active) - _replicas(owner))]:
         yield Delete(extra, why="more replicas than asked for")
     return ""
@@ -96,7 +96,7 @@ def _replicas(owner: Body) -> int:
 
 
 def _selector(owner: Body) -> Body:
-    """A ReplicationController's is a plain map of labels."""
+    """A ReplicationController's selector is a map of labels."""
     found = dig(owner, "spec", "selector") or {}
     return {"matchLabels": found} if owner.get("kind") == "ReplicationController" else found
 
@@ -108,7 +108,7 @@ KINDS = (
         actor="replicaset-controller",
         needs=template_needs("spec", "template"),
         behave=behave,
-        frozen=frozen,
+        immutable=immutable,
         default=default,
         ready=ready,
     ),

@@ -1,10 +1,10 @@
-"""ControllerRevision: the templates that a StatefulSet or a DaemonSet had, by name and in order."""
+"""ControllerRevision: the earlier templates of a StatefulSet or DaemonSet."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from seatrial.kinds import Act, Acts, Change, Create, Delete, Kind, World
+from seatrial.kinds import Act, Acts, Create, Delete, Kind, Update, World
 from seatrial.kinds.core.immutable import IMMUTABLE, NEWEST, invalid
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.tables.internal_types import shown, sorted_maps
@@ -13,7 +13,7 @@ from seatrial.model.resource import Body, dig, labels_of, name_of
 
 HASH_LABEL = "controller-revision-hash"
 HISTORY = 10
-"""How many old revisions are kept where none is said."""
+"""The default of revisionHistoryLimit."""
 
 
 def revisions_of(owner: Body, world: World) -> list[Body]:
@@ -22,7 +22,7 @@ def revisions_of(owner: Body, world: World) -> list[Body]:
 
 
 def keep_revision(owner: Body, world: World) -> Generator[Act, str | None, Body]:
-    """Make the revision of the owner's template, or bring it to the front; it is given back."""
+    """Create the revision of the owner's template, or make it the newest. Returns it."""
     known = revisions_of(owner, world)
     wanted = _revision(owner, known)
     same = [revision for revision in known if revision.get("data") == wanted["data"]]
@@ -33,12 +33,12 @@ def keep_revision(owner: Body, world: World) -> Generator[Act, str | None, Body]
     if newest is known[-1]:
         return newest
     newest = {**newest, "revision": _number(known[-1]) + 1}
-    yield Change(newest)
+    yield Update(newest)
     return newest
 
 
-def forget_revisions(owner: Body, world: World, live: set[str]) -> Acts:
-    """Drop the oldest that no pod and no status speaks of."""
+def delete_old_revisions(owner: Body, world: World, live: set[str]) -> Acts:
+    """Delete the oldest revisions that no pod and no status refers to."""
     limit = dig(owner, "spec", "revisionHistoryLimit")
     idle = [revision for revision in revisions_of(owner, world) if name_of(revision) not in live]
     for revision in idle[: max(0, len(idle) - (HISTORY if limit is None else int(limit)))]:
@@ -50,7 +50,7 @@ def template_of(revision: Body) -> Body:
     return {key: value for key, value in found.items() if key != "$patch"}
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if old.get("data") != new.get("data"):
         yield invalid("data", shown(sorted_maps(new.get("data"))), IMMUTABLE)
 
@@ -75,4 +75,4 @@ def _number(revision: Body) -> int:
     return int(revision.get("revision") or 0)
 
 
-KINDS = (Kind("ControllerRevision", "apps", frozen=frozen),)
+KINDS = (Kind("ControllerRevision", "apps", immutable=immutable),)

@@ -1,6 +1,6 @@
-"""The arithmetic of a Deployment: which ReplicaSet is new, how many pods each may have now, what its status says.
+"""The arithmetic of a Deployment: which ReplicaSet is new, how many pods each may have, the status. Changes nothing.
 
-From pkg/controller/deployment (sync.go, rolling.go, progress.go, util) of Kubernetes 1.34. Acts on nothing.
+From pkg/controller/deployment (sync.go, rolling.go, progress.go, util) of Kubernetes 1.34.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.conditions import condition, with_condition, without_condition, without_zeros
-from seatrial.kinds.core.objectmeta import generation_of, moment
+from seatrial.kinds.core.objectmeta import created_at, generation_of
 from seatrial.model.resource import Body, annotations_of, dig, labels_of, listed, name_of
 
 HASH_LABEL = "pod-template-hash"
@@ -26,8 +26,8 @@ SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """No vowels, so that no hash is a word."""
 
 
-class Rollout(Struct, frozen=True):
-    """A Deployment and its ReplicaSets, the one of its template apart."""
+class DeploymentRollout(Struct, frozen=True):
+    """A Deployment, its ReplicaSet for the current template, and its old ReplicaSets."""
 
     deployment: Body
     new: Body | None
@@ -58,15 +58,15 @@ class Rollout(Struct, frozen=True):
         rolling = dig(self.deployment, "spec", "strategy", "rollingUpdate") or {}
         surge = portion(rolling.get("maxSurge", "25%"), self.replicas, up=True)
         unavailable = portion(rolling.get("maxUnavailable", "25%"), self.replicas, up=False)
-        # Both zero would never move.
+        # With both zero a rollout would never progress.
         return (surge, unavailable) if surge or unavailable else (0, 1)
 
 
-def rollout_of(deployment: Body, sets: Sequence[Body]) -> Rollout:
+def rollout_of(deployment: Body, sets: Sequence[Body]) -> DeploymentRollout:
     template = dig(deployment, "spec", "template") or {}
     same = [found for found in sets if without_hash(dig(found, "spec", "template") or {}) == without_hash(template)]
     new = min(same, key=revision_of) if same else None
-    return Rollout(deployment, new, tuple(found for found in sets if found is not new))
+    return DeploymentRollout(deployment, new, tuple(found for found in sets if found is not new))
 
 
 def portion(value: Any, whole: int, *, up: bool) -> int:
@@ -78,7 +78,7 @@ def portion(value: Any, whole: int, *, up: bool) -> int:
 
 
 def template_hash(template: Body) -> str:
-    """A name for a template: the same text, the same name."""
+    """A hash of the template: equal templates have equal hashes."""
     number = 2166136261
     for byte in json.dumps(template, sort_keys=True).encode():
         number = (number ^ byte) * 16777619 & 0xFFFFFFFF
@@ -95,7 +95,7 @@ def revision_of(body: Body) -> int:
 
 
 def size(*sets: Body) -> int:
-    """How many pods these ReplicaSets are to have."""
+    """How many pods these ReplicaSets want."""
     return sum(int(dig(found, "spec", "replicas") or 0) for found in sets)
 
 
@@ -103,7 +103,7 @@ def counted(field: str, *sets: Body) -> int:
     return sum(int(dig(found, "status", field) or 0) for found in sets)
 
 
-def new_size(rollout: Rollout) -> int:
+def new_size(rollout: DeploymentRollout) -> int:
     """How many pods the new ReplicaSet may have now."""
     current = size(rollout.new) if rollout.new else 0
     if not rollout.rolls:
@@ -114,8 +114,8 @@ def new_size(rollout: Rollout) -> int:
     return current + min(room, rollout.replicas - current)
 
 
-def scaled_down(rollout: Rollout) -> Iterator[tuple[Body, int]]:
-    """Old ReplicaSets and their smaller sizes: what is unavailable goes first, then what availability allows."""
+def scaled_down(rollout: DeploymentRollout) -> Iterator[tuple[Body, int]]:
+    """Old ReplicaSets and their smaller sizes: unavailable pods first, then as many as availability allows."""
     active = sorted((found for found in rollout.old if size(found)), key=revision_of)
     new = rollout.new
     least = rollout.replicas - rollout.unavailable_max
@@ -138,13 +138,16 @@ def scaled_down(rollout: Rollout) -> Iterator[tuple[Body, int]]:
             yield found, sizes[name_of(found)]
 
 
-def status_of(rollout: Rollout, *, created: str = "", rolls: bool = True) -> Body:
-    """The status after a look at the ReplicaSets; `created` names one just made. Without `rolls` none is judged."""
+def status_of(rollout: DeploymentRollout, *, created: str = "", rolls: bool = True) -> Body:
+    """The status computed from the ReplicaSets. `created` names one just created. Without `rolls` progress is not
+    updated."""
     counts = _counts(rollout)
     kept = with_condition(listed(rollout.deployment, "status", "conditions"), _availability(rollout))
     if created:
-        words = f'Created new replica set "{created}"'
-        kept = with_condition(kept, _said(rollout.deployment, "Progressing", "True", "NewReplicaSetCreated", words))
+        message = f'Created new replica set "{created}"'
+        kept = with_condition(
+            kept, _condition(rollout.deployment, "Progressing", "True", "NewReplicaSetCreated", message)
+        )
     if not has_deadline(rollout.deployment):
         kept = without_condition(kept, "Progressing")
     elif rolls and not created:
@@ -152,7 +155,7 @@ def status_of(rollout: Rollout, *, created: str = "", rolls: bool = True) -> Bod
     return {**without_zeros(counts), "conditions": _with_failure(rollout, kept)}
 
 
-def is_complete(rollout: Rollout, status: Body) -> bool:
+def is_complete(rollout: DeploymentRollout, status: Body) -> bool:
     wanted = (rollout.replicas,) * 3
     found = tuple(int(status.get(field) or 0) for field in ("updatedReplicas", "replicas", "availableReplicas"))
     return found == wanted and status.get("observedGeneration", 0) >= generation_of(rollout.deployment)
@@ -162,32 +165,32 @@ def has_deadline(deployment: Body) -> bool:
     return _deadline_seconds(deployment) != NO_DEADLINE
 
 
-def timed_out(rollout: Rollout) -> tuple[int, Body] | None:
-    """After how many seconds without progress the Deployment is called failed, and its status then."""
+def timed_out(rollout: DeploymentRollout) -> tuple[int, Body] | None:
+    """After how many seconds without progress the Deployment counts as failed, and its status then."""
     found = conditions.find(rollout.deployment, "Progressing")
     if not has_deadline(rollout.deployment) or found is None:
         return None
     if found.get("reason") in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
         return None
-    words = f"{_progressing(rollout)} has timed out progressing."
-    said = _said(rollout.deployment, "Progressing", "False", "ProgressDeadlineExceeded", words)
+    message = f"{_progressing(rollout)} has timed out progressing."
+    updated = _condition(rollout.deployment, "Progressing", "False", "ProgressDeadlineExceeded", message)
     status: Body = rollout.deployment.get("status") or {}
-    late = {**status, "conditions": with_condition(listed(status, "conditions"), said)}
-    return _deadline_seconds(rollout.deployment), late
+    status_then = {**status, "conditions": with_condition(listed(status, "conditions"), updated)}
+    return _deadline_seconds(rollout.deployment), status_then
 
 
 def paused_conditions(deployment: Body) -> list[Body] | None:
-    """The conditions of a Deployment that was just paused or resumed; None where nothing changed."""
+    """The conditions of a Deployment that was just paused or resumed; None if nothing changed."""
     kept = listed(deployment, "status", "conditions")
     found = conditions.find(deployment, "Progressing") or {}
     paused = bool(dig(deployment, "spec", "paused"))
     if not has_deadline(deployment) or paused == (found.get("reason") == "DeploymentPaused"):
         return None
-    reason, words = ("DeploymentPaused", "paused") if paused else ("DeploymentResumed", "resumed")
-    return with_condition(kept, _said(deployment, "Progressing", "Unknown", reason, f"Deployment is {words}"))
+    reason, message = ("DeploymentPaused", "paused") if paused else ("DeploymentResumed", "resumed")
+    return with_condition(kept, _condition(deployment, "Progressing", "Unknown", reason, f"Deployment is {message}"))
 
 
-def _counts(rollout: Rollout) -> Body:
+def _counts(rollout: DeploymentRollout) -> Body:
     available = counted("availableReplicas", *rollout.sets)
     return {
         "observedGeneration": generation_of(rollout.deployment),
@@ -199,15 +202,15 @@ def _counts(rollout: Rollout) -> Body:
     }
 
 
-def _availability(rollout: Rollout) -> Body:
+def _availability(rollout: DeploymentRollout) -> Body:
     if counted("availableReplicas", *rollout.sets) >= rollout.replicas - rollout.unavailable_max:
-        words = "Deployment has minimum availability."
-        return _said(rollout.deployment, "Available", "True", "MinimumReplicasAvailable", words)
-    words = "Deployment does not have minimum availability."
-    return _said(rollout.deployment, "Available", "False", "MinimumReplicasUnavailable", words)
+        message = "Deployment has minimum availability."
+        return _condition(rollout.deployment, "Available", "True", "MinimumReplicasAvailable", message)
+    message = "Deployment does not have minimum availability."
+    return _condition(rollout.deployment, "Available", "False", "MinimumReplicasUnavailable", message)
 
 
-def _progress(rollout: Rollout, counts: Body, kept: list[Body]) -> list[Body]:
+def _progress(rollout: DeploymentRollout, counts: Body, kept: list[Body]) -> list[Body]:
     deployment = rollout.deployment
     found = conditions.find(deployment, "Progressing")
     done = found is not None and found.get("reason") == "NewReplicaSetAvailable"
@@ -215,16 +218,16 @@ def _progress(rollout: Rollout, counts: Body, kept: list[Body]) -> list[Body]:
         return kept
     what = _progressing(rollout)
     if is_complete(rollout, counts):
-        words = f"{what} has successfully progressed."
-        return with_condition(kept, _said(deployment, "Progressing", "True", "NewReplicaSetAvailable", words))
-    if _moved(deployment.get("status") or {}, counts):
-        words = f"{what} is progressing."
-        said = _said(deployment, "Progressing", "True", "ReplicaSetUpdated", words)
-        return [*without_condition(kept, "Progressing"), said]
+        message = f"{what} has successfully progressed."
+        return with_condition(kept, _condition(deployment, "Progressing", "True", "NewReplicaSetAvailable", message))
+    if _has_progressed(deployment.get("status") or {}, counts):
+        message = f"{what} is progressing."
+        updated = _condition(deployment, "Progressing", "True", "ReplicaSetUpdated", message)
+        return [*without_condition(kept, "Progressing"), updated]
     return kept
 
 
-def _progressing(rollout: Rollout) -> str:
+def _progressing(rollout: DeploymentRollout) -> str:
     if rollout.new is not None:
         return f'ReplicaSet "{name_of(rollout.new)}"'
     return f'Deployment "{name_of(rollout.deployment)}"'
@@ -234,7 +237,7 @@ def _deadline_seconds(deployment: Body) -> int:
     return int(dig(deployment, "spec", "progressDeadlineSeconds") or 600)
 
 
-def _moved(was: Body, now: Body) -> bool:
+def _has_progressed(was: Body, now: Body) -> bool:
     def old_pods(status: Body) -> int:
         return int(status.get("replicas") or 0) - int(status.get("updatedReplicas") or 0)
 
@@ -244,16 +247,16 @@ def _moved(was: Body, now: Body) -> bool:
     return grew or old_pods(now) < old_pods(was)
 
 
-def _with_failure(rollout: Rollout, kept: list[Body]) -> list[Body]:
-    """A ReplicaSet that cannot make its pods says so through the Deployment."""
+def _with_failure(rollout: DeploymentRollout, kept: list[Body]) -> list[Body]:
+    """A ReplicaSet's ReplicaFailure condition is copied to the Deployment."""
     for found in (rollout.new, *rollout.old):
         failure = conditions.find(found, "ReplicaFailure") if found else None
         if failure is not None:
-            words = str(failure.get("message") or "")
-            said = _said(rollout.deployment, "ReplicaFailure", "True", str(failure.get("reason")), words)
-            return with_condition(kept, said)
+            message = str(failure.get("message") or "")
+            updated = _condition(rollout.deployment, "ReplicaFailure", "True", str(failure.get("reason")), message)
+            return with_condition(kept, updated)
     return without_condition(kept, "ReplicaFailure")
 
 
-def _said(deployment: Body, type_: str, status: str, reason: str, words: str) -> Body:
-    return condition(deployment, type_, status, reason, words, lastUpdateTime=moment(deployment))
+def _condition(deployment: Body, type_: str, status: str, reason: str, message: str) -> Body:
+    return condition(deployment, type_, status, reason, message, lastUpdateTime=created_at(deployment))

@@ -1,27 +1,28 @@
-"""Where a pod goes, and what the scheduler says while it goes nowhere. Knows volumes, not resources or affinity.
+"""Scheduling of pods, and the scheduler's errors. Knows volumes, not resources or affinity.
 
-Words from pkg/scheduler/framework (types.go, plugins/volumebinding, plugins/volumerestrictions) of Kubernetes 1.34.
+Error texts from pkg/scheduler/framework (types.go, plugins/volumebinding, plugins/volumerestrictions) of Kubernetes
+1.34.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Change, Create, Say, Status, World
+from seatrial.kinds import Acts, Create, Emit, Status, Update, World
 from seatrial.kinds.core import conditions
-from seatrial.kinds.core.objectmeta import is_going, namespace_of
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.workloads.pod_template import claims_of
 from seatrial.kinds.workloads.pods import is_finished
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
-UNHELPFUL = "Preemption is not helpful for scheduling"
+PREEMPTION_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
-ONCE_TAKEN = (
+CLAIM_IN_USE = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
 
 ANY_CLAIM = Ref("PersistentVolumeClaim", "", "")
-"""What a volume names that nobody has taken."""
+"""The key of a PersistentVolume without a claimRef."""
 
 PINNED = (
     "affinity",
@@ -31,40 +32,40 @@ PINNED = (
     0,
     "matchFields",
 )
-"""Where a DaemonSet writes the node that a pod of its is for."""
+"""Where a DaemonSet writes the node of its pod."""
 
 
 def schedule(pod: Body, world: World) -> Acts:
-    """Bind a pod to a node once its claims let it, or say why not."""
+    """Bind a pod to a node once its PVCs allow it, or report why not."""
     yield from _ephemeral_claims(pod, world)
     nodes = [name_of(node) for node in world.all("Node") if not dig(node, "spec", "unschedulable")]
     if why := _unfit(pod, world, len(nodes)):
         failed = conditions.condition(pod, "PodScheduled", "False", "Unschedulable", why)
         yield Status(pod, {**(pod.get("status") or {}), "phase": "Pending", "conditions": [failed]})
-        yield Say(pod, "FailedScheduling", why)
+        yield Emit(pod, "FailedScheduling", why)
         return
     if any(claim is None or not is_bound(claim) for _, claim in claims(pod, world)):
         return
     bound = {**pod["spec"], "nodeName": _node_for(pod, world, nodes)}
     scheduled = [conditions.condition(pod, "PodScheduled", "True")]
     status = {**(pod.get("status") or {}), "phase": "Pending", "conditions": scheduled}
-    yield Change({**pod, "spec": bound, "status": status})
+    yield Update({**pod, "spec": bound, "status": status})
 
 
 def blocked(pod: Body, world: World) -> str:
-    """Why no node at all can take the pod yet, in the words of the VolumeBinding plugin; empty where one can."""
+    """Why no node can take the pod yet, in the words of the VolumeBinding plugin; empty if one can."""
     unbound = False
     for name, claim in claims(pod, world):
         if claim is None:
             return f'persistentvolumeclaim "{name}" not found'
-        if is_going(claim):
+        if is_terminating(claim):
             return f'persistentvolumeclaim "{name}" is being deleted'
         unbound = unbound or not (is_bound(claim) or waits_for_consumer(claim, world))
     return "pod has unbound immediate PersistentVolumeClaims" if unbound else ""
 
 
 def claims(pod: Body, world: World) -> Iterator[tuple[str, Body | None]]:
-    """The claims that a pod uses, by name."""
+    """The PVCs that a pod uses, by name."""
     for _, name in claims_of(pod.get("spec") or {}, name_of(pod)):
         yield name, world.get(Ref("PersistentVolumeClaim", namespace_of(pod), name))
 
@@ -80,14 +81,14 @@ def waits_for_consumer(claim: Body, world: World) -> bool:
 
 
 def claim_of_volume(body: Body) -> Iterator[Ref]:
-    """The claim that a PersistentVolume names, or ANY_CLAIM; nothing for any other kind."""
+    """The PVC that a PersistentVolume names, or ANY_CLAIM; nothing for other kinds."""
     if (body.get("apiVersion"), body.get("kind")) == ("v1", "PersistentVolume"):
         named = dig(body, "spec", "claimRef") or {}
         yield Ref(ANY_CLAIM.kind, str(named.get("namespace") or ""), str(named.get("name") or ""))
 
 
 def others_using(claim: str, pod: Body, world: World) -> list[Body]:
-    """Pods on a node, still there, that use the same claim."""
+    """Unfinished pods on a node that use the same PVC."""
     return [
         other
         for other in world.using(Ref("PersistentVolumeClaim", namespace_of(pod), claim))
@@ -100,7 +101,7 @@ def has_mode(claim: Body, *modes: str) -> bool:
 
 
 def _ephemeral_claims(pod: Body, world: World) -> Acts:
-    """The ephemeral-volume controller makes a claim for each such volume, owned by the pod."""
+    """The ephemeral-volume controller creates a PVC for each such volume, owned by the pod."""
     for volume in listed(pod, "spec", "volumes"):
         template = dig(volume, "ephemeral", "volumeClaimTemplate")
         if not isinstance(template, dict):
@@ -113,28 +114,28 @@ def _ephemeral_claims(pod: Body, world: World) -> Acts:
 
 
 def _unfit(pod: Body, world: World, nodes: int) -> str:
-    """The whole sentence of a pod that fits no node, or nothing."""
+    """The message for a pod that fits no node; empty if one fits."""
     if nodes == 0:
         return "no nodes available to schedule pods"
     available = f"0/{nodes} nodes are available:"
     if why := blocked(pod, world):
-        return f"{available} {why}. preemption: {available} {nodes} {UNHELPFUL}."
+        return f"{available} {why}. preemption: {available} {nodes} {PREEMPTION_NOT_HELPFUL}."
     for name, claim in claims(pod, world):
         if claim is not None and has_mode(claim, "ReadWriteOncePod") and others_using(name, pod, world):
-            return f"{available} {nodes} {ONCE_TAKEN}. preemption: {available} {nodes} {NO_VICTIMS}."
+            return f"{available} {nodes} {CLAIM_IN_USE}. preemption: {available} {nodes} {NO_VICTIMS}."
     return ""
 
 
 def _node_for(pod: Body, world: World, nodes: list[str]) -> str:
-    """A pinned pod goes where it must; others where their volume is already, unless luck is against them."""
+    """A pinned pod goes to its node. Others go to the node of their volume, or in the worst case to another one."""
     for field in listed(pod, "spec", *PINNED):
         if field.get("key") == "metadata.name" and dig(field, "values", 0) in nodes:
             return str(field["values"][0])
-    taken = {
+    attached = {
         str(dig(other, "spec", "nodeName"))
         for name, claim in claims(pod, world)
         if claim is not None and has_mode(claim, "ReadWriteOnce")
         for other in others_using(name, pod, world)
     }
-    wanted = [node for node in nodes if (node in taken) != world.unlucky] if taken else nodes
+    wanted = [node for node in nodes if (node in attached) != world.worst_case] if attached else nodes
     return (wanted or nodes)[0]

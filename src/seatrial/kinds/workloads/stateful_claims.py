@@ -1,4 +1,4 @@
-"""The claims of a StatefulSet's pods: made before the pod, kept after it unless the retention policy says otherwise.
+"""The PVCs of a StatefulSet's pods: created before the pod, kept after it unless the retention policy deletes them.
 
 From pkg/controller/statefulset (stateful_pod_control.go, stateful_set_utils.go) of Kubernetes 1.34.
 """
@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from seatrial.kinds import Act, Acts, Change, Create, Say, World
-from seatrial.kinds.core.objectmeta import controller_reference, is_going, namespace_of, with_metadata
+from seatrial.kinds import Act, Acts, Create, Emit, Update, World
+from seatrial.kinds.core.objectmeta import controller_reference, is_terminating, namespace_of, with_metadata
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata, name_of, uid_of
 
 
 def claim_names(owner: Body, ordinal: int) -> Iterator[tuple[Body, str]]:
-    """(template, name of the claim) for one pod."""
+    """(template, name of the PVC) for one pod."""
     for template in listed(owner, "spec", "volumeClaimTemplates"):
         yield template, f"{name_of(template)}-{name_of(owner)}-{ordinal}"
 
 
 def with_claims(spec: Body, owner: Body, ordinal: int) -> Body:
-    """A pod's spec in which the templates' volumes are its own claims."""
+    """A pod's spec with the PVCs of the volumeClaimTemplates as volumes."""
     own = [
         {"name": name_of(template), "persistentVolumeClaim": {"claimName": name}}
         for template, name in claim_names(owner, ordinal)
@@ -30,24 +30,24 @@ def with_claims(spec: Body, owner: Body, ordinal: int) -> Body:
 
 
 def make_claims(owner: Body, ordinal: int, world: World) -> Generator[Act, str | None, str]:
-    """Make the claims that are missing. Gives back why the pod cannot be made yet, or nothing."""
+    """Create missing PVCs. Returns why the pod cannot be created yet, or an empty string."""
     pod = f"{name_of(owner)}-{ordinal}"
     errors = []
     for template, name in claim_names(owner, ordinal):
         found = world.get(Ref("PersistentVolumeClaim", namespace_of(owner), name))
         if found is not None:
-            errors += [f"pvc {name} is being deleted"] if is_going(found) else []
+            errors += [f"pvc {name} is being deleted"] if is_terminating(found) else []
             continue
         refusal = yield Create(_claim(owner, template, name))
         if refusal:
-            words = f"create Claim {name} for Pod {pod} in StatefulSet {name_of(owner)} failed error: {refusal}"
-            yield Say(owner, "FailedCreate", words)
+            message = f"create Claim {name} for Pod {pod} in StatefulSet {name_of(owner)} failed error: {refusal}"
+            yield Emit(owner, "FailedCreate", message)
             errors.append(f"failed to create PVC {name}: {refusal}")
     return errors[0] if len(errors) <= 1 and errors else f"[{', '.join(errors)}]" if errors else ""
 
 
 def keep_owners(owner: Body, ordinal: int, pod: Body | None, world: World, *, condemned: bool) -> Acts:
-    """Let the set, or a pod that is scaled away, own the claims that are to go with it."""
+    """Make the StatefulSet, or a pod that is scaled down, own the PVCs that are deleted with it."""
     policy = dig(owner, "spec", "persistentVolumeClaimRetentionPolicy") or {}
     holders = []
     if condemned and policy.get("whenScaled") == "Delete" and pod is not None:
@@ -62,7 +62,7 @@ def keep_owners(owner: Body, ordinal: int, pod: Body | None, world: World, *, co
         others = [ref for ref in metadata(claim).get("ownerReferences") or () if ref.get("uid") not in ours]
         owners = [*others, *(controller_reference(holder) for holder in holders)]
         if owners != list(metadata(claim).get("ownerReferences") or ()):
-            yield Change(with_metadata(claim, ownerReferences=owners or None))
+            yield Update(with_metadata(claim, ownerReferences=owners or None))
 
 
 def _claim(owner: Body, template: Body, name: str) -> Body:

@@ -1,4 +1,4 @@
-"""StatefulSet: pods with names and claims of their own, made, replaced and removed in order.
+"""StatefulSet: pods with stable names and PVCs, created, replaced and deleted in order.
 
 From pkg/controller/statefulset/stateful_set_control.go and pkg/apis/apps/validation of Kubernetes 1.34.
 """
@@ -9,18 +9,18 @@ from collections.abc import Generator, Iterator
 
 from msgspec import Struct
 
-from seatrial.kinds import Act, Acts, Create, Delete, Kind, Need, Say, Status, World
+from seatrial.kinds import Act, Acts, Create, Delete, Emit, Kind, Need, Status, World
 from seatrial.kinds.core.conditions import without_zeros
 from seatrial.kinds.core.entries import entries
-from seatrial.kinds.core.immutable import NEWEST, forbidden, frozen_field, invalid, selector
-from seatrial.kinds.core.objectmeta import adopt, generation_of, is_going, namespace_of
+from seatrial.kinds.core.immutable import NEWEST, forbidden, immutable_field, invalid, selector
+from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, namespace_of
 from seatrial.kinds.tables.internal_types import internal, shown
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished, is_running_and_ready, phase_of, pod_from
-from seatrial.kinds.workloads.replicaset import NAMESPACE_GOES
+from seatrial.kinds.workloads.replicaset import NAMESPACE_TERMINATES
 from seatrial.kinds.workloads.revisions import (
     HASH_LABEL,
-    forget_revisions,
+    delete_old_revisions,
     keep_revision,
     revisions_of,
     template_of,
@@ -28,18 +28,18 @@ from seatrial.kinds.workloads.revisions import (
 from seatrial.kinds.workloads.stateful_claims import keep_owners, make_claims, with_claims
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
-# What may change, from which minor on; the words of a refusal list it in this order.
+# Mutable fields by minor, in the order in which the error lists them.
 MUTABLE = (
     (33, "replicas ordinals template updateStrategy revisionHistoryLimit persistentVolumeClaimRetentionPolicy"),
     (26, "replicas ordinals template updateStrategy persistentVolumeClaimRetentionPolicy"),
     (0, "replicas template updateStrategy persistentVolumeClaimRetentionPolicy"),
 )
 BY_FIELD_SINCE = 37
-"""The minor from which each field is refused by itself."""
+"""The minor since which each immutable field has its own error."""
 
 
-class Set(Struct, frozen=True):
-    """A StatefulSet, its pods by ordinal, and the revisions between which it stands."""
+class StatefulSetState(Struct, frozen=True):
+    """A StatefulSet, its pods by ordinal, and its current and update revisions."""
 
     body: Body
     pods: dict[int, Body]
@@ -68,23 +68,23 @@ def needs(body: Body) -> Iterator[Need]:
 
 
 def behave(body: Body, world: World) -> Acts:
-    """One step: what stands in the way of the next pod ends the turn."""
+    """One step. A pod that is not ready stops the step for the pods after it."""
     yield from adopt(body, world, "Pod", dig(body, "spec", "selector") or {}, name_start=f"{name_of(body)}-")
     update = yield from keep_revision(body, world)
     named = dig(body, "status", "currentRevision")
     current = next((r for r in revisions_of(body, world) if name_of(r) == named), update)
-    found = Set(body, _pods(body, world), current, update)
-    if not is_going(body):
+    found = StatefulSetState(body, _pods(body, world), current, update)
+    if not is_terminating(body):
         yield from _step(found, world)
-    after = Set(body, _pods(body, world), current, update)
+    after = StatefulSetState(body, _pods(body, world), current, update)
     yield Status(body, _status(after))
     live = {name_of(current), name_of(update), *(_revision(pod) for pod in after.pods.values())}
-    yield from forget_revisions(body, world, live)
+    yield from delete_old_revisions(body, world, live)
 
 
-def frozen(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
+def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if minor >= BY_FIELD_SINCE:
-        yield from _frozen_fields(old, new, minor)
+        yield from _immutable_fields(old, new, minor)
         return
     mutable = next(fields.split() for since, fields in MUTABLE if minor >= since)
     was, wanted = (
@@ -132,7 +132,7 @@ def _pods(body: Body, world: World) -> dict[int, Body]:
     return dict(sorted(found.items()))
 
 
-def _step(found: Set, world: World) -> Acts:
+def _step(found: StatefulSetState, world: World) -> Acts:
     for ordinal in found.ordinals:
         stuck = yield from _replica(found, ordinal, world)
         if stuck and found.in_order:
@@ -140,7 +140,7 @@ def _step(found: Set, world: World) -> Acts:
     condemned = [ordinal for ordinal in reversed(found.pods) if ordinal not in found.ordinals]
     for ordinal in condemned:
         yield from keep_owners(found.body, ordinal, found.pods[ordinal], world, condemned=True)
-        if not is_going(found.pods[ordinal]):
+        if not is_terminating(found.pods[ordinal]):
             yield Delete(found.pods[ordinal], why="the StatefulSet is smaller now")
         if found.in_order:
             return
@@ -148,8 +148,8 @@ def _step(found: Set, world: World) -> Acts:
         yield from _replace_one(found)
 
 
-def _replica(found: Set, ordinal: int, world: World) -> Generator[Act, str | None, bool]:
-    """Make or keep one pod. Gives back whether the ones after it have to wait."""
+def _replica(found: StatefulSetState, ordinal: int, world: World) -> Generator[Act, str | None, bool]:
+    """Create or keep one pod. Returns whether the pods after it must wait."""
     pod = found.pods.get(ordinal)
     if pod is None:
         yield from _create(found, ordinal, world)
@@ -160,25 +160,26 @@ def _replica(found: Set, ordinal: int, world: World) -> Generator[Act, str | Non
     if phase_of(pod) == "Pending":
         yield from make_claims(found.body, ordinal, world)
     yield from keep_owners(found.body, ordinal, pod, world, condemned=False)
-    return is_going(pod) or not is_running_and_ready(pod)
+    return is_terminating(pod) or not is_running_and_ready(pod)
 
 
-def _create(found: Set, ordinal: int, world: World) -> Acts:
+def _create(found: StatefulSetState, ordinal: int, world: World) -> Acts:
     body = found.body
     name = f"{name_of(body)}-{ordinal}"
     refusal = yield from make_claims(body, ordinal, world)
     if not refusal:
-        # A pod of an earlier set may still be there under this name; its end is what to wait for.
+        # A pod of an earlier StatefulSet may still have this name. Reading it makes the controller run again when it is
+        # gone.
         world.get(Ref("Pod", namespace_of(body), name))
         refusal = (yield Create(_pod(found, ordinal), owner=body)) or ""
     yield from keep_owners(body, ordinal, None, world, condemned=False)
-    if refusal and NAMESPACE_GOES not in refusal and "already exists" not in refusal:
-        words = f"create Pod {name} in StatefulSet {name_of(body)} failed error: {refusal}"
-        yield Say(body, "FailedCreate", words)
+    if refusal and NAMESPACE_TERMINATES not in refusal and "already exists" not in refusal:
+        fields = f"create Pod {name} in StatefulSet {name_of(body)} failed error: {refusal}"
+        yield Emit(body, "FailedCreate", fields)
 
 
-def _pod(found: Set, ordinal: int) -> Body:
-    """A pod at the revision that its ordinal is to have now: below the partition, the old one."""
+def _pod(found: StatefulSetState, ordinal: int) -> Body:
+    """A pod at the revision of its ordinal: below the partition the current one, else the update."""
     body = found.body
     revision = found.update if ordinal >= _partition(body) or found.current is found.update else found.current
     name = f"{name_of(body)}-{ordinal}"
@@ -194,23 +195,23 @@ def _pod(found: Set, ordinal: int) -> Body:
     return {**pod, "spec": spec}
 
 
-def _replace_one(found: Set) -> Acts:
-    """From the last one down: the first that is not of the new revision goes; one that is not ready is waited for."""
+def _replace_one(found: StatefulSetState) -> Acts:
+    """From the last ordinal down: delete the first pod of an old revision, or wait for a pod that is not ready."""
     for ordinal in reversed(found.ordinals):
         pod = found.pods.get(ordinal)
         if ordinal < _partition(found.body) or pod is None:
             return
-        if _revision(pod) != name_of(found.update) and not is_going(pod):
+        if _revision(pod) != name_of(found.update) and not is_terminating(pod):
             yield Delete(pod, why="the template has changed")
             return
-        if is_going(pod) or not is_running_and_ready(pod):
+        if is_terminating(pod) or not is_running_and_ready(pod):
             return
 
 
-def _status(found: Set) -> Body:
-    """Counts, and the move to the new revision once every pod has it."""
+def _status(found: StatefulSetState) -> Body:
+    """The counts. The update revision becomes current once every pod has it."""
     pods = list(found.pods.values())
-    staying = [pod for pod in pods if not is_going(pod)]
+    staying = [pod for pod in pods if not is_terminating(pod)]
     ready_pods = sum(is_running_and_ready(pod) for pod in pods)
     updated = sum(_revision(pod) == name_of(found.update) for pod in staying)
     current = sum(_revision(pod) == name_of(found.current) for pod in staying)
@@ -243,14 +244,14 @@ def _default_claim(claim: Body) -> Body:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim, "spec": spec, "status": {"phase": "Pending"}}
 
 
-def _frozen_fields(old: Body, new: Body, minor: int) -> Iterator[str]:
-    yield from frozen_field(old, new, "spec.selector", minor, selector)
+def _immutable_fields(old: Body, new: Body, minor: int) -> Iterator[str]:
+    yield from immutable_field(old, new, "spec.selector", minor, selector)
     was, wanted = (listed(body, "spec", "volumeClaimTemplates") for body in (old, new))
     if was != wanted:
         quoted = shown([internal(claim, "PersistentVolumeClaim") for claim in wanted])
         yield invalid("spec.volumeClaimTemplates", quoted if wanted else "null")
     for field in ("serviceName", "podManagementPolicy"):
-        yield from frozen_field(old, new, f"spec.{field}", minor)
+        yield from immutable_field(old, new, f"spec.{field}", minor)
 
 
 KINDS = (
@@ -260,7 +261,7 @@ KINDS = (
         actor="statefulset-controller",
         needs=needs,
         behave=behave,
-        frozen=frozen,
+        immutable=immutable,
         default=default,
         ready=ready,
     ),

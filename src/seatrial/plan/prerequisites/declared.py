@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from seatrial.kinds import Kind
-from seatrial.kinds.operators.described import Described, described_kinds, description, is_description
-from seatrial.kinds.operators.installed import definition_of, installation, workload_of
+from seatrial.kinds.operators.generic import DescribedOperator, described_kinds, description, is_description
+from seatrial.kinds.operators.manifests import crd_of, install_manifests, workload_of
 from seatrial.kinds.operators.table import OperatorKind, Version, find, is_cluster_scoped, plural_for
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.errors import CannotContinue
@@ -52,7 +52,7 @@ def storage_classes(given: Iterable[StorageClass]) -> Iterator[Body]:
 
 
 def _known(operator: Operator) -> Iterator[Body]:
-    return installation(find(operator.name, operator.version), operator.version)
+    return install_manifests(find(operator.name, operator.version), operator.version)
 
 
 def _is_described(operator: Operator) -> bool:
@@ -70,8 +70,10 @@ def _described(operator: Operator) -> Iterator[Body]:
         kind, _, group = name.partition(".")
         if not group:
             raise CannotContinue(f"assume.operators: {operator.name}: a kind is written Kind.group, not {name!r}")
-        yield definition_of(_unknown_kind(group, kind), ANY_VERSION, ANY_VERSION[-1])
-    told = Described(operator.name, operator.kinds, operator.deployment, operator.finalizer, tuple(_patterns(operator)))
+        yield crd_of(_unknown_kind(group, kind), ANY_VERSION, ANY_VERSION[-1])
+    told = DescribedOperator(
+        operator.name, operator.kinds, operator.deployment, operator.finalizer, tuple(_patterns(operator))
+    )
     yield description(told)
     if operator.deployment:
         namespace, _, name = operator.deployment.rpartition("/")

@@ -14,12 +14,12 @@ from seatrial import kinds
 from seatrial.graph import edges, products_of
 from seatrial.kinds import Kind, Need
 from seatrial.kinds.access.rbac import GROUP as RBAC
-from seatrial.kinds.operators import cert_manager, generated
-from seatrial.kinds.operators.installed import definition_of, workloads
+from seatrial.kinds.operators import cert_manager, generated_crds
+from seatrial.kinds.operators.manifests import crd_of, workloads
 from seatrial.kinds.operators.table import (
     OperatorKind,
-    brought,
     is_cluster_scoped,
+    operator_kinds,
     plural_for,
     release_number,
     role_for,
@@ -91,12 +91,14 @@ def definitions(
     resources = [r for release in releases for r in (*release.resources, *release.crds)]
     defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
     if not deployed:
-        defined |= {_defined(definition) for r in resources for definition in generated.definitions_of(r.body)}
+        defined |= {_defined(definition) for r in resources for definition in generated_crds.crds_of(r.body)}
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
         if _is_custom(resource):
             found.setdefault((resource.ref.group, resource.ref.kind), []).append(resource)
-    users = {_key(edge.need.object): edge.user for edge in edges(resources) if _key(edge.need.object) in brought()}
+    users = {
+        _key(edge.need.object): edge.user for edge in edges(resources) if _key(edge.need.object) in operator_kinds()
+    }
     users |= {COME_ALONG[key]: used[0] for key, used in found.items() if key in COME_ALONG}
     by_kind = {_defined(crd.body): crd for crd in known}
     return [
@@ -255,27 +257,27 @@ def _definition(
 
 def _usually(key: tuple[str, str], versions: list[str]) -> str:
     """Who brings a kind, and until when it serves what is used."""
-    if key not in brought():
+    if key not in operator_kinds():
         return ""
-    operator, kind = brought()[key]
+    operator, kind = operator_kinds()[key]
     ended = [f"{v.name} before {'.'.join(map(str, v.until))}" for v in kind.versions if v.name in versions and v.until]
     return f"; {operator.name} brings it" + (f" ({', '.join(ended)})" if ended else "")
 
 
 def _definition_of(group: str, kind: str, versions: list[str], *, namespaced: bool) -> Body:
     """A definition that takes any object of this kind, in these versions or in the newest."""
-    if (group, kind) in brought():
-        operator, known = brought()[group, kind]
+    if (group, kind) in operator_kinds():
+        operator, known = operator_kinds()[group, kind]
         names = versions or list(known.served(release_number("", operator)))[-1:]
-        return definition_of(known, names, names[-1])
+        return crd_of(known, names, names[-1])
     unknown = OperatorKind(group, kind, plural_for(group, kind), namespaced, (), ("status",), ())
-    return definition_of(unknown, versions, versions[0])
+    return crd_of(unknown, versions, versions[0])
 
 
 def _acting(key: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """The operator that acts on a kind, and in which role; nothing where nobody is known to."""
-    behaves = key in kinds.known() and kinds.known()[key].behave is not kinds.stays
-    operator = brought()[key][0] if key in brought() else None
+    behaves = key in kinds.known() and kinds.known()[key].behave is not kinds.inert
+    operator = operator_kinds()[key][0] if key in operator_kinds() else None
     if operator is None or not behaves or operator.platform:
         return
     role = role_for(operator, key[0])

@@ -57,7 +57,7 @@ from seatrial.evidence.unserved import (
     unserved,
 )
 from seatrial.helm import hooks
-from seatrial.kinds.operators.generated import GENERATORS
+from seatrial.kinds.operators.generated_crds import GENERATORS
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, dig, group_of

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from seatrial.evidence.flux.reconciliations import holder
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import DEFINITION, DEFINITIONS
-from seatrial.kinds.operators.table import Operator, workload_of
+from seatrial.kinds.operators.table import OperatorEntry, workload_of
 from seatrial.model.finding import Certainty, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, listed
@@ -62,7 +62,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _finding(rehearsal, case, event, running[0])
 
 
-def _are_there(rehearsal: Rehearsal, event: Event, operator: Operator) -> bool:
+def _are_there(rehearsal: Rehearsal, event: Event, operator: OperatorEntry) -> bool:
     """Whether at least one of the operator's definitions was in the cluster when its workload was made."""
     live: set[Ref] = set()
     for earlier in rehearsal.timeline[: event.index]:
@@ -83,11 +83,11 @@ def _allows(rule: Body, field: str, wanted: str) -> bool:
     return bool({wanted, "*"} & set(listed(rule, field)))
 
 
-def _definitions_of(operator: Operator) -> set[Ref]:
+def _definitions_of(operator: OperatorEntry) -> set[Ref]:
     return {Ref(DEFINITION, "", f"{kind.plural}.{kind.group}", DEFINITIONS) for kind in operator.kinds}
 
 
-def _finding(rehearsal: Rehearsal, case: Case, event: Event, operator: Operator) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, event: Event, operator: OperatorEntry) -> Finding:
     workloads = [r for r in _of_step(case, event.step) if (ours := workload_of(r.body)) and ours[0] == operator]
     later = _made_later(rehearsal, event, operator)
     certainty: Certainty = "will" if later else "may"
@@ -122,7 +122,7 @@ def _of_step(case: Case, step: int) -> tuple[Resource, ...]:
     return release.resources if release else ()
 
 
-def _made_later(rehearsal: Rehearsal, event: Event, operator: Operator) -> list[Event]:
+def _made_later(rehearsal: Rehearsal, event: Event, operator: OperatorEntry) -> list[Event]:
     wanted = _definitions_of(operator)
     return [e for e in rehearsal.timeline[event.index :] if e.effect == "created" and e.object in wanted]
 

@@ -51,7 +51,7 @@ from seatrial.evidence.unserved import (
     unserved,
 )
 from seatrial.helm import hooks
-from seatrial.kinds.operators.table import brought, release_number
+from seatrial.kinds.operators.table import operator_kinds, release_number
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.finding import Finding, Rule
@@ -103,8 +103,8 @@ def _is_foreign(missing: Unserved) -> bool:
 
 def _comes_too_late(case: Case, missing: Unserved) -> bool:
     """Whether a release of the trial brings it: rules about the order tell that better."""
-    brought = list(case.all_resources())
-    return defined_by(brought, missing) is not None or generated_by(brought, missing) is not None
+    operator_kinds = list(case.all_resources())
+    return defined_by(operator_kinds, missing) is not None or generated_by(operator_kinds, missing) is not None
 
 
 def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding:
@@ -151,9 +151,9 @@ def _known(api_version: str, kind: str) -> str:
 def _end_of(api_version: str, kind: str) -> Ending | None:
     """When an operator that is known stops serving a kind in a version."""
     group = group_of(api_version)
-    if (group, kind) not in brought():
+    if (group, kind) not in operator_kinds():
         return None
-    operator, known = brought()[group, kind]
+    operator, known = operator_kinds()[group, kind]
     last = release_number("", operator)
     until = next((v.until for v in known.versions if v.name == version_of(api_version) and v.until), None)
     if until is None or version_of(api_version) in known.served(last):

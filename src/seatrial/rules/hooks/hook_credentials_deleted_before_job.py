@@ -42,7 +42,7 @@ from seatrial.evidence.moment import Moment, found, moments
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds.access.rbac import GROUP as RBAC
-from seatrial.kinds.workloads.job import is_over
+from seatrial.kinds.workloads.job import is_done
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, listed
@@ -70,7 +70,7 @@ def _goes_on(moment: Moment, job: Resource) -> bool:
     if job.ref.kind != "Job" or not event_of(moment, job):
         return False
     body = moment.live(job.ref)
-    return body is not None and not is_over(body)
+    return body is not None and not is_done(body)
 
 
 def _lost(moment: Moment, release: Release, job: Resource) -> Iterator[tuple[Resource, Event]]:

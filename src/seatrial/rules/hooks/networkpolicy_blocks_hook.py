@@ -60,7 +60,7 @@ from seatrial.evidence.webhooks.calls import World, behind, state
 from seatrial.graph import placed
 from seatrial.helm import hooks
 from seatrial.kinds.core.objectmeta import namespace_of
-from seatrial.kinds.network.policies import RULES, Direction, Peer, in_the_way
+from seatrial.kinds.network.policies import RULES, Direction, Peer, blocking
 from seatrial.kinds.scripts.commands import needed
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
@@ -184,9 +184,9 @@ def _shut(pod: Peer, target: Target, policies: list[Body]) -> Shut | None:
 
 
 def _way(pod: Peer, other: Peer | None, ports: tuple[int, ...], policies: list[Body]) -> Shut | None:
-    if out := in_the_way(policies, "Egress", pod, other, ports):
+    if out := blocking(policies, "Egress", pod, other, ports):
         return Shut("Egress", tuple(out))
-    if other is not None and (into := in_the_way(policies, "Ingress", other, pod, ports)):
+    if other is not None and (into := blocking(policies, "Ingress", other, pod, ports)):
         return Shut("Ingress", tuple(into))
     return None
 

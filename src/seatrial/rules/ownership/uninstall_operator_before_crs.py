@@ -52,7 +52,7 @@ from seatrial.evidence.finalizers import Held, held_by_gone_operators, programs_
 from seatrial.evidence.flux.reconciliations import FLUX, failed_release, flux_says, goes_on, is_flux
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import DEFINITION
-from seatrial.kinds.core.objectmeta import is_going
+from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Place, Ref
@@ -179,7 +179,7 @@ def _ended(moment: Moment, refs: list[Ref], finalizer: str) -> str:
 
 def _going(moment: Moment) -> list[Ref]:
     deleting = {event.object for event in moment.events() if event.effect == "deleting"}
-    return sorted(ref for ref in deleting if (live := moment.live(ref)) and is_going(live))
+    return sorted(ref for ref in deleting if (live := moment.live(ref)) and is_terminating(live))
 
 
 def _later(moment: Moment, ref: Ref) -> str:

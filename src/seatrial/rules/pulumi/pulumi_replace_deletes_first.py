@@ -51,7 +51,7 @@ from msgspec import Struct
 from seatrial.evidence.history import GOING, cascade
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM
-from seatrial.kinds.tables.pulumi_force_new import at, forced
+from seatrial.kinds.tables.pulumi_force_new import at, force_new_fields
 from seatrial.model.finding import DAMAGES, Damage, Finding, Rule
 from seatrial.model.program import Program, Registration, short
 from seatrial.model.release import Case
@@ -179,7 +179,9 @@ def _message(one: Replaced, lost: list[Event], *, again: bool) -> str:
 def _fields(one: Replaced) -> str:
     assert one.old.ref is not None and one.old.object is not None and one.new.object is not None
     changed = [
-        path for path in forced(one.old.ref, one.new.manner) if at(one.old.object, path) != at(one.new.object, path)
+        path
+        for path in force_new_fields(one.old.ref, one.new.manner)
+        if at(one.old.object, path) != at(one.new.object, path)
     ]
     return ", ".join(changed[:FIELDS_MAX]) or ", ".join(one.new.options.replace_on_changes)
 

@@ -44,13 +44,13 @@ from seatrial.evidence.webhooks.calls import (
     state_after,
     webhooks_in,
 )
-from seatrial.kinds.webhooks.matching import Target
+from seatrial.kinds.webhooks.matching import WriteTarget
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of, listed
 from seatrial.model.timeline import Event, Rehearsal
 
-MADE = Target("CREATE", "", "v1", "pods", "", namespaced=True)
+MADE = WriteTarget("CREATE", "", "v1", "pods", "", namespaced=True)
 TO_BE_INJECTED = "auto"
 """The image that Istio's gateways ask for: it exists only after injection."""
 MEANT = ("true", "enabled", "yes")

@@ -41,7 +41,7 @@ from collections.abc import Iterator
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import CONFIGURATIONS, Call, named, outcome_of, refused_by_cause
 from seatrial.helm import hooks
-from seatrial.kinds.webhooks.cabundle import INJECTOR, asks_for_injection, holds_certificate
+from seatrial.kinds.webhooks.cabundle import INJECTOR, has_certificate, wants_injection
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Place, Ref, dig, listed
@@ -174,7 +174,7 @@ def _writes_bundle(event: Event, ref: Ref) -> bool:
 
 
 def _holds(webhook: Body) -> bool:
-    return holds_certificate(str(dig(webhook, "clientConfig", "caBundle") or ""))
+    return has_certificate(str(dig(webhook, "clientConfig", "caBundle") or ""))
 
 
 def _names_bundle(webhook: Body) -> bool:
@@ -183,7 +183,7 @@ def _names_bundle(webhook: Body) -> bool:
 
 def _injected(moment: Moment, configuration: Resource | None) -> str:
     """That cert-manager is asked to write it, and who does not wait for that."""
-    if configuration is None or not asks_for_injection(configuration.body):
+    if configuration is None or not wants_injection(configuration.body):
         return ""
     who = moment.speaker
     waits = f" {WAITED_FOR}" if who == "Pulumi" else ""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.kinds.operators.generated import definitions_of
+from seatrial.kinds.operators.generated_crds import crds_of
 from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Resource
@@ -49,7 +49,7 @@ def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, st
 
 def defined_scopes(found: Iterable[Found]) -> dict[tuple[str, str], bool]:
     """Which kinds these objects define, or what an operator makes of them, and whether those are cluster-scoped."""
-    bodies = (body for one in found for body in (one.body, *definitions_of(one.body)))
+    bodies = (body for one in found for body in (one.body, *crds_of(one.body)))
     specs = [body.get("spec") for body in bodies if body["kind"] == "CustomResourceDefinition"]
     return {(str(dig(s, "group")), str(dig(s, "names", "kind"))): dig(s, "scope") == "Cluster" for s in specs}
 

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from seatrial.kinds.operators.table import is_cluster_scoped
-from seatrial.kinds.tables.pulumi_force_new import at, forced
+from seatrial.kinds.tables.pulumi_force_new import at, force_new_fields
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import KUBERNETES, Registration, api_version_of, short
 from seatrial.model.resource import Body, Ref, annotations_of, group_of, metadata, ref_of
@@ -89,7 +89,9 @@ def _given_name(one: Registration, ref: Ref) -> str:
     Who has an alias has the name that was given under it.
     """
     content = {
-        path: found for path in forced(ref, one.manner, one.inputs) if (found := at(one.inputs, path)) is not None
+        path: found
+        for path in force_new_fields(ref, one.manner, one.inputs)
+        if (found := at(one.inputs, path)) is not None
     }
     known = next((urn for urn in one.aliases if urn.split("::")[2].rpartition("$")[2] == one.type), one.urn)
     called = known.split("::", 3)[3].lower()

@@ -1,4 +1,4 @@
-"""What will be said when an object that is needed is not there: the words of the kubelet or the API server."""
+"""The errors for a missing object, as the kubelet or the API server words them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NO_KEY = {
 }
 
 
-def words(user: Body, need: Need, key: str = "") -> str:
-    """What a pod of `user` says that starts without what it needs, or without a key of it; empty where nobody does."""
+def missing_error(user: Body, need: Need, key: str = "") -> str:
+    """The error of a pod of `user` that starts without a needed object or key; empty if there is none."""
     name, lower = need.object.name, need.object.kind.lower()
     if need.optional or need.guess:
         return ""

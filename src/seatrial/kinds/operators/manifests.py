@@ -1,14 +1,20 @@
-"""An operator as the objects it is installed with: definitions, workloads, Services, webhook configurations.
+"""The objects an operator is installed with: CRDs, workloads, Services, webhook configurations.
 
-Definitions take any object of their kind: what an operator's schemas say is not known here.
+The CRDs accept any object: the operators' schemas are not known here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from seatrial.kinds.operators.shared import AUTHORITY
-from seatrial.kinds.operators.table import Operator, OperatorKind, Webhook, Workload, release_number
+from seatrial.kinds.operators.reconcile import CA_BUNDLE
+from seatrial.kinds.operators.table import (
+    OperatorEntry,
+    OperatorKind,
+    OperatorWebhook,
+    OperatorWorkload,
+    release_number,
+)
 from seatrial.model.resource import Body
 
 ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -19,29 +25,29 @@ SUBRESOURCES: dict[str, Body] = {
 LABEL = "app.kubernetes.io/name"
 PROTECTED = ("k8s.io", "kubernetes.io")
 APPROVAL = {"api-approved.kubernetes.io": "unapproved, assumed to be there"}
-"""Asked of definitions in groups that belong to Kubernetes."""
+"""Required for CRDs in groups of Kubernetes."""
 
 
-def installation(operator: Operator, version: str = "") -> Iterator[Body]:
-    """All that an operator needs to be there and at work, in the order in which it can be made."""
+def install_manifests(operator: OperatorEntry, version: str = "") -> Iterator[Body]:
+    """All objects that a working operator needs, in creation order."""
     if operator.workloads:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace}}
-    yield from definitions(operator, version)
+    yield from crds(operator, version)
     yield from workloads(operator, version, operator.namespace)
     yield from _services(operator)
     yield from _configurations(operator)
 
 
-def definitions(operator: Operator, version: str = "") -> Iterator[Body]:
-    """The definitions that a release brings, with the versions that it serves."""
+def crds(operator: OperatorEntry, version: str = "") -> Iterator[Body]:
+    """The CRDs of a release, with the versions it serves."""
     release = release_number(version, operator)
     for kind in operator.kinds:
         served = kind.served(release)
         if served:
-            yield definition_of(kind, served, kind.stored(release))
+            yield crd_of(kind, served, kind.stored(release))
 
 
-def definition_of(kind: OperatorKind, served: Iterable[str], stored: str) -> Body:
+def crd_of(kind: OperatorKind, served: Iterable[str], stored: str) -> Body:
     subresources = {name: SUBRESOURCES[name] for name in kind.subresources}
     versions = [
         {"name": name, "served": True, "storage": name == stored, "schema": ANYTHING, "subresources": subresources}
@@ -66,14 +72,14 @@ def definition_of(kind: OperatorKind, served: Iterable[str], stored: str) -> Bod
     }
 
 
-def workloads(operator: Operator, version: str, namespace: str) -> Iterator[Body]:
+def workloads(operator: OperatorEntry, version: str, namespace: str) -> Iterator[Body]:
     number = ".".join(map(str, release_number(version, operator)))
     for workload in operator.workloads:
         yield workload_of(workload.name, namespace, f"{workload.image}:v{number}", workload.argument, workload.kind)
 
 
 def workload_of(name: str, namespace: str, image: str, argument: str = "", kind: str = "Deployment") -> Body:
-    """A Deployment, or its like, of one pod that is ready when it has started."""
+    """A Deployment, or another workload, with one pod that is ready once started."""
     container: Body = {"name": name, "image": image}
     if argument:
         container["args"] = [argument]
@@ -92,19 +98,19 @@ def workload_of(name: str, namespace: str, image: str, argument: str = "", kind:
     }
 
 
-def _services(operator: Operator) -> Iterator[Body]:
+def _services(operator: OperatorEntry) -> Iterator[Body]:
     for name in dict.fromkeys(webhook.service for webhook in operator.webhooks):
-        spec = {"selector": {LABEL: _asked(operator).name}, "ports": [{"port": 443, "targetPort": 9443}]}
+        spec = {"selector": {LABEL: _webhook_workload(operator).name}, "ports": [{"port": 443, "targetPort": 9443}]}
         meta = {"name": name, "namespace": operator.namespace}
         yield {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
 
 
-def _asked(operator: Operator) -> Workload:
-    """The workload that answers webhooks."""
+def _webhook_workload(operator: OperatorEntry) -> OperatorWorkload:
+    """The workload that serves webhooks."""
     return next((workload for workload in operator.workloads if workload.role == "webhook"), operator.workloads[0])
 
 
-def _configurations(operator: Operator) -> Iterator[Body]:
+def _configurations(operator: OperatorEntry) -> Iterator[Body]:
     for mutating, name in dict.fromkeys((webhook.mutating, webhook.configuration) for webhook in operator.webhooks):
         webhooks = [w for w in operator.webhooks if (w.mutating, w.configuration) == (mutating, name)]
         yield {
@@ -115,11 +121,11 @@ def _configurations(operator: Operator) -> Iterator[Body]:
         }
 
 
-def _webhook(webhook: Webhook, namespace: str) -> Body:
+def _webhook(webhook: OperatorWebhook, namespace: str) -> Body:
     service = {"name": webhook.service, "namespace": namespace, **({"path": webhook.path} if webhook.path else {})}
     return {
         "name": webhook.name,
-        "clientConfig": {"caBundle": AUTHORITY, "service": service},
+        "clientConfig": {"caBundle": CA_BUNDLE, "service": service},
         "rules": [
             {
                 "apiGroups": [resource.partition(".")[2]],

@@ -1,6 +1,6 @@
-"""Kinds that have no file of their own: what the table of operators, or a trial, says that their operator does.
+"""Kinds without a module of their own: their operator's behaviour comes from operators.toml or from a trial file.
 
-It sets its finalizer, makes what it is said to make, and lets go of what is deleted: all while it runs.
+While it runs, the operator sets its finalizer, creates what the table lists, and removes the finalizer on deletion.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
-from seatrial.kinds import Acts, Create, Kind, Need, Say, World
+from seatrial.kinds import Acts, Create, Emit, Kind, Need, World
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.operators import (
     argocd,
     builds,
     cert_manager,
     external_secrets,
-    generated,
+    generated_crds,
     kserve,
     openshift,
     prometheus,
     sealed_secret,
 )
 from seatrial.kinds.operators.patterns import Named, matches, parse
-from seatrial.kinds.operators.shared import hold, secret
+from seatrial.kinds.operators.reconcile import keep_finalizer, secret
 from seatrial.kinds.operators.table import (
     Number,
-    Operator,
+    OperatorEntry,
     OperatorKind,
     is_available,
     is_cluster_scoped,
@@ -38,27 +38,37 @@ from seatrial.kinds.operators.table import (
 from seatrial.kinds.workloads.kubelet import ANY_KEY
 from seatrial.model.resource import Body, Ref, dig, name_of
 
-OWN_FILES = (argocd, builds, cert_manager, external_secrets, generated, kserve, openshift, prometheus, sealed_secret)
+OWN_FILES = (
+    argocd,
+    builds,
+    cert_manager,
+    external_secrets,
+    generated_crds,
+    kserve,
+    openshift,
+    prometheus,
+    sealed_secret,
+)
 DESCRIBED_IN = ("kube-system", "seatrial-operator-")
-"""Where a described operator is told of: the namespace, and what the names of its ConfigMaps begin with."""
+"""Where a trial's operators are stored: the namespace, and the prefix of the ConfigMap names."""
 NEWEST: Number = (999,)
 
 
-class Described(Struct, frozen=True):
+class DescribedOperator(Struct, frozen=True):
     """An operator as a trial describes it."""
 
     name: str
     kinds: tuple[str, ...]
     """`Lock.canal.example`"""
     deployment: str = ""
-    """`namespace/name` of what has to be available; without it, the operator always runs."""
+    """`namespace/name` of the Deployment that must be available; without it, the operator always runs."""
     finalizer: str = ""
     makes: tuple[str, ...] = ()
     """Patterns: `Secret {spec.target.name}`."""
 
 
-class Told(Struct, frozen=True):
-    """What is said of one kind."""
+class KindBehaviour(Struct, frozen=True):
+    """The behaviour of one kind."""
 
     operator: str
     group: str
@@ -69,11 +79,11 @@ class Told(Struct, frozen=True):
     needs: tuple[str, ...] = ()
 
 
-def description(described: Described) -> Body:
-    """The object by which a cluster learns of an operator that is described."""
+def description(operator: DescribedOperator) -> Body:
+    """The ConfigMap that describes an operator to the cluster."""
     namespace, prefix = DESCRIBED_IN
-    meta = {"name": prefix + described.name, "namespace": namespace}
-    data = {"operator": msgspec.json.encode(described).decode()}
+    meta = {"name": prefix + operator.name, "namespace": namespace}
+    data = {"operator": msgspec.json.encode(operator).decode()}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
 
 
@@ -83,57 +93,59 @@ def is_description(ref: Ref) -> bool:
 
 
 def described_kinds(body: Body) -> Iterator[Kind]:
-    """The kinds of an operator that a trial describes, as they behave."""
-    told = msgspec.json.decode(str(dig(body, "data", "operator")), type=Described)
+    """The kinds of an operator that a trial describes."""
+    described = msgspec.json.decode(str(dig(body, "data", "operator")), type=DescribedOperator)
 
     def release(world: World) -> Number | None:
-        if not told.deployment:
+        if not described.deployment:
             return NEWEST
-        namespace, _, name = told.deployment.rpartition("/")
+        namespace, _, name = described.deployment.rpartition("/")
         found = world.get(Ref("Deployment", namespace or "default", name, "apps"))
         return NEWEST if found is not None and is_available(found) else None
 
-    for name in told.kinds:
+    for name in described.kinds:
         kind, _, group = name.partition(".")
-        yield _kind(Told(told.name, group, kind, release, told.finalizer, told.makes))
+        yield _kind(KindBehaviour(described.name, group, kind, release, described.finalizer, described.makes))
 
 
 def described_deployments(body: Body) -> Iterator[tuple[Ref, str]]:
-    """What has to run of an operator that a trial describes, and the operator's name; nothing of any other object."""
+    """The Deployment of an operator that a trial describes, and the operator's name; nothing for other objects."""
     if is_description(Ref("ConfigMap", namespace_of(body), name_of(body))):
-        told = msgspec.json.decode(str(dig(body, "data", "operator")), type=Described)
-        namespace, _, name = told.deployment.rpartition("/")
-        yield Ref("Deployment", namespace or "default", name, "apps"), told.name
+        described = msgspec.json.decode(str(dig(body, "data", "operator")), type=DescribedOperator)
+        namespace, _, name = described.deployment.rpartition("/")
+        yield Ref("Deployment", namespace or "default", name, "apps"), described.name
 
 
-def _of_table(operator: Operator, kind: OperatorKind) -> Told:
+def _of_table(operator: OperatorEntry, kind: OperatorKind) -> KindBehaviour:
     def release(world: World) -> Number | None:
         return release_of(world, operator.name, role_for(operator, kind.group))
 
-    return Told(operator.name, kind.group, kind.kind, release, "", kind.makes, kind.needs)
+    return KindBehaviour(operator.name, kind.group, kind.kind, release, "", kind.makes, kind.needs)
 
 
-def _kind(told: Told) -> Kind:
+def _kind(behaviour: KindBehaviour) -> Kind:
     def needs(body: Body) -> Iterator[Need]:
-        for text in told.needs:
+        for text in behaviour.needs:
             pattern = parse(text)
             for named in matches(pattern, body):
                 yield Need(_ref(named), pattern.stage, named.field, optional=pattern.optional)
 
     def produces(body: Body) -> Iterator[Ref]:
-        return (_ref(named) for text in told.makes for named in matches(parse(text), body))
+        return (_ref(named) for text in behaviour.makes for named in matches(parse(text), body))
 
     def behave(body: Body, world: World) -> Acts:
-        release = told.release(world)
-        if release is None or not (yield from hold(body, release, told.finalizer)):
+        release = behaviour.release(world)
+        if release is None or not (yield from keep_finalizer(body, release, behaviour.finalizer)):
             return
         for ref in produces(body):
             if world.get(ref) is None and (made := _made(body, ref)):
                 refusal = yield Create(made, owner=body)
                 if refusal is not None:
-                    yield Say(body, "CreateFailed", refusal)
+                    yield Emit(body, "CreateFailed", refusal)
 
-    return Kind(told.kind, told.group, actor=told.operator, needs=needs, produces=produces, behave=behave)
+    return Kind(
+        behaviour.kind, behaviour.group, actor=behaviour.operator, needs=needs, produces=produces, behave=behave
+    )
 
 
 def _ref(named: Named) -> Ref:
@@ -142,7 +154,7 @@ def _ref(named: Named) -> Ref:
 
 
 def _made(owner: Body, ref: Ref) -> Body | None:
-    """What an operator makes, as far as others see it; None for kinds of which nothing else can be said."""
+    """The object that an operator creates, as others see it; None for kinds that are not modelled."""
     meta: Body = {"name": ref.name, "namespace": ref.namespace}
     match ref.kind:
         case "Secret":
@@ -157,13 +169,13 @@ def _made(owner: Body, ref: Ref) -> Body | None:
 
 
 def _kinds() -> Iterator[Kind]:
-    """Every kind of the table of which more is known than its names, and that no file here is about."""
-    told = {(kind.group, kind.kind) for module in OWN_FILES for kind in module.KINDS}
+    """Every kind of the table with more than names, and without a module here."""
+    done = {(kind.group, kind.kind) for module in OWN_FILES for kind in module.KINDS}
     for operator in table().values():
         for kind in operator.kinds:
             key = (kind.group, kind.kind)
-            if key not in told and (kind.finalizer or kind.makes or kind.needs):
-                told.add(key)
+            if key not in done and (kind.finalizer or kind.makes or kind.needs):
+                done.add(key)
                 yield _kind(_of_table(operator, kind))
 
 

@@ -1,4 +1,4 @@
-"""Kinds that are only data to everyone but their own clients."""
+"""Kinds without a controller."""
 
 from __future__ import annotations
 
