@@ -1,10 +1,8 @@
-"""Hooks that run before what they need is made. Three rules share this; they differ in the kind that is lacking."""
+"""Findings of hooks that run before the object they need exists. Three rules share them, one for each kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-from msgspec import Struct
 
 from seatrial.evidence.hooks.runs import Lack, lacks
 from seatrial.evidence.moment import Moment, found
@@ -18,35 +16,30 @@ from seatrial.phrases.outcome import aftermath
 BEFORE = ("pre-install", "pre-upgrade", "pre-rollback")
 
 
-class Told(Struct, frozen=True):
-    """What a rule of these tells beside what happened."""
-
-    kinds: tuple[str, ...]
-    """Of what is lacking."""
-    instead: str
-
-
-def too_early(rule: Rule, rehearsal: Rehearsal, case: Case, told: Told) -> Iterator[Finding]:
+def too_early(
+    rule: Rule, rehearsal: Rehearsal, case: Case, *, kinds: tuple[str, ...], advice: str
+) -> Iterator[Finding]:
+    """A finding for each hook that needs an object of one of these kinds before Helm creates it."""
     for lack in lacks(rehearsal, case):
-        if lack.need.object.kind in told.kinds and is_too_early(lack) and not only_upgrades(rehearsal, case, lack):
-            yield _finding(rule, rehearsal, case, lack, told)
+        moment = Moment(rehearsal, case, lack.step)
+        if lack.need.object.kind in kinds and is_too_early(lack) and not only_upgrades(moment, lack):
+            yield _finding(rule, moment, lack, advice)
 
 
 def is_too_early(lack: Lack) -> bool:
-    """Whether what is lacking is made by the same act, after the hook."""
+    """Whether the same step creates the missing object after the hook."""
     return lack.event in BEFORE and (
         lack.why in ("plain", "later") or (lack.why == "never" and lack.action == "install")
     )
 
 
-def only_upgrades(rehearsal: Rehearsal, case: Case, lack: Lack) -> bool:
-    """Whether a fresh install is not concerned: pre-upgrade-hook-needs-newly-added-resource tells that better."""
-    runs_first = hooks.runs_at(lack.hook.body, "install")
-    return lack.event == "pre-upgrade" and not runs_first and Moment(rehearsal, case, lack.step).before is not None
+def only_upgrades(moment: Moment, lack: Lack) -> bool:
+    """Whether a fresh install is not affected; pre-upgrade-hook-needs-newly-added-resource reports those."""
+    runs_at_install = hooks.runs_at(lack.hook.body, "install")
+    return lack.event == "pre-upgrade" and not runs_at_install and moment.before is not None
 
 
-def _finding(rule: Rule, rehearsal: Rehearsal, case: Case, lack: Lack, told: Told) -> Finding:
-    moment = Moment(rehearsal, case, lack.step)
+def _finding(rule: Rule, moment: Moment, lack: Lack, advice: str) -> Finding:
     assert lack.brought is not None
     return found(
         rule,
@@ -56,13 +49,13 @@ def _finding(rule: Rule, rehearsal: Rehearsal, case: Case, lack: Lack, told: Tol
         message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {_when(lack)}",
         details=(
             _order(lack),
-            ends_sentence(rehearsal, case, lack),
+            ends_sentence(moment.rehearsal, moment.case, lack),
             aftermath(moment, lack.hook.ref),
-            _elsewhere(lack),
-            told.instead,
+            _upgrades_work(lack),
+            advice,
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(rehearsal, case, lack),
+        evidence=evidence_of(moment.rehearsal, moment.case, lack),
         confirm=look_at(lack),
     )
 
@@ -70,35 +63,34 @@ def _finding(rule: Rule, rehearsal: Rehearsal, case: Case, lack: Lack, told: Tol
 def _when(lack: Lack) -> str:
     match lack.why:
         case "plain":
-            return "which Helm makes only after its hooks"
+            return "which Helm creates after its hooks"
         case "never":
-            return f"which is a hook that no {lack.action} runs"
+            return f"a hook that Helm does not run on {lack.action}"
         case _:
-            return "which is a hook that Helm runs later"
+            return "a hook that Helm runs later"
 
 
 def _order(lack: Lack) -> str:
     assert lack.brought is not None
     if lack.why == "plain":
         return (
-            f"{lack.need.object} is a plain object of the release. Helm makes those when all {lack.event} hooks have "
-            "ended, and waits for this one to end first."
+            f"{lack.need.object} is a regular resource. Helm creates regular resources after all {lack.event} hooks "
+            "have completed, and waits for this hook first."
         )
     if lack.why == "never":
         events = ", ".join(hooks.events_of(lack.brought.body))
-        return f"{lack.need.object} is a hook of {events} only, and {lack.hook.ref} one of {lack.event} as well."
+        return f"{lack.need.object} is a hook for {events} only, but {lack.hook.ref} also runs at {lack.event}."
     weights = hooks.weight_of(lack.hook.body), hooks.weight_of(lack.brought.body)
     if lack.event in hooks.events_of(lack.brought.body):
         return (
-            f"Helm runs hooks one after the other, by weight, and waits for each: {lack.hook.ref} has weight "
-            f"{weights[0]}, {lack.need.object} has {weights[1]}."
+            f"Helm runs hooks one at a time, by weight, and waits for each: {lack.hook.ref} has weight {weights[0]}, "
+            f"{lack.need.object} has weight {weights[1]}."
         )
     events = ", ".join(hooks.events_of(lack.brought.body))
-    return f"{lack.need.object} is a hook of {events}, and comes when the {lack.event} hooks have ended."
+    return f"{lack.need.object} is a hook for {events}. Helm runs it after the {lack.event} hooks."
 
 
-def _elsewhere(lack: Lack) -> str:
-    """Why nobody noticed so far."""
+def _upgrades_work(lack: Lack) -> str:
     if lack.why != "plain" or not hooks.runs_at(lack.hook.body, "upgrade"):
         return ""
-    return "On a cluster that has the release already it is there, and upgrades work: that hides it."
+    return "Upgrades of an existing release work, which hides the problem."

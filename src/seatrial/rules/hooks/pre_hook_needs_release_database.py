@@ -1,17 +1,18 @@
-"""A hook that runs before everything else asks a database of the same release, which is not there yet.
+"""A pre-install or pre-upgrade hook connects to a database of the same release, which does not exist yet.
 
 ## What happens
-Helm makes the plain objects of a release when its pre-install hooks have succeeded. A migration that is such a hook, in
-a chart that brings its database along, looks for a Service that does not exist: the name cannot be resolved (`could not
-translate host name`, `bad address`). A hook that waits for the database (`until pg_isready ...`) waits for ever, one
-that does not fails as often as its Job allows. No install of the chart with its own database ever succeeds.
+Helm creates the regular resources of a release after its pre-install hooks have succeeded. If a chart bundles its
+database and runs its migration as a pre-install hook, the migration looks for a Service that does not exist: the name
+cannot be resolved (`could not translate host name`, `bad address`). A hook that waits for the database
+(`until pg_isready ...`) waits forever; one that does not wait fails as often as its Job allows. The chart can never be
+installed with its own database.
 
-At upgrades the database is there, and with a database outside the release the install works as well: so it does for the
-one who wrote it.
+At upgrades the database exists, and with an external database the install works too, so the chart's author does not see
+the problem.
 
-That a hook waits for a Service is told without doubt where its script calls a known client (`pg_isready`, `nc`, `curl`
-and others) with that name, in a loop or so that its failure ends the script. Where only the environment or arguments of
-the hook name the Service of what looks like a database, it *may* be so: no program is run here.
+The finding is certain (*will*) if the hook's script calls a known client (`pg_isready`, `nc`, `curl` and others) with
+the Service's name, in a loop or so that a failure ends the script. It is *may* if only the environment or the arguments
+of the hook name a Service that looks like a database: seatrial does not run programs.
 
 ## Example
 ```yaml
@@ -26,11 +27,12 @@ spec:
 ```
 
 ## Instead
-`post-install,pre-upgrade`; or a plain Job with a name of its own for each revision, and pods that wait for it. Or the
-database in a release of its own.
+Use `post-install,pre-upgrade`; or a regular Job with a different name for each revision, and pods that wait for it; or
+install the database as a separate release.
 
 ## Fix safety
-As a post-install hook the migration runs after the app has started; with `--wait` only if the app is ready without it.
+As a post-install hook the migration runs after the app has started, and with `--wait` only if the app becomes ready
+without it.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import event_of, helm_act, pod_of
 from seatrial.evidence.hooks.services import Asked, asked_by, backends
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import World, state
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
@@ -50,13 +52,13 @@ from seatrial.phrases.objects import in_kubectl
 
 BEFORE = ("pre-install", "pre-upgrade")
 STORES = frozenset((1433, 2379, 3306, 4222, 5432, 5672, 6379, 8123, 9042, 9092, 9200, 11211, 26257, 27017))
-"""Ports by which one knows a database, a cache or a queue."""
+"""Well-known ports of databases, caches and queues."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[tuple[Ref, Ref]] = set()
-    for step, release in enumerate(case.releases):
-        moment = Moment(rehearsal, case, step)
+    for moment in moments(rehearsal, case):
+        release = moment.release
         for hook in release.resources if release else ():
             pod = pod_of(moment, hook) if event_of(moment, hook) in BEFORE else None
             if pod is None or release is None:
@@ -66,7 +68,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 if not asked.command and not _is_store(asked.service, release):
                     continue
                 pair = hook.ref, asked.service.ref
-                if pair not in seen and _is_not_there(asked.service, release, world):
+                if pair not in seen and _is_missing(asked.service, release, world):
                     seen.add(pair)
                     yield _finding(moment, hook, pod, asked)
 
@@ -76,8 +78,8 @@ def _is_store(service: Resource, release: Release) -> bool:
     return bool(ports & STORES) or any(r.ref.kind == "StatefulSet" for r in backends(service, release))
 
 
-def _is_not_there(service: Resource, release: Release, world: World) -> bool:
-    """Whether nothing can answer: no Service, or none of the workloads behind it."""
+def _is_missing(service: Resource, release: Release, world: World) -> bool:
+    """Whether the Service, or every workload behind it, does not exist."""
     behind = backends(service, release)
     return service.ref not in world or (bool(behind) and all(r.ref not in world for r in behind))
 
@@ -86,22 +88,22 @@ def _finding(moment: Moment, hook: Resource, pod: Event, asked: Asked) -> Findin
     ref, service = hook.ref, asked.service.ref
     event = event_of(moment, hook)
     sure = bool(asked.command)
-    how = "waits for" if asked.retried else "asks"
+    how = "waits for" if asked.retried else "connects to"
     return found(
         RULE,
         moment,
         objects=[ref, service],
         damage="failed-deploy",
         certainty="will" if sure else "may",
-        message=f"{helm_act(moment, ref)} does not get past the {event} hook {ref}"
-        f"{', which' if sure else ' if that'} {how} {service}: Helm makes it only after its hooks",
+        message=f"{helm_act(moment, ref)} cannot complete the {event} hook {ref}"
+        f"{', which' if sure else ' if it'} {how} {service}: Helm creates it after its hooks",
         details=(
             f'It runs "{asked.command}".'
             if sure
-            else f"It names {service.name}. What it does with it is not run here.",
-            f"{service} and what stands behind it are plain objects of the release, and not there when {pod.object} "
-            f"runs: the name cannot be resolved, and Helm waits for {ref} to end.",
-            "On a cluster that has the release already they are there, and upgrades work: that hides it."
+            else f"It names {service.name}. Its program is not run here, so how it uses the Service is unknown.",
+            f"{service} and the pods behind it are regular resources and do not exist when {pod.object} runs: the name "
+            f"cannot be resolved, and Helm waits for {ref} to complete.",
+            "Upgrades of an existing release work, which hides the problem."
             if hooks.runs_at(hook.body, "upgrade")
             else "",
         ),

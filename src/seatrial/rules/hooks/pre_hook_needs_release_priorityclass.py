@@ -1,10 +1,10 @@
-"""A hook that runs before the release asks for a PriorityClass of the release, which is not there yet.
+"""A pre-install or pre-upgrade hook uses a PriorityClass of the same release, which does not exist yet.
 
 ## What happens
-The PriorityClass comes first in Helm's order of kinds, and still after every pre-install hook: that order holds among
-plain objects. The API server refuses the hook's pod, `no PriorityClass with name X was found`; the Job stays without
-one, and Helm waits until `--timeout`. An upgrade that brings the class together with the hook that asks for it fails in
-the same way.
+PriorityClass is first in Helm's order of kinds, but that order applies to regular resources only, and Helm creates
+those after all pre-install hooks. The API server rejects the hook's pod with `no PriorityClass with name X was found`,
+the Job stays without a pod, and Helm waits until `--timeout`. An upgrade that adds the PriorityClass together with the
+hook that uses it fails the same way.
 
 ## Example
 ```yaml
@@ -17,15 +17,15 @@ metadata:
 spec:
   template:
     spec:
-      priorityClassName: app-critical      # a plain object of the same chart
+      priorityClassName: app-critical      # a regular resource of the same chart
 ```
 
 ## Instead
-Leave the class out of the hook, or use one that is always there (`system-cluster-critical`), or one that the platform
-brings. A PriorityClass belongs to the cluster: best it is not part of an application's release at all.
+Remove `priorityClassName` from the hook, or use a PriorityClass that always exists (`system-cluster-critical`) or that
+the platform installs. A PriorityClass is cluster-scoped and is better kept out of an application's release.
 
 ## Fix safety
-A Job that runs with the default priority may be preempted. Nothing that is installed changes.
+A Job that runs with the default priority may be preempted. Installed objects do not change.
 """
 
 from __future__ import annotations
@@ -35,16 +35,15 @@ from collections.abc import Iterator
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.too_early import Told, too_early
+from seatrial.phrases.too_early import too_early
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    return too_early(RULE, rehearsal, case, TOLD)
+    return too_early(RULE, rehearsal, case, kinds=("PriorityClass",), advice=ADVICE)
 
 
-TOLD = Told(
-    kinds=("PriorityClass",),
-    instead="Leave the class out of the hook, or have the platform bring it. That PriorityClass is the first of Helm's "
-    "kinds does not help: the order of kinds holds among plain objects.",
+ADVICE = (
+    "Remove priorityClassName from the hook, or install the PriorityClass with the platform. Helm's order of kinds, in "
+    "which PriorityClass is first, applies to regular resources only."
 )
 RULE = Rule("ST206", "pre-hook-needs-release-priorityclass", check)

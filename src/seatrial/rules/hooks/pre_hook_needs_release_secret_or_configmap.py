@@ -1,15 +1,16 @@
-"""A hook that runs before the release reads a Secret or ConfigMap of the release, which is not there yet.
+"""A pre-install or pre-upgrade hook uses a Secret, ConfigMap or PVC of the same release, which does not exist yet.
 
 ## What happens
-Helm runs pre-install hooks before it makes any plain object of the release, those of subcharts included: the Secret of
-a bundled database is as late as the chart's own. The hook's pod is made and does not start
-(`CreateContainerConfigError`, or it waits for a volume), the Job neither succeeds nor fails, and Helm waits until
-`--timeout`. A claim that the hook mounts is late in the same way: its pod is never scheduled.
+Helm runs pre-install hooks before it creates any regular resource, including those of subcharts: the Secret of a
+bundled database comes as late as the chart's own. The hook's pod is created but does not start
+(`CreateContainerConfigError`, or it waits for a volume). The Job neither completes nor fails, and Helm waits until
+`--timeout`. A PVC that the hook mounts is late in the same way: the pod is never scheduled.
 
-That ConfigMaps come before Jobs in Helm's order of kinds does not help: it orders plain objects among themselves.
-Upgrades read what the release before has left, and work.
+Helm's order of kinds (ConfigMaps before Jobs) does not help: it applies to regular resources only. Upgrades find the
+objects of the previous revision and work.
 
-Not told are Secrets that the chart only names (`existingSecret`): they are assumed to be there, and listed.
+Secrets that the chart only references (`existingSecret`) are not reported here. They are assumed to exist and are
+listed as prerequisites.
 
 ## Example
 ```yaml
@@ -25,19 +26,19 @@ spec:
       containers:
         - name: migrate
           envFrom:
-            - secretRef: {name: app-db}      # a plain object of the same chart
+            - secretRef: {name: app-db}      # a regular resource of the same chart
 ```
 
 ## Instead
-Give the hook a copy of its own: a Secret with another name, a hook of the same events with a lower weight. Where the
-hook needs a database that the same release brings, no copy helps: make it a plain Job that waits for the database, or a
+Give the hook its own copy: a Secret with another name that is a hook for the same events with a lower weight. If the
+hook needs a database of the same release, a copy does not help: use a regular Job that waits for the database, or a
 post-install hook.
 
-Do not turn the shared object into a hook: the upgrade that does so deletes it, and so does every one after.
+Do not turn the shared object into a hook: that upgrade deletes it, and so does every later one.
 
 ## Fix safety
-A copy under another name touches nothing that is installed. A post-install hook never runs under `--wait` as long as
-the pods need what it does.
+A copy under another name does not affect installed objects. With `--wait`, a post-install hook never runs if the pods
+need it to become ready.
 """
 
 from __future__ import annotations
@@ -47,16 +48,16 @@ from collections.abc import Iterator
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.too_early import Told, too_early
+from seatrial.phrases.too_early import too_early
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    return too_early(RULE, rehearsal, case, TOLD)
+    return too_early(RULE, rehearsal, case, kinds=KINDS, advice=ADVICE)
 
 
-TOLD = Told(
-    kinds=("Secret", "ConfigMap", "PersistentVolumeClaim"),
-    instead="Give the hook a copy of its own under another name, as a hook of the same events with a lower weight. To "
-    "make the shared object a hook is no way out: the upgrade that does so leaves it deleted.",
+KINDS = ("Secret", "ConfigMap", "PersistentVolumeClaim")
+ADVICE = (
+    "Give the hook its own copy under another name, as a hook for the same events with a lower weight. Do not turn the "
+    "shared object into a hook: the upgrade that does so leaves it deleted."
 )
 RULE = Rule("ST205", "pre-hook-needs-release-secret-or-configmap", check)

@@ -1,13 +1,14 @@
-"""A hook that runs before the release has the ServiceAccount of the release, which is not there yet.
+"""A pre-install or pre-upgrade hook runs as a ServiceAccount of the same release, which does not exist yet.
 
 ## What happens
-Helm runs pre-install hooks before it makes any plain object of the release, and waits for each hook Job to end. The
-kind order (accounts first) holds among plain objects and among hooks of the same weight and name, not between the two.
-So the Job is there, its controller tries to make a pod, and the API server refuses: the account does not exist. Helm
-knows nothing of that, waits until `--timeout`, and speaks of a Job in progress or of a condition.
+Helm runs pre-install hooks before it creates any regular resource, and waits for each hook Job to complete. Helm's
+order of kinds (ServiceAccounts first) applies among regular resources, and among hooks of the same weight and name, but
+not between hooks and regular resources. So the Job exists, the Job controller tries to create a pod, and the API server
+rejects it because the ServiceAccount does not exist. Helm does not see that error. It waits until `--timeout` and
+reports only that the Job is in progress, or that it timed out waiting for the condition.
 
-Upgrades of a release that already has the account work. That is why such a chart runs for months on every cluster that
-has it and cannot be installed on a new one.
+Upgrades of a release that already has the ServiceAccount work. Such a chart runs for months on existing clusters and
+cannot be installed on a new one.
 
 ## Example
 ```yaml
@@ -20,17 +21,17 @@ metadata:
 spec:
   template:
     spec:
-      serviceAccountName: app      # a plain object of the same chart
+      serviceAccountName: app      # a regular resource of the same chart
 ```
 
 ## Instead
-Drop `serviceAccountName` where the Job never talks to the API server. Otherwise give it an account of its own: a hook
-of the same events, another name, a lower weight.
+Remove `serviceAccountName` if the Job never talks to the API server. Otherwise give the Job its own ServiceAccount: a
+hook for the same events, with another name and a lower weight.
 
-Do not turn the account of the app into a hook: every upgrade would delete it under the running pods.
+Do not turn the app's ServiceAccount into a hook: every upgrade would delete it while the app's pods use it.
 
 ## Fix safety
-An account of the hook's own touches nothing that is installed.
+A separate ServiceAccount for the hook does not affect installed objects.
 """
 
 from __future__ import annotations
@@ -40,16 +41,15 @@ from collections.abc import Iterator
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.too_early import Told, too_early
+from seatrial.phrases.too_early import too_early
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    return too_early(RULE, rehearsal, case, TOLD)
+    return too_early(RULE, rehearsal, case, kinds=("ServiceAccount",), advice=ADVICE)
 
 
-TOLD = Told(
-    kinds=("ServiceAccount",),
-    instead="Give the Job an account of its own: a hook of the same events with a lower weight and another name. To "
-    "make the app's account a hook is what is often advised, and lets every upgrade delete it under the running pods.",
+ADVICE = (
+    "Give the Job its own ServiceAccount: a hook for the same events with another name and a lower weight. Do not turn "
+    "the app's ServiceAccount into a hook: every upgrade would delete it while the app's pods use it."
 )
 RULE = Rule("ST204", "pre-hook-needs-release-serviceaccount", check)

@@ -1,12 +1,12 @@
-"""A pre-upgrade hook uses what only the new revision brings, so the upgrade fails for those who have the release.
+"""A pre-upgrade hook uses an object that the new revision adds, so the upgrade of an existing release fails.
 
 ## What happens
-Pre-upgrade hooks of the new revision run while the cluster still holds the objects of the old one. A Secret, ConfigMap
-or account that the new revision adds is made after them; a key that it adds to a Secret that exists is not in it yet.
-The hook's pod does not start, and Helm waits until `--timeout`.
+The pre-upgrade hooks of the new revision run while the cluster still has the objects of the old one. A Secret,
+ConfigMap or ServiceAccount that the new revision adds is created after them. A key that it adds to an existing Secret
+is not there yet either. The hook's pod does not start, and Helm waits until `--timeout`.
 
-A fresh install does not run pre-upgrade hooks. So it passes every test that installs the chart, and fails for everyone
-who has it. Deploying again does not help: nothing of the failed upgrade was made.
+A fresh install does not run pre-upgrade hooks. So the chart passes every test that installs it and fails for every user
+who upgrades. Deploying again does not help: the failed upgrade created nothing.
 
 ## Example
 ```yaml
@@ -31,12 +31,12 @@ spec:
 ```
 
 ## Instead
-Give the hook a copy of its own under another name, a pre-upgrade hook with a lower weight. Or take two releases: one
-that adds the object, and the next that uses it in the hook.
+Give the hook its own copy under another name, as a pre-upgrade hook with a lower weight. Or use two chart versions: one
+that adds the object, and the next one that uses it in the hook.
 
 ## Fix safety
-A copy under another name touches nothing that is installed. Turning the object itself into a hook is a
-release-to-hook flip from the next revision on.
+A copy under another name does not affect installed objects. Turning the object itself into a hook is a release-to-hook
+flip from the next revision on.
 """
 
 from __future__ import annotations
@@ -55,29 +55,29 @@ from seatrial.phrases.too_early import is_too_early, only_upgrades
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
-        if is_too_early(lack) and only_upgrades(rehearsal, case, lack):
-            yield _finding(rehearsal, case, lack)
+        moment = Moment(rehearsal, case, lack.step)
+        if is_too_early(lack) and only_upgrades(moment, lack):
+            yield _finding(moment, lack)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
-    moment = Moment(rehearsal, case, lack.step)
+def _finding(moment: Moment, lack: Lack) -> Finding:
     assert lack.brought is not None
     return found(
         RULE,
         moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which only this revision brings",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which only this revision adds",
         details=(
             _order(lack),
-            ends_sentence(rehearsal, case, lack),
+            ends_sentence(moment.rehearsal, moment.case, lack),
             aftermath(moment, lack.hook.ref),
-            "A fresh install runs no pre-upgrade hook and works: only those who have the release see this.",
-            "Give the hook a copy of its own under another name, as a pre-upgrade hook with a lower weight; or release "
-            f"{'the key' if lack.key else 'the object'} first and the hook that uses it in the next revision.",
+            "A fresh install runs no pre-upgrade hooks and works, which hides the problem.",
+            "Give the hook its own copy under another name, as a pre-upgrade hook with a lower weight; or add "
+            f"{'the key' if lack.key else 'the object'} in one revision and use it in the hook from the next one on.",
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(rehearsal, case, lack),
+        evidence=evidence_of(moment.rehearsal, moment.case, lack),
         confirm=look_at(lack),
     )
 
@@ -85,12 +85,12 @@ def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
 def _order(lack: Lack) -> str:
     if lack.key:
         return (
-            f"{lack.need.object} is there, as the revision before wrote it: without {lack.key}. Helm writes the new "
-            "one when the pre-upgrade hooks have ended, and waits for this one to end first."
+            f"{lack.need.object} exists as the previous revision wrote it, without {lack.key}. Helm updates it after "
+            "the pre-upgrade hooks have completed, and waits for this hook first."
         )
     return (
-        f"{lack.need.object} is not of the revision before. Helm makes it when the pre-upgrade hooks have ended, and "
-        "waits for this one to end first."
+        f"{lack.need.object} is not part of the previous revision. Helm creates it after the pre-upgrade hooks have "
+        "completed, and waits for this hook first."
     )
 
 

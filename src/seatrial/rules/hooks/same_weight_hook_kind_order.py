@@ -1,14 +1,14 @@
-"""A hook Job runs before the hook it needs, because both have the same weight and its name comes first.
+"""A hook Job runs before the hook it needs, because both have the same weight and its name sorts first.
 
 ## What happens
-Helm runs the hooks of an event one after the other: by weight, then by *name*. The kind decides only between hooks of
-the same name. Helm's documentation says "weight, kind, name", and many charts rely on it: a Job `app` and its
-account `app-migrate` have the same weight, `app` is the shorter name, and the Job is run first. Helm waits for it, so
-the account is never made.
+Helm runs the hooks of an event one at a time: by weight, then by *name*. The kind matters only between hooks of the
+same name. Helm's documentation says "weight, kind, name", and many charts rely on that: a Job `app` and its
+ServiceAccount `app-migrate` have the same weight, `app` sorts first, and the Job runs first. Helm waits for the Job, so
+it never creates the ServiceAccount.
 
-Nor do hooks of one weight run at the same time. Where names hold the release's name, whether it works may depend on how
-the release is called. And where the hook it needs is left from an earlier run, the mistake is hidden until a delete
-policy takes it away.
+Hooks of the same weight do not run in parallel either. If names contain the release name, it may depend on the release
+name whether the chart works. If the needed hook is left over from an earlier run, the mistake goes unnoticed until a
+delete policy removes it.
 
 ## Example
 ```yaml
@@ -30,10 +30,10 @@ spec:
 ```
 
 ## Instead
-Give what others need a lower weight: `helm.sh/hook-weight: "-5"`, quoted.
+Give the hooks that others need a lower weight: `helm.sh/hook-weight: "-5"`, quoted.
 
 ## Fix safety
-A weight changes the order of hooks and nothing else.
+A weight changes only the order of hooks.
 """
 
 from __future__ import annotations
@@ -53,11 +53,10 @@ from seatrial.phrases.outcome import aftermath
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
         if lack.why == "same-weight":
-            yield _finding(rehearsal, case, lack)
+            yield _finding(Moment(rehearsal, case, lack.step), lack)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
-    moment = Moment(rehearsal, case, lack.step)
+def _finding(moment: Moment, lack: Lack) -> Finding:
     assert lack.brought is not None
     needed, weight = lack.need.object, hooks.weight_of(lack.hook.body)
     return found(
@@ -65,46 +64,37 @@ def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
         moment,
         objects=[lack.hook.ref, needed],
         damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, a hook of the same weight that "
-        "comes later by name",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, a hook of the same weight whose name sorts later",
         details=(
-            f"Helm runs hooks by weight, then by name, one at a time: both have weight {weight}, and "
-            f'"{lack.hook.ref.name}" comes before "{needed.name}". The kind counts only where the names are equal, '
-            "whatever Helm's documentation says.",
-            _why_now(rehearsal, lack),
-            ends_sentence(rehearsal, case, lack),
+            f"Helm runs hooks one at a time, by weight and then by name: both have weight {weight}, and "
+            f'"{lack.hook.ref.name}" sorts before "{needed.name}". The kind matters only if the names are equal, '
+            "contrary to Helm's documentation.",
+            _why_now(moment.rehearsal, lack),
+            ends_sentence(moment.rehearsal, moment.case, lack),
             aftermath(moment, lack.hook.ref),
-            f"A lower weight for {needed} puts it first.",
+            f"Give {needed} a lower weight so that it runs first.",
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.WEIGHT),
             lack.hook.place(*lack.need.field),
         ],
-        evidence=evidence_of(rehearsal, case, lack),
+        evidence=evidence_of(moment.rehearsal, moment.case, lack),
         confirm=look_at(lack),
     )
 
 
 def _why_now(rehearsal: Rehearsal, lack: Lack) -> str:
-    """Where an earlier step went well, because what is needed was left from before."""
-    went_well = [
+    """Why an earlier step succeeded: the needed object was left over from before and then deleted."""
+    succeeded = [
         index
-        for index, ended in enumerate(rehearsal.steps[: lack.step])
-        if ended.outcome == "ok" and hooks.runs_at(lack.hook.body, ended.action)
+        for index, result in enumerate(rehearsal.steps[: lack.step])
+        if result.outcome == "ok" and hooks.runs_at(lack.hook.body, result.action)
     ]
-    if not went_well:
+    if not any(e.effect == "deleted" and e.step in succeeded for e in rehearsal.of_object(lack.need.object)):
         return ""
-    taken = [
-        event
-        for event in rehearsal.timeline
-        if event.object == lack.need.object and event.effect == "deleted" and event.step in went_well
-    ]
-    if not taken:
-        return ""
-    before = rehearsal.steps[went_well[-1]].action
     return (
-        f"The {before} before went well, because {lack.need.object} was there from earlier; its delete policy "
-        "took it away at the end of that."
+        f"The previous {rehearsal.steps[succeeded[-1]].action} succeeded because {lack.need.object} was left over from "
+        "an earlier run; its delete policy then deleted it."
     )
 
 
