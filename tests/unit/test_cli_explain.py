@@ -11,7 +11,7 @@ Capture = pytest.CaptureFixture[str]
 
 def test_explain_lists_every_rule(capsys: Capture) -> None:
     assert main(["explain"]) == 0
-    assert "\nST201  release-to-hook-flip\n       An object of the release becomes" in capsys.readouterr().out
+    assert "\nST201  release-to-hook-flip\n       A regular resource becomes" in capsys.readouterr().out
 
 
 def test_explain_lists_the_rules_with_a_word_in_their_names(capsys: Capture) -> None:
@@ -25,4 +25,4 @@ def test_explain_shows_a_rule_by_name_or_code(capsys: Capture) -> None:
     by_name = capsys.readouterr().out
     assert main(["explain", "st201"]) == 0
     assert capsys.readouterr().out == by_name
-    assert by_name.startswith("release-to-hook-flip (ST201)\n\nAn object of the release becomes a hook")
+    assert by_name.startswith("release-to-hook-flip (ST201)\n\nA regular resource becomes a hook")
