@@ -24,6 +24,7 @@ from seatrial.play.other_helm import other_version
 from seatrial.play.rehearse import Heard, rehearse, rehearse_again
 from seatrial.rules import all_rules
 from seatrial.sources import Kind, git, kind_of, line_at
+from seatrial.sources.places import place_of
 
 LAZY: Schedule = "lazy"
 EAGER: Schedule = "eager"
@@ -93,7 +94,8 @@ def _checked(options: CheckOptions, progress: Callable[[str], None], rules: tupl
     ]
     schedules = {rehearsal.engine: len(BOUNDS) for _, rehearsal in played}
     seen = [Seen(rehearsal, piece.plan.case) for piece, rehearsal in played]
-    return _Checked(seen, _result(planned, played, seen, tuple(_one_for_all_cases(agreed(findings, schedules)))))
+    told = tuple(map(_placed, _one_for_all_cases(agreed(findings, schedules))))
+    return _Checked(seen, _result(planned, played, seen, told))
 
 
 def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Planned, Rehearsal]]:
@@ -137,6 +139,11 @@ def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:
             yield finding
 
 
+def _placed(finding: Finding) -> Finding:
+    """A finding with the lines that its rule points at."""
+    return replace(finding, places=tuple(dict.fromkeys(map(place_of, finding.pointers))))
+
+
 def _result(
     planned: list[Planned], played: list[tuple[Planned, Rehearsal]], seen: list[Seen], findings: tuple[Finding, ...]
 ) -> Result:
@@ -151,9 +158,9 @@ def _result(
         objects=len(resources),
         files=len({resource.file for resource in resources.values()}),
         differences=_differences(planned),
-        contrasts=tuple(contrasts(seen)),
+        contrasts=tuple(contrasts(seen, place_of)),
         standings=tuple(standings(seen)),
-        gates=tuple(gates(seen)),
+        gates=tuple(gates(seen, place_of)),
         consumers=tuple(sorted({piece.consumer for piece in planned if piece.consumer})),
         dependences=tuple(dict.fromkeys(one for piece in planned for one in dependences(piece.plan.case))),
         notes=tuple(sorted({*(note for piece in planned for note in piece.notes), *not_contrasted(seen)})),

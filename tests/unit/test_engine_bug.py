@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from seatrial.model.engine import EngineId, engine_id
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Place, ref_of
+from seatrial.model.resource import Origin, ref_of
 from seatrial.model.timeline import Rehearsal, StepResult
 from seatrial.rules.releases.engine_bug import RULE
 
@@ -70,5 +70,5 @@ def _case(before: dict[str, Any], after: dict[str, Any]) -> Case:
 
 
 def _release(*bodies: dict[str, Any]) -> Release:
-    written = tuple(Resource(ref_of(body), body, "canal.yaml", lambda path: Place("canal.yaml", 1)) for body in bodies)
+    written = tuple(Resource(ref_of(body), body, Origin("canal.yaml")) for body in bodies)
     return Release("canal", "default", "./canal", written)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from seatrial.cli import main
+from seatrial.graph import drawing
 from seatrial.graph.cycles import cycles
-from seatrial.graph.drawing import FORMATS
 from seatrial.graph.linking import Graph, graph_of
 from seatrial.sources.manifests.reading import read_manifests
+from seatrial.sources.places import place_of
 
 Capture = pytest.CaptureFixture[str]
 Make = Callable[..., Graph]
@@ -96,7 +97,7 @@ def graph(tmp_path: Path) -> Make:
 
 
 def drawn(graph: Graph, form: str = "tree") -> str:
-    return "\n".join(FORMATS[form](graph)) + "\n"
+    return "\n".join(drawing.drawn(graph, form, place_of)) + "\n"
 
 
 def gate(group: str, resource: str) -> str:

@@ -10,7 +10,7 @@ from chartfolder import CHART, config_map, write
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Place, Ref
+from seatrial.model.resource import Body, Origin, Ref
 from seatrial.plan.matrix import TRANSITIONS_MAX, Cell, Transition, cells, differences, transitions
 from seatrial.plan.plans import CheckOptions
 from seatrial.report import full, json
@@ -24,7 +24,7 @@ def release(**objects: str) -> Release:
 def _resource(name: str, what: str) -> Resource:
     annotations = {"helm.sh/hook": "pre-install"} if what == "hook" else {}
     body: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "annotations": annotations}}
-    return Resource(Ref("ConfigMap", "default", name), body, "cm.yaml", lambda path: Place("cm.yaml", 1))
+    return Resource(Ref("ConfigMap", "default", name), body, Origin("cm.yaml"))
 
 
 def test_cells_are_all_combinations_in_the_order_given() -> None:

@@ -16,6 +16,7 @@ from seatrial.model.resource import Body, Place
 from seatrial.sources import line_at
 from seatrial.sources.charts.chart import ChartSource, open_chart, with_texts
 from seatrial.sources.charts.rendering import render
+from seatrial.sources.places import place_of
 
 NOWHERE = """\
 apiVersion: v1
@@ -38,7 +39,8 @@ def _release(chart: ChartSource, values: Body | None = None) -> Release:
 
 def _files(chart: ChartSource, values: Body | None = None) -> dict[str, str]:
     return {
-        resource.ref.name: str(resource.place("metadata", "name")) for resource in _release(chart, values).resources
+        resource.ref.name: str(place_of(resource.place("metadata", "name")))
+        for resource in _release(chart, values).resources
     }
 
 

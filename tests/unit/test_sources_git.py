@@ -12,6 +12,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.sources import line_at
 from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.rendering import render
+from seatrial.sources.places import place_of
 
 LIBRARY = "apiVersion: v2\nname: core\nversion: 1.0.0\n"
 DEPENDS = CHART + "dependencies:\n- {name: core, version: 1.0.0, repository: 'file://../core'}\n"
@@ -66,7 +67,8 @@ def test_a_chart_may_be_the_whole_checkout(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_place_is_named_as_git_names_it_and_can_be_read_again(checkout: Path) -> None:
     chart = open_chart("git:v1", "charts/demo")
-    place = render(chart, {}, release="r", namespace="default").resources[0].place("metadata", "name")
+    (resource,) = render(chart, {}, release="r", namespace="default").resources
+    place = place_of(resource.place("metadata", "name"))
     assert (str(place), line_at(place)) == ("git:v1:charts/demo/templates/cm.yaml:4", "  name: old")
 
 

@@ -14,6 +14,7 @@ from seatrial.model.resource import Place
 from seatrial.model.trial import Step
 from seatrial.sources import kind_of, line_at, read_trial
 from seatrial.sources.manifests.reading import kinds_in, read_manifests
+from seatrial.sources.places import place_of
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +23,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _read(path: str) -> list[tuple[str, str]]:
-    return [(str(r.ref), str(r.place("metadata", "name"))) for r in read_manifests(path, "ns").resources]
+    return [(str(r.ref), str(place_of(r.place("metadata", "name")))) for r in read_manifests(path, "ns").resources]
 
 
 def test_a_folder_is_read_as_kubectl_does_with_all_below_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from programsread import complaint, registered
 from seatrial.cli import main
 from seatrial.model.program import short
 from seatrial.sources import line_at
+from seatrial.sources.places import place_of
 from seatrial.sources.pulumi import read_program
 
 PROGRAM = """\
@@ -73,7 +74,7 @@ def test_a_program_is_checked_from_one_commit_to_what_is_there(
 
 def test_places_are_named_as_git_names_them_and_can_be_read_again(checkout: Path) -> None:
     release = read_program("git:v1", beside="app")
-    settings, rendered = (resource.place("metadata", "name") for resource in release.resources)
+    settings, rendered = (place_of(resource.place("metadata", "name")) for resource in release.resources)
     assert (str(settings), line_at(settings)) == ("git:v1:app/Pulumi.yaml:4", "  settings:")
     assert (str(rendered), line_at(rendered)) == ("git:v1:charts/demo/templates/cm.yaml:4", "  name: old")
     assert release.source == "git:v1"
@@ -93,7 +94,7 @@ def test_what_pulumi_wrote_down_is_read_as_it_was_committed(checkout: Path) -> N
     commit(checkout, "v2")
     write(checkout, {"stack.json": "{}"})
     (resource,) = read_program("git:v2", beside="stack.json").resources
-    assert str(resource.place()) == "git:v2:stack.json:2"
+    assert str(place_of(resource.place())) == "git:v2:stack.json:2"
 
 
 def test_a_program_that_was_elsewhere_or_is_broken_is_told_of_by_its_commit(checkout: Path) -> None:

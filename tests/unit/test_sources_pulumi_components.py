@@ -10,6 +10,7 @@ from programsread import complaint, registered
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import Program, short
+from seatrial.sources.places import place_of
 from seatrial.sources.pulumi import read_program
 
 Write = Callable[..., str]
@@ -223,7 +224,7 @@ k8s.yaml.ConfigFile("all", file="all.yaml")
 """
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
     (resource,) = read_program(write(**python_program(code), **{"app/all.yaml": text})).resources
-    assert str(resource.place("metadata")) == "app/__main__.py:4"
+    assert str(place_of(resource.place("metadata"))) == "app/__main__.py:4"
 
 
 def test_a_program_that_misses_what_a_chart_would_bring_is_told_with_the_chart(write: Write) -> None:

@@ -11,6 +11,7 @@ from seatrial.model.release import Release
 from seatrial.model.resource import Place, Ref
 from seatrial.sources.charts.chart import open_chart
 from seatrial.sources.charts.rendering import render
+from seatrial.sources.places import place_of
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def test_objects_come_in_the_order_of_helm_and_know_where_they_were_written() ->
             "charts/sub/templates/NOTES.txt": "hello",
         }
     )
-    assert [(str(r.ref), r.file, str(r.place("metadata", "name"))) for r in release.resources] == [
+    assert [(str(r.ref), r.file, str(place_of(r.place("metadata", "name")))) for r in release.resources] == [
         ("ConfigMap/ns/sub", "v2/charts/sub/templates/z.yaml", "v2/charts/sub/templates/z.yaml:4"),
         ("ConfigMap/ns/upper", "v2/templates/B.yaml", "v2/templates/B.yaml:4"),
         ("ConfigMap/ns/nested", "v2/templates/a/nested.yaml", "v2/templates/a/nested.yaml:4"),
@@ -55,7 +56,7 @@ def test_objects_come_in_the_order_of_helm_and_know_where_they_were_written() ->
 
 def test_a_separator_may_be_stuck_to_what_follows_it() -> None:
     release = _rendered({"templates/t.yaml": f"{config_map('a')}---{config_map('b')}"})
-    assert [(r.ref.name, r.place("kind").line) for r in release.resources] == [("a", 2), ("b", 6)]
+    assert [(r.ref.name, place_of(r.place("kind")).line) for r in release.resources] == [("a", 2), ("b", 6)]
 
 
 WIDGETS = """\
@@ -86,7 +87,7 @@ def test_objects_are_named_with_the_namespace_that_they_end_up_in() -> None:
         "unknown": Ref("Gadget", "ns", "unknown", "example.com"),
     }
     (definition,) = release.crds
-    assert (str(definition.ref), str(definition.place("spec", "names"))) == (
+    assert (str(definition.ref), str(place_of(definition.place("spec", "names")))) == (
         "CustomResourceDefinition/widgets.example.com",
         "v2/crds/w.yaml:7",
     )
@@ -122,7 +123,10 @@ items:
   - metadata: {name: inner}
 """
     release = _rendered({"templates/l.yaml": template}, {"names": ["a", "b"]})
-    assert [(str(r.ref), r.place("kind").line, r.place("metadata", "name").line) for r in release.resources] == [
+    assert [
+        (str(r.ref), place_of(r.place("kind")).line, place_of(r.place("metadata", "name")).line)
+        for r in release.resources
+    ] == [
         ("Secret/ns/a", 6, 8),
         ("Secret/ns/b", 6, 8),
         ("ConfigMap/ns/inner", 13, 13),
@@ -147,7 +151,7 @@ metadata:
     )
     first = release.resources[0]
     paths = (("name",), ("labels", "app"), ("labels", "given"), ("annotations", "checksum"), ("none",))
-    assert [first.place("metadata", *path) for path in paths] == [
+    assert [place_of(first.place("metadata", *path)) for path in paths] == [
         Place("v2/templates/a.yaml", 4, "exact"),
         Place("v2/templates/_h.tpl", 2, "exact"),
         Place("v2/templates/a.yaml", 5, "near"),
@@ -165,7 +169,8 @@ metadata:
   name: copy
 """
     release = _rendered({"templates/a.yaml": parses, "templates/other.yaml": config_map("other")})
-    assert [(str(r.place("metadata", "name")), r.place("metadata", "name").sure) for r in release.resources] == [
+    places = [place_of(resource.place("metadata", "name")) for resource in release.resources]
+    assert [(str(place), place.sure) for place in places] == [
         ("v2/templates/a.yaml:5", "exact"),
         ("v2/templates/other.yaml:4", "exact"),
     ]

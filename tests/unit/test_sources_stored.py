@@ -15,6 +15,7 @@ from seatrial.helm.history import History, existing_objects
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 from seatrial.plan.plans import CheckOptions
+from seatrial.sources.places import place_of
 from seatrial.sources.stored import read_history
 
 HOOK = config_map("hooked") + "  annotations: {helm.sh/hook: pre-install}\n"
@@ -225,7 +226,7 @@ def test_rendered_text_is_a_release_whose_record_is_made_up() -> None:
     assert [(hook["name"], hook["path"], hook["events"]) for hook in data["hooks"]] == [
         ("hooked", "shop/templates/hook.yaml", ["pre-install"])
     ]
-    assert str(found.current.release.resources[1].place("metadata", "name")) == "rendered.yaml:6"
+    assert str(place_of(found.current.release.resources[1].place("metadata", "name"))) == "rendered.yaml:6"
 
 
 def test_the_real_helm_upgrades_from_a_stored_revision() -> None:

@@ -32,15 +32,16 @@ def graph(
     asked = options("graph", inputs, release)
     with terminal.at_work(voice) as said:
         from seatrial.graph.cycles import cycles
-        from seatrial.graph.drawing import FORMATS
+        from seatrial.graph.drawing import drawn
         from seatrial.graph.linking import graph_of
         from seatrial.plan.plans import newest_releases
+        from seatrial.sources.places import place_of
 
         said(f"read {' '.join(inputs)}")
         found = graph_of(newest_releases(asked))
     from seatrial.report.page import harmless
 
     terminal.say(
-        "".join(f"{harmless(line)}\n" for text in FORMATS[output](found) for line in text.splitlines() or [""])
+        "".join(f"{harmless(line)}\n" for text in drawn(found, output, place_of) for line in text.splitlines() or [""])
     )
     return 1 if cycles(found) else 0

@@ -11,7 +11,7 @@ from seatrial.evidence.acts import act_of, speaker_of
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.release import Case, Release
-from seatrial.model.resource import Body, Place, Ref
+from seatrial.model.resource import Body, Place, Pointer, Ref
 from seatrial.model.timeline import Event, Rehearsal, StepResult
 
 
@@ -84,7 +84,7 @@ def found(
     damage: Damage,
     message: str,
     details: Iterable[str] = (),
-    places: Iterable[Place] = (),
+    places: Iterable[Pointer | Place] = (),
     evidence: Iterable[Event] = (),
     confirm: str = "",
     certainty: Certainty = "will",
@@ -100,7 +100,7 @@ def found(
         objects=tuple(objects),
         message=message,
         details=tuple(filter(None, details)),
-        places=tuple(dict.fromkeys(places)),
+        pointers=tuple(dict.fromkeys(places)),
         evidence=tuple(event.index for event in evidence),
         confirm=confirm,
         schedules=(moment.rehearsal.schedule,),

@@ -10,7 +10,7 @@ import msgspec
 from seatrial.graph.cycles import cycles
 from seatrial.graph.linking import Graph, Link
 from seatrial.kinds.operators.table import operator_kinds
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Ref, Resolve
 
 INDENT = "  "
 ABOVE = "(above)"
@@ -59,12 +59,12 @@ def mermaid(graph: Graph) -> Iterator[str]:
         yield f'  {names[link.user]} {arrow}|"{_escaped(_label(link))}"| {names[link.object]}'
 
 
-def json(graph: Graph) -> Iterator[str]:
+def json(graph: Graph, resolve: Resolve) -> Iterator[str]:
     """Stable and versioned, like all JSON output."""
     shown_refs = {
         "version": 1,
         "objects": [
-            {"object": str(ref), "group": ref.group, "from": _origin(graph, ref), **_written(graph, ref)}
+            {"object": str(ref), "group": ref.group, "from": _origin(graph, ref), **_written(graph, ref, resolve)}
             for ref in _all(graph)
         ],
         "links": [_link(link) for link in graph.links],
@@ -74,7 +74,11 @@ def json(graph: Graph) -> Iterator[str]:
     yield msgspec.json.format(msgspec.json.encode(shown_refs), indent=2).decode()
 
 
-FORMATS: dict[str, Callable[[Graph], Iterator[str]]] = {"tree": tree, "dot": dot, "mermaid": mermaid, "json": json}
+TEXTS: dict[str, Callable[[Graph], Iterator[str]]] = {"tree": tree, "dot": dot, "mermaid": mermaid}
+
+
+def drawn(graph: Graph, form: str, resolve: Resolve) -> Iterator[str]:
+    return json(graph, resolve) if form == "json" else TEXTS[form](graph)
 
 
 def _branch(
@@ -135,11 +139,11 @@ def _origin(graph: Graph, ref: Ref) -> str:
     return "release" if ref in graph.resources else "made" if ref in graph.made else "outside"
 
 
-def _written(graph: Graph, ref: Ref) -> dict[str, object]:
+def _written(graph: Graph, ref: Ref, resolve: Resolve) -> dict[str, object]:
     """The file and line of an object of the release."""
     if ref not in graph.resources:
         return {}
-    place = graph.resources[ref].place()
+    place = resolve(graph.resources[ref].place())
     return {"file": place.file, "line": place.line}
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.model.engine import EngineId
-from seatrial.model.resource import Place, Ref
+from seatrial.model.resource import Place, Pointer, Ref
 
 if TYPE_CHECKING:
     from seatrial.model.release import Case
@@ -42,7 +42,10 @@ class Finding(Struct, frozen=True):
     """One sentence: which object, at which moment, what happens."""
     details: tuple[str, ...] = ()
     """Further sentences: what the user sees, what the next step does, why the obvious explanation is wrong."""
+    pointers: tuple[Pointer | Place, ...] = ()
+    """Where to change it, as the rule names it."""
     places: tuple[Place, ...] = ()
+    """The same as lines of files: nobody but `check` resolves pointers."""
     evidence: tuple[int, ...] = ()
     """Indices of events in the timeline of the first rehearsal of `engines[0]` that shows it."""
     confirm: str = ""

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
 
 from msgspec import Struct
 
 from seatrial.model.program import Program
-from seatrial.model.resource import Body, Place, Ref
+from seatrial.model.resource import Body, Origin, Place, Pointer, Ref
 
 
 class Resource(Struct, frozen=True):
-    """One object of a release, and where each part of it was written."""
+    """One object of a release, and the file that it was read from."""
 
     ref: Ref
     body: Body
-    file: str
-    """The template or manifest it came from, as the user would type it."""
-    locate: Callable[[tuple[str | int, ...]], Place]
+    origin: Origin
 
-    def place(self, *path: str | int) -> Place:
-        """Where the value at `path` was written; the nearest parent that was, where it was not."""
-        return self.locate(path)
+    @property
+    def file(self) -> str:
+        return self.origin.file
+
+    def place(self, *path: str | int) -> Pointer:
+        """Points at the value at `path`; where none is written, at its nearest parent that is."""
+        return Pointer(self.origin, path)
 
 
 class Vanished(Struct, frozen=True):

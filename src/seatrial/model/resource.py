@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -9,6 +10,8 @@ from msgspec import Struct
 Body = dict[str, Any]
 """A Kubernetes object. Bodies are never changed in place once another part of the program has seen them."""
 
+Path = tuple[str | int, ...]
+"""The way to a field of a body: `("spec", "ports", 0)`."""
 Sure = Literal["exact", "near", "file"]
 
 
@@ -35,6 +38,26 @@ class Place(Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+
+class Origin(Struct, frozen=True, weakref=True):
+    """Which reading of which file an object came from. Only `sources` knows the lines of its fields."""
+
+    file: str
+    """The template or manifest, as the user would type it."""
+    number: int = 0
+    """Tells readings of one file apart; 0 where nothing but the file is known."""
+
+
+class Pointer(Struct, frozen=True):
+    """A field of an object, wherever it is written: what a rule names instead of a line."""
+
+    origin: Origin
+    path: Path = ()
+
+
+Resolve = Callable[[Pointer], Place]
+"""Finds the line that a pointer means."""
 
 
 def group_of(api_version: str) -> str:

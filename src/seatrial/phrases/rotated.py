@@ -12,7 +12,7 @@ from seatrial.evidence.volumes import keeps_data
 from seatrial.graph import Edge
 from seatrial.model.finding import Certainty, Damage
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Place, dig
+from seatrial.model.resource import Pointer, dig
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import LOCKED_OUT, users_beyond_hooks
 
@@ -84,6 +84,6 @@ def what_pods_do(rehearsal: Rehearsal, case: Case, renewed: Renewed, readers: li
             yield f"The pods of {user} are not restarted; the kubelet writes the new value into their volume meanwhile."
 
 
-def place_of(secret: Resource, key: str) -> Place:
+def place_of(secret: Resource, key: str) -> Pointer:
     field = "stringData" if dig(secret.body, "stringData", key) is not None else "data"
     return secret.place(field, key)

@@ -15,6 +15,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.result import Difference
+from seatrial.sources.places import place_of
 
 CELLS_MAX = 32
 TRANSITIONS_MAX = 24
@@ -81,7 +82,7 @@ def differences(releases: Mapping[str, Release], case: str = "") -> Iterator[Dif
         states = tuple((where, _state(objects.get(ref))) for where, objects in known.items())
         if len({state for _, state in states}) > 1:
             found = next(objects[ref] for objects in reversed(known.values()) if ref in objects)
-            yield Difference(str(ref), states, found.place("metadata", "name"), case=case)
+            yield Difference(str(ref), states, place_of(found.place("metadata", "name")), case=case)
 
 
 def _axis(text: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from seatrial.engines.pulumi.steps import Move, lacks
 from seatrial.engines.script import Command, Part
 from seatrial.model.program import Registration
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Place, metadata, name_of, ref_of
+from seatrial.model.resource import Body, Origin, metadata, name_of, ref_of
 from seatrial.model.trial import Step
 
 FLAGS = {
@@ -117,4 +117,4 @@ def _resources(bodies: Iterable[Body]) -> tuple[Resource, ...]:
 
 def _resource(body: Body) -> Resource:
     ref = ref_of(body, namespaced=bool(metadata(body).get("namespace")))
-    return Resource(ref, body, name_of(body), lambda path: Place(name_of(body), 1))
+    return Resource(ref, body, Origin(name_of(body)))

@@ -18,7 +18,7 @@ from seatrial.graph import needs_of
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.kinds import Need
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Place, Ref, annotations_of
+from seatrial.model.resource import Pointer, Ref, annotations_of
 from seatrial.model.timeline import Event, Operation, Rehearsal, SyncTask
 
 Cause = Literal["claim", "gone", "post-sync", "later", "never"]
@@ -87,7 +87,7 @@ def evidence_of(rehearsal: Rehearsal, one: Blocked) -> list[Event]:
     return [event for event in events if event.object in refs and event.effect in ("created", "said")]
 
 
-def order_of(resource: Resource) -> Place:
+def order_of(resource: Resource) -> Pointer:
     """Where it is written when Argo CD applies an object; where it is not, the object itself."""
     written = annotations_of(resource.body)
     keys = (argocd_hooks.WAVE, argocd_hooks.HOOK, hooks.HOOK, hooks.WEIGHT)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Place, Ref, annotations_of
+from seatrial.model.resource import Pointer, Ref, Resolve, annotations_of
 from seatrial.model.result import Difference
 from seatrial.model.timeline import Rehearsal
 
@@ -39,7 +39,7 @@ class Fate(Struct, frozen=True):
     """Whether it is there when the release is gone."""
 
 
-def contrasts(seen: Sequence[Seen]) -> Iterator[Difference]:
+def contrasts(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Difference]:
     """The objects that engines treat differently; only of trials that all of them got through, step by step alike."""
     played = {one.rehearsal.engine: one for one in seen if one.rehearsal.schedule == SCHEDULE and not one.case.name}
     lengths = {len(one.rehearsal.steps) for one in played.values()}
@@ -50,7 +50,7 @@ def contrasts(seen: Sequence[Seen]) -> Iterator[Difference]:
     for ref, resource in sorted(written.items()):
         states = tuple((f"under {name}", _told(one, resource)) for name, one in played.items())
         if len({state for _, state in states}) > 1:
-            yield Difference(str(ref), states, _place(resource))
+            yield Difference(str(ref), states, resolve(_pointer(resource)))
 
 
 def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _is_made(one: Seen, ref: Ref, *, before: int) -> bool:
     return any(event.effect == "created" and event.step < before for event in events)
 
 
-def _place(resource: Resource) -> Place:
+def _pointer(resource: Resource) -> Pointer:
     keys = (argocd_hooks.HOOK, hooks.HOOK)
     key = next((key for key in keys if key in annotations_of(resource.body)), None)
     return resource.place("metadata", "annotations", key) if key else resource.place("metadata", "name")

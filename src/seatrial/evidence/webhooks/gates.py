@@ -25,7 +25,7 @@ from seatrial.graph.linking import Webhooks
 from seatrial.kinds.network.endpoints import SERVICE_LABEL
 from seatrial.kinds.webhooks.cabundle import has_certificate, wants_injection
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Body, Place, Ref, dig, labels_of, listed, version_of
+from seatrial.model.resource import Body, Origin, Ref, Resolve, dig, labels_of, listed, version_of
 from seatrial.model.result import About, Act, Asked, Gate, Presence, Requirement, Served, Then
 from seatrial.model.timeline import Event, Rehearsal
 
@@ -58,7 +58,7 @@ class _Webhook(Struct, frozen=True):
         return Ref("Service", str(found.get("namespace") or ""), str(found["name"])) if found.get("name") else None
 
 
-def gates(seen: Sequence[Seen]) -> Iterator[Gate]:
+def gates(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Gate]:
     """The webhooks that are asked about anything that the releases of a trial hold."""
     plain = [one for one in seen if one.rehearsal.schedule == SCHEDULE and not one.case.name]
     resources = {resource.ref: resource for one in plain for resource in one.case.all_resources()}
@@ -75,7 +75,7 @@ def gates(seen: Sequence[Seen]) -> Iterator[Gate]:
             about=tuple(_about(webhook)),
             needs=(*_definitions(webhook, registered, resources), *_needs(webhook, plain)),
             moments=moments,
-            place=_place(webhook, resources),
+            place=resolve(own.place(*webhook.path)) if (own := resources.get(webhook.owner)) else None,
         )
 
 
@@ -87,7 +87,7 @@ def _found(plain: Iterable[Seen]) -> World:
 
 
 def _of_admission(registered: World, resources: dict[Ref, Resource]) -> Iterator[_Webhook]:
-    written = [Resource(ref, body, "", lambda path: Place("", 1)) for ref, body in registered.items()]
+    written = [Resource(ref, body, Origin("")) for ref, body in registered.items()]
     asked = Webhooks({one.ref: one for one in (*written, *resources.values())})
     for ref in sorted(ref for ref in registered if ref.kind in CONFIGURATIONS):
         for index, body in enumerate(listed(registered[ref], "webhooks")):
@@ -289,8 +289,3 @@ def _has_endpoint(world: World, service: Ref) -> bool:
     )
     endpoints = (endpoint for body in slices for endpoint in listed(body, "endpoints"))
     return service in world and any(dig(one, "conditions", "ready") is not False for one in endpoints)
-
-
-def _place(webhook: _Webhook, resources: dict[Ref, Resource]) -> Place | None:
-    own = resources.get(webhook.owner)
-    return own.place(*webhook.path) if own else None

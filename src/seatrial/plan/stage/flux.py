@@ -18,7 +18,7 @@ from seatrial.helm import hooks
 from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Place, Ref, dig, group_of, listed, metadata, name_of
+from seatrial.model.resource import Body, Origin, Ref, dig, group_of, listed, metadata, name_of
 from seatrial.readiness import flux as fluxhealth
 from seatrial.sources.charts.chart import ChartSource
 from seatrial.sources.flux import building as source
@@ -372,7 +372,7 @@ def _at_home(resource: Resource) -> Body:
 def _made_up(ref: Ref, api_version: str, body: Body, file: str) -> Resource:
     meta = {"name": ref.name, "namespace": ref.namespace}
     whole = {"apiVersion": api_version, "kind": ref.kind, "metadata": meta, **body}
-    return Resource(ref, whole, file, lambda path: Place(file, 1, "file"))
+    return Resource(ref, whole, Origin(file))
 
 
 def _made_up_source() -> Body:

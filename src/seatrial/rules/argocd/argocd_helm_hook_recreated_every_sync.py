@@ -42,7 +42,7 @@ from seatrial.graph import Edge
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Place, Ref, annotations_of
+from seatrial.model.resource import Pointer, Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal, SyncTask
 from seatrial.phrases.objects import confirm_twice, consumers_sentence, users_beyond_hooks
 from seatrial.phrases.recreated import LOST_MAX, back_sentence, damage_of, lost_sentence, with_it
@@ -115,7 +115,7 @@ def _reading_sentence(task: SyncTask, resource: Resource) -> str:
     return f"{reading}: it knows no difference between an install and an upgrade. {named} before-hook-creation."
 
 
-def _place(resource: Resource) -> Place:
+def _place(resource: Resource) -> Pointer:
     written = annotations_of(resource.body)
     key = argocd_hooks.HOOK if argocd_hooks.HOOK in written else hooks.HOOK
     return resource.place("metadata", "annotations", key)

@@ -30,7 +30,7 @@ from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
 from seatrial.evidence.moment import Moment, found
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
-from seatrial.model.resource import Place, Ref, dig
+from seatrial.model.resource import Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
 
 GROUP = "argoproj.io"
@@ -73,7 +73,7 @@ def _finding(moment: Moment, app: Ref, words: str) -> Finding:
     )
 
 
-def _places(case: Case, step: int, app: Ref) -> Iterator[Place]:
+def _places(case: Case, step: int, app: Ref) -> Iterator[Pointer]:
     written = case.written(step, app)
     release = case.releases[step]
     if written is not None:

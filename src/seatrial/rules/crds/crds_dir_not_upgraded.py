@@ -49,7 +49,7 @@ from seatrial.evidence.unserved import defined_by, unserved
 from seatrial.evidence.writers import is_written, writer_of
 from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Body, Place, Ref, dig, listed
+from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
 from seatrial.phrases.outcome import aftermath, helm_says, named, named_is
 
@@ -215,7 +215,7 @@ def _fresh(moment: Moment) -> str:
     return "A fresh install of the same chart succeeds: tests that only install do not see this."
 
 
-def _places(new: Release, refused: list[Event]) -> Iterator[Place]:
+def _places(new: Release, refused: list[Event]) -> Iterator[Pointer]:
     """Where the fields stand that the old definition does not know."""
     for event in refused:
         written, match = new.find(event.object), UNDECLARED.search(event.message)

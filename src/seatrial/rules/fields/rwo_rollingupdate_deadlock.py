@@ -45,7 +45,7 @@ from seatrial.evidence.volumes import CLAIM
 from seatrial.kinds.workloads.rollout import rollout_of
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Body, Place, Ref, dig, listed
+from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import named
 
@@ -171,11 +171,11 @@ def _why(written: Resource | None) -> str:
     return f"Of {many} none may be unavailable while it rolls: the old pod is stopped only when the new one is ready."
 
 
-def _strategy(written: Resource | None) -> list[Place]:
+def _strategy(written: Resource | None) -> list[Pointer]:
     return [written.place("spec", "strategy")] if written else []
 
 
-def _modes(case: Case, step: int, claims: list[Ref]) -> list[Place]:
+def _modes(case: Case, step: int, claims: list[Ref]) -> list[Pointer]:
     found = (case.written(step, claim) for claim in claims)
     return [resource.place("spec", "accessModes") for resource in found if resource is not None]
 

@@ -57,7 +57,7 @@ from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Place, Ref, listed
+from seatrial.model.resource import Pointer, Ref, listed
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.jobs import End, brings_down, end_of, operation_on
 from seatrial.phrases.outcome import aftermath, helm_says
@@ -152,7 +152,7 @@ def _bound(binding: Resource) -> str:
     return ", ".join(f"ServiceAccount {subject.get('name')}" for subject in listed(binding.body, "subjects"))
 
 
-def _places(refused: Refused) -> Iterator[Place]:
+def _places(refused: Refused) -> Iterator[Pointer]:
     """What to change first: rules, subjects, or when the one that is missing comes; then who asks."""
     owner, about = refused.owner, refused.about
     path = ("spec",) if owner.ref.kind == "Pod" else ("spec", "template", "spec")

@@ -49,26 +49,40 @@ from seatrial.phrases.outcome import named
 HOOKS_MIN = 3
 """Fewer are no list."""
 WAITED_FOR = ("Job", "Pod")
+Written = tuple[str, ...]
+"""A template, and the fields of what it writes."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    seen: set[str] = set()
+    seen: set[Written] = set()
     for step, release in enumerate(case.releases):
         moment = Moment(rehearsal, case, step)
-        for file, run in _of_one_template(moment, release).items():
-            if len(run) >= HOOKS_MIN and file not in seen:
-                seen.add(file)
+        for written, run in _of_one_template(moment, release).items():
+            if len(run) >= HOOKS_MIN and written not in seen:
+                seen.add(written)
                 yield _finding(moment, run)
 
 
-def _of_one_template(moment: Moment, release: Release | None) -> dict[str, list[Resource]]:
+def _of_one_template(moment: Moment, release: Release | None) -> dict[Written, list[Resource]]:
     """The hooks that Helm waited for in a step, by the template that makes them."""
-    found: dict[str, list[Resource]] = {}
+    found: dict[Written, list[Resource]] = {}
     for hook in release.resources if release else ():
         waited = hook.ref.kind in WAITED_FOR and hooks.runs_at(hook.body, moment.ended.action)
         if waited and pod_of(moment, hook) is not None:
-            found.setdefault(str(hook.place("metadata", "name")), []).append(hook)
+            found.setdefault((hook.file, *_fields(hook.body)), []).append(hook)
     return found
+
+
+def _fields(value: object, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The paths of all fields: the same for the entries of one list, which one piece of a template writes."""
+    match value:
+        case dict():
+            for key in sorted(value):
+                yield from _fields(value[key], (*path, key))
+        case [first, *_]:
+            yield from _fields(first, (*path, "[]"))
+        case _:
+            yield ".".join(path)
 
 
 def _finding(moment: Moment, run: list[Resource]) -> Finding:

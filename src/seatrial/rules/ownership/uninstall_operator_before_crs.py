@@ -55,7 +55,7 @@ from seatrial.evidence.unserved import DEFINITION
 from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
-from seatrial.model.resource import Place, Ref
+from seatrial.model.resource import Pointer, Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import named
@@ -192,7 +192,7 @@ def _later(moment: Moment, ref: Ref) -> str:
     return ""
 
 
-def _places(case: Case, step: int, refs: list[Ref]) -> list[Place]:
+def _places(case: Case, step: int, refs: list[Ref]) -> list[Pointer]:
     return [resource.place("kind") for ref in refs if (resource := case.written(step, ref))]
 
 

@@ -32,7 +32,7 @@ from seatrial.evidence.moment import Moment, found, moments
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import HELM_RELEASE, Registration
 from seatrial.model.release import Case
-from seatrial.model.resource import Body, Place, Ref, metadata, ref_of
+from seatrial.model.resource import Body, Pointer, Ref, metadata, ref_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import named
 
@@ -88,7 +88,7 @@ def _finding(moment: Moment, one: Registration, changed: list[Ref]) -> Finding:
     )
 
 
-def _places(case: Case, step: int, changed: list[Ref]) -> Iterator[Place]:
+def _places(case: Case, step: int, changed: list[Ref]) -> Iterator[Pointer]:
     written = (case.written(step, ref) for ref in changed[:PLACES_MAX])
     return (resource.place() for resource in written if resource is not None)
 

@@ -52,7 +52,7 @@ from seatrial.evidence.records import Record, last_record
 from seatrial.helm import hooks
 from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Place, Ref, annotations_of, version_of
+from seatrial.model.resource import Pointer, Ref, annotations_of, version_of
 from seatrial.model.timeline import Reconciled, Rehearsal
 
 NOT_DEPLOYED = re.compile(
@@ -68,7 +68,7 @@ class Met(Struct, frozen=True):
 
     ref: Ref
     happens: str
-    places: tuple[Place, ...]
+    places: tuple[Pointer, ...]
 
 
 class Bug(Struct, frozen=True):

@@ -40,7 +40,7 @@ from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
-from seatrial.model.resource import Place, Ref
+from seatrial.model.resource import Pointer, Ref
 from seatrial.model.timeline import Rehearsal, StepResult
 
 POSTS = "Helm 3 creates, and what is there already is an error; Helm 4 lets the server merge what it sends"
@@ -164,7 +164,7 @@ def _why(version: str, ended: StepResult) -> str:
     return next((why for pattern, why in WHY[version] if re.search(pattern, f"{ended.action}: {ended.error}")), "")
 
 
-def _places(case: Case, step: int, objects: list[Ref]) -> list[Place]:
+def _places(case: Case, step: int, objects: list[Ref]) -> list[Pointer]:
     written = (case.written(step, ref) for ref in objects)
     return [resource.place("kind") for resource in written if resource]
 

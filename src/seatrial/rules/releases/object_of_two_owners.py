@@ -52,7 +52,7 @@ from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import Registration, short
 from seatrial.model.release import Case
-from seatrial.model.resource import Body, Place, Ref, annotations_of
+from seatrial.model.resource import Body, Pointer, Ref, annotations_of
 from seatrial.model.timeline import Event, Operation, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 
@@ -209,7 +209,7 @@ def _along(ref: Ref) -> str:
     return ", with everything that is in it" if ref.kind in TAKES_ALONG else ""
 
 
-def _places(case: Case, step: int, ref: Ref) -> list[Place]:
+def _places(case: Case, step: int, ref: Ref) -> list[Pointer]:
     release = case.releases[step]
     copies = [resource for resource in release.resources if resource.ref == ref] if release else []
     return [resource.place("metadata", "name") for resource in copies]

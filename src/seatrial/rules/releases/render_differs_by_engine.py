@@ -40,7 +40,7 @@ from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
-from seatrial.model.resource import Place, Ref, dig
+from seatrial.model.resource import Origin, Pointer, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 
@@ -88,7 +88,7 @@ def _finding(moment: Moment, earlier: int, event: Event) -> Finding:
     )
 
 
-def _places(moment: Moment, ref: Ref) -> Iterator[Place]:
+def _places(moment: Moment, ref: Ref) -> Iterator[Pointer]:
     """Where it was written; rendered without a cluster it is not, and only Helm's own record tells."""
     if written := moment.case.written(moment.index, ref):
         yield written.place("kind")
@@ -96,7 +96,7 @@ def _places(moment: Moment, ref: Ref) -> Iterator[Place]:
     release = moment.release
     for path, text in _recorded(moment):
         if release is not None and _names(text, ref):
-            yield Place(f"{release.source.rstrip('/')}/{path}", 1, "file")
+            yield Pointer(Origin(f"{release.source.rstrip('/')}/{path}"))
             return
 
 

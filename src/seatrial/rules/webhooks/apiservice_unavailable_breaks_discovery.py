@@ -46,7 +46,7 @@ from seatrial.evidence.webhooks.calls import behind, state_after
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Body, Place, Ref, dig, listed
+from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 
 GROUP = "apiregistration.k8s.io"
@@ -100,7 +100,7 @@ def _finding(moment: Moment, ref: Ref, body: Body) -> Finding:
     )
 
 
-def _place(written: Resource, *, left: bool) -> Place:
+def _place(written: Resource, *, left: bool) -> Pointer:
     if not left:
         return written.place("spec", "service")
     kept = hooks.HOOK if hooks.is_hook(written.body) else hooks.RESOURCE_POLICY

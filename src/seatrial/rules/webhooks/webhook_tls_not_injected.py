@@ -44,7 +44,7 @@ from seatrial.helm import hooks
 from seatrial.kinds.webhooks.cabundle import INJECTOR, has_certificate, wants_injection
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Body, Place, Ref, dig, listed
+from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import revisions
 
@@ -151,7 +151,7 @@ def _job(case: Case, step: int, ref: Ref) -> Resource | None:
     return next((job for job in jobs if ref.name in _words_of(job.body)), None)
 
 
-def _place(writer: Resource) -> Place:
+def _place(writer: Resource) -> Pointer:
     hook = hooks.is_hook(writer.body)
     return writer.place("metadata", "annotations", hooks.HOOK) if hook else writer.place("metadata", "name")
 

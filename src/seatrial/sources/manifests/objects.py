@@ -12,7 +12,8 @@ from seatrial.kinds.operators.generated_crds import crds_of
 from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Resource
-from seatrial.model.resource import Body, Place, dig, group_of, ref_of
+from seatrial.model.resource import Body, Path, Place, dig, group_of, ref_of
+from seatrial.sources.places import Locate, origin
 from seatrial.text.yamlfile import Document
 
 Where = Callable[[Document, int], Place]
@@ -24,7 +25,7 @@ class Found(Struct, frozen=True):
 
     body: Body
     document: Document
-    path: tuple[str | int, ...]
+    path: Path
     file: str
     where: Where
 
@@ -44,7 +45,7 @@ def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, st
         group, kind = group_of(str(one.body["apiVersion"])), str(one.body["kind"])
         clustered = scopes.get((group, kind), is_cluster_scoped(group, kind))
         ref = ref_of(one.body, namespaced=not clustered, namespace=namespace)
-        yield Resource(ref, one.body, one.file, _locator(one))
+        yield Resource(ref, one.body, origin(one.file, _locator(one)))
 
 
 def defined_scopes(found: Iterable[Found]) -> dict[tuple[str, str], bool]:
@@ -75,5 +76,5 @@ def _inheriting(item: Any, around: Body) -> Any:
     return {"apiVersion": around.get("apiVersion"), "kind": str(around.get("kind")).removesuffix("List"), **item}
 
 
-def _locator(one: Found) -> Callable[[tuple[str | int, ...]], Place]:
+def _locator(one: Found) -> Locate:
     return lambda path: one.where(one.document, one.document.offset(*one.path, *path))

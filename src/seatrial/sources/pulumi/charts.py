@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from seatrial.helm import hooks
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, metadata
+from seatrial.model.resource import Body, Origin, metadata
 from seatrial.sources.charts.chart import open_chart
 from seatrial.sources.charts.gates import makes_up
 from seatrial.sources.charts.rendering import render
@@ -145,7 +145,7 @@ def decoded(text: str, namespace: str, file: str) -> list[Resource]:
     """The objects of a YAML text that a program gives; where that is written, only the program knows."""
     source = Text(file, text)
     found = [one for document in documents(source) for one in objects_in(document, file, lambda d, offset: d.place())]
-    return [replace(resource, file="") for resource in resources(found, namespace, defined_scopes(found))]
+    return [replace(resource, origin=Origin("")) for resource in resources(found, namespace, defined_scopes(found))]
 
 
 def _typed(path: str) -> str:

@@ -20,6 +20,7 @@ from seatrial.model.program import Program, Registration
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Place
 from seatrial.sources import git
+from seatrial.sources.places import origin, place_of
 from seatrial.sources.pulumi.packages import PACKAGES, home_of, packages_in
 
 WANTED = (
@@ -131,8 +132,8 @@ def _registration(one: Registration, checkout: Checkout) -> Registration:
 
 
 def _resource(one: Resource, checkout: Checkout) -> Resource:
-    body, file = _worked_on(one.body, checkout), checkout.told(one.file)
-    return Resource(one.ref, body, file, lambda path: _place(one.locate(path), checkout))
+    then = origin(checkout.told(one.file), lambda path: _place(place_of(one.place(*path)), checkout))
+    return Resource(one.ref, _worked_on(one.body, checkout), then)
 
 
 def _place(place: Place, checkout: Checkout) -> Place:

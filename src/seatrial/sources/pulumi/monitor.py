@@ -34,6 +34,7 @@ from seatrial.model.program import (
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
 from seatrial.sources.charts.rendering import NotRendered
+from seatrial.sources.places import origin
 from seatrial.sources.pulumi.charts import (
     Charts,
     as_v3_chart,
@@ -354,7 +355,7 @@ class Monitor:
         if rendered is not None and rendered.file and (one.place is None or one.contents or one.parent):
             return replace(rendered, body=body)
         place = one.place or self._around(one)
-        return Resource(ref, body, place.file, lambda path: place)
+        return Resource(ref, body, origin(place.file, lambda path: place))
 
     def _around(self, one: Registration) -> Place:
         """The place of the nearest component that has one, or the project file."""

@@ -20,7 +20,7 @@ from seatrial.graph import needs_of
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import CHART_V4, HELM_RELEASE, KUBERNETES, STACK, api_version_of, short
 from seatrial.model.release import Resource
-from seatrial.model.resource import Body, Place, Ref, group_of, metadata, name_of
+from seatrial.model.resource import Body, Origin, Ref, group_of, metadata, name_of
 from seatrial.sources.files import read_text, shown
 from seatrial.sources.programs import is_preview
 from seatrial.sources.pulumi.monitor import Monitor
@@ -195,7 +195,7 @@ def _wanted_keys(states: Iterable[Body]) -> dict[Ref, set[str]]:
     wanted: dict[Ref, set[str]] = {}
     for state in states:
         if str(state["type"]).startswith(KUBERNETES):
-            resource = Resource(_ref(state), state["inputs"], "", lambda path: Place("", 0))
+            resource = Resource(_ref(state), state["inputs"], Origin(""))
             for need in needs_of(resource):
                 wanted.setdefault(need.object, set()).update(filter(None, [need.key]))
     return wanted
