@@ -1,4 +1,4 @@
-"""Plain objects that a release writes more than once under one name, and not alike."""
+"""Regular resources that a release contains more than once, with different content."""
 
 from __future__ import annotations
 

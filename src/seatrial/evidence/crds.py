@@ -1,4 +1,4 @@
-"""What a definition allows: its versions and their fields, and what one has beyond another. Knows no step."""
+"""What a CRD allows: its versions and their fields, and how two CRDs differ. Knows no step."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from seatrial.model.resource import Body, dig, listed
 
 ALWAYS = ("apiVersion", "kind", "metadata")
-"""What every object has, whether its definition says so or not."""
+"""Fields that every object has, whether its schema lists them or not."""
 
 
 def gains(new: Body, old: Body | None) -> Iterator[str]:
-    """What a definition has beyond another one: the kind itself, versions, fields."""
+    """What a CRD has that another lacks: the kind itself, versions, fields."""
     kind = dig(new, "spec", "names", "kind")
     if old is None:
         yield f"the kind {kind}"
@@ -24,13 +24,13 @@ def gains(new: Body, old: Body | None) -> Iterator[str]:
 
 
 def losses(was: Body, now: Body) -> list[str]:
-    """What a definition served before it was changed, and does not serve any more."""
+    """What a CRD served before a change and no longer serves."""
     kind = dig(was, "spec", "names", "kind")
     return [f"{kind} {what}" for what in (*_versions_beyond(was, now), *_fields_beyond(was, now))]
 
 
 def shape(definition: Body) -> Any:
-    """What of a definition decides about objects: not its words, not its columns."""
+    """The part of a CRD that affects objects: without descriptions and printer columns."""
     spec = definition.get("spec") or {}
     versions = [
         {key: v for key, v in version.items() if key != "additionalPrinterColumns"}
@@ -62,7 +62,7 @@ def _versions(definition: Body) -> dict[str, Body]:
 
 
 def _fields(schema: Any, at: str = "") -> Iterator[str]:
-    """The fields that a schema knows, as `spec.width`."""
+    """The fields of a schema, as `spec.width`."""
     for name, field in (dig(schema, "properties") or {}).items():
         path = f"{at}.{name}" if at else str(name)
         yield path

@@ -1,4 +1,4 @@
-"""Objects that were to go and stay for a finalizer, and the operator that went before it could take it off."""
+"""Objects that stay Terminating because the operator that removes their finalizer was deleted first."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from seatrial.model.timeline import Event, Rehearsal
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 RIGHTS = ("ServiceAccount", "RoleBinding", "ClusterRoleBinding")
 OF_KUBERNETES = ("kubernetes.io/", "foregroundDeletion", "orphan", "customresourcecleanup.apiextensions.k8s.io")
-"""Finalizers that parts of Kubernetes itself take off."""
+"""Finalizers that Kubernetes itself removes."""
 
 
 class Held(Struct, frozen=True):
-    """An object that was to go and did not, and the finalizer that holds it."""
+    """An object that stays Terminating, and the finalizer that holds it."""
 
     deletion: Event
     finalizer: str
     operator: Event
-    """The deletion of the workload that takes it off, or would be the one to do so."""
+    """The deletion of the workload that removes the finalizer, or probably does."""
     known: bool
 
 
 def held_by_gone_operators(moment: Moment) -> Iterator[Held]:
-    """What a step was to delete and did not, for want of an operator that it, or a step before, deleted."""
+    """Objects that stay Terminating because this step, or one before it, deleted their operator."""
     for deletion in moment.events():
         ref = deletion.object
         live = moment.live(ref) if deletion.effect == "deleting" else None
@@ -49,7 +49,7 @@ def held_by_gone_operators(moment: Moment) -> Iterator[Held]:
 
 
 def rights_gone(rehearsal: Rehearsal, held: Held) -> list[Ref]:
-    """The account of the operator and what gave it rights, as far as they went before the object was to go."""
+    """The operator's ServiceAccount and role bindings that the step deleted before the object."""
     workload = held.operator.before or {}
     home = held.operator.object.namespace
     account = str(dig(workload, "spec", "template", "spec", "serviceAccountName") or "default")
@@ -65,7 +65,7 @@ def rights_gone(rehearsal: Rehearsal, held: Held) -> list[Ref]:
 
 
 def programs_before(case: Case, step: int) -> Iterator[Resource]:
-    """What Helm runs before it uninstalls a release."""
+    """The pre-delete hooks of a release."""
     release = next((r for r in reversed(case.releases[: step + 1]) if r is not None), None)
     for resource in release.resources if release else ():
         if "pre-delete" in hooks.events_of(resource.body) and resource.ref.kind in ("Job", "Pod"):
@@ -73,7 +73,7 @@ def programs_before(case: Case, step: int) -> Iterator[Resource]:
 
 
 def _setter(rehearsal: Rehearsal, ref: Ref, finalizer: str) -> str:
-    """Who put a finalizer on an object, where a controller did."""
+    """The controller that added a finalizer, if one did."""
     for event in rehearsal.timeline:
         was, now = (finalizers_of(body or {}) for body in (event.before, event.after))
         if event.object == ref and event.verb not in ("create", "apply") and finalizer in now and finalizer not in was:
@@ -82,7 +82,7 @@ def _setter(rehearsal: Rehearsal, ref: Ref, finalizer: str) -> str:
 
 
 def _went(moment: Moment, operator: str) -> Event | None:
-    """The deletion of an operator that is not there any longer when a step has ended."""
+    """The deletion of an operator that no longer exists when the step has ended."""
     described = _described(moment.rehearsal)
     for event in moment.rehearsal.timeline:
         if event.step > moment.index or event.effect not in GOING or event.object.kind not in WORKLOADS:
@@ -95,13 +95,13 @@ def _went(moment: Moment, operator: str) -> Event | None:
 
 
 def _described(rehearsal: Rehearsal) -> dict[Ref, str]:
-    """The Deployments of operators that a trial describes."""
+    """The Deployments of operators that the trial describes."""
     assumed = (event for event in rehearsal.timeline if event.step < 0 and event.object.kind == "ConfigMap")
     return {ref: name for event in assumed if event.after for ref, name in described_deployments(event.after)}
 
 
 def _likely(rehearsal: Rehearsal, case: Case, deletion: Event, finalizer: str) -> Event | None:
-    """A workload that goes before, of a release that also defines the kind and writes the object with its finalizer."""
+    """A workload deleted earlier, of a release that also has the CRD and writes the object with its finalizer."""
     release = Moment(rehearsal, case, deletion.step).before
     if release is None or release.find(deletion.object) is None or finalizer.startswith(OF_KUBERNETES):
         return None
@@ -119,7 +119,7 @@ def _defines(definition: Body, ref: Ref) -> bool:
 
 
 def _is_deleted_by_hook(moment: Moment, ref: Ref) -> bool:
-    """Whether a pre-delete hook says in its command line that it deletes objects of this kind."""
+    """Whether the command line of a pre-delete hook deletes objects of this kind."""
     known = {e.object: e.after for e in moment.rehearsal.timeline if e.object.kind == DEFINITION and e.after}
     plural = next((dig(body, "spec", "names", "plural") for body in known.values() if _defines(body, ref)), "")
     for hook in programs_before(moment.case, moment.index):

@@ -1,4 +1,4 @@
-"""Helm's complaint about an object that is there and not its own: which object, and how it came to be there."""
+"""Helm's ownership errors: which existing object Helm refuses to adopt, and who created it."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 
 
 class Conflict(Struct, frozen=True):
-    """An object of the new release that someone else has made."""
+    """An object of the new release that exists and belongs to someone else."""
 
     resource: Resource
     live: Body
     made: Event | None
-    """Its creation, as far as it was seen."""
+    """Its creation, if the timeline has it."""
 
     @property
     def owner(self) -> tuple[str, str]:
-        """(name, namespace) of the release that the live object is marked with; empty where it is none's."""
+        """(name, namespace) of the release that the live object is annotated with; empty if none."""
         marks = annotations_of(self.live)
         return marks.get(RELEASE_NAME, ""), marks.get(RELEASE_NAMESPACE, "")
 
 
 def conflict(moment: Moment) -> Conflict | None:
-    """What Helm stumbled over in a step; it names the first object only."""
+    """The object that Helm refuses to adopt in this step; Helm names only the first."""
     ended, release = moment.ended, moment.release
     said = COMPLAINT.search(ended.error) if ended.outcome == "failed" else None
     if said is None or release is None:
         return None
     named = (said["kind"], said["name"], said["namespace"])
     resource = next((r for r in release.resources if (r.ref.kind, r.ref.name, r.ref.namespace) == named), None)
-    # Flux may have had another release make it in the same step.
+    # Under Flux another HelmRelease may have created it in the same step.
     until = moment.index if ended.reconciled else moment.index - 1
     live = moment.at(until).live(resource.ref) if resource else None
     if resource is None or live is None:
@@ -53,7 +53,7 @@ def conflict(moment: Moment) -> Conflict | None:
 
 
 def is_left_over(moment: Moment, met: Conflict) -> bool:
-    """Whether the object is of a release that was uninstalled since."""
+    """Whether the object belonged to a release that was uninstalled since."""
     if met.made is None or met.made.actor != "helm" or met.made.step < 0:
         return False
     maker = moment.rehearsal.steps[met.made.step]

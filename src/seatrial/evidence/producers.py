@@ -1,4 +1,4 @@
-"""Where something that is missing would come from: an image from a build, its Secret from an operator, and so on."""
+"""Where a missing object would come from: an image from a build, its Secret from an operator, and so on."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ LINKS_MAX = 8
 
 
 class Link(Struct, frozen=True):
-    """Something that is missing, and what it would be made out of."""
+    """A missing object, and the object it would be produced from."""
 
     missing: Ref
     producer: Ref | None = None
     is_there: bool = False
-    """Whether the producer is in the cluster."""
+    """Whether the producer exists."""
 
 
 def chain(moment: Moment, ref: Ref) -> list[Link]:
-    """From what is missing to the first thing that nobody makes, or that would have to come first."""
+    """From a missing object to the first one that has no producer, or whose producer is missing or blocked."""
     found: list[Link] = []
     missing: Ref | None = ref
     while missing is not None and len(found) < LINKS_MAX and missing not in [link.missing for link in found]:
@@ -36,18 +36,18 @@ def chain(moment: Moment, ref: Ref) -> list[Link]:
 
 
 def in_words(links: list[Link]) -> str:
-    """`ImageStreamTag/default/app:1, made out of BuildConfig/default/app, which lacks Secret/default/git, ...`"""
+    """`ImageStreamTag/default/app:1, produced from BuildConfig/default/app, which lacks Secret/default/git, ...`"""
     said = [_told(link) for link in links]
     end = links[-1]
     if end.producer is None:
-        last = "which nobody brings" if len(links) == 1 else "which nobody makes"
+        last = "which nothing in the trial creates"
     else:
-        last = "which is there and makes nothing" if end.is_there else "which is not there"
+        last = "which exists and produces nothing" if end.is_there else "which does not exist"
     return ", which lacks ".join(said) + f", {last}"
 
 
 def _told(link: Link) -> str:
-    return f"{link.missing}, made out of {link.producer}" if link.producer else str(link.missing)
+    return f"{link.missing}, produced from {link.producer}" if link.producer else str(link.missing)
 
 
 def _lacks(moment: Moment, producer: Resource) -> Iterator[Ref]:

@@ -1,4 +1,4 @@
-"""Steps that deploy the same once more, and what of the Secrets they make anew. Nobody asked for such a change."""
+"""Secrets whose content changes although the same chart and values are deployed again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEPLOYS_AGAIN = ("upgrade", "sync", "up")
 
 
 class Renewed(Struct, frozen=True):
-    """A Secret that an upgrade, a sync or an up with the same chart and values gave other content."""
+    """A Secret whose content changed in an upgrade, sync or up with the same chart and values."""
 
     step: int
     secret: Resource
@@ -32,7 +32,7 @@ class Renewed(Struct, frozen=True):
 
 
 def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
-    """(earlier, step) for each upgrade or sync to the chart and the values that are deployed already."""
+    """(earlier, step) for each upgrade or sync to the chart and values that are already deployed."""
     for moment in moments(rehearsal, case):
         earlier = _step_before(moment) if moment.ended.action in DEPLOYS_AGAIN else None
         if earlier is None or rehearsal.steps[earlier].action not in DEPLOYS:
@@ -42,14 +42,14 @@ def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
 
 
 def same_input(one: Release | None, other: Release | None) -> bool:
-    """Whether two releases are of one chart under the same values."""
+    """Whether two releases have the same chart and values."""
     return one is not None and other is not None and (one.source, one.values) == (other.source, other.values)
 
 
 def written_otherwise(case: Case, step: int, ref: Ref) -> Resource | None:
-    """What the chart of a step writes under this name at other times: when it is installed, or asked without a cluster.
+    """The same object in another render of the step's chart: at install, or without a cluster.
 
-    Whoever is not written now, and is otherwise, stands behind `.Release.IsInstall`, `lookup` or `.Capabilities`.
+    An object that only some renders contain depends on `.Release.IsInstall`, `lookup` or `.Capabilities`.
     """
     releases = (release for release in case.releases if release and same_input(release, case.releases[step]))
     found = (resource for release in releases for resource in release.resources if resource.ref == ref)
@@ -57,7 +57,7 @@ def written_otherwise(case: Case, step: int, ref: Ref) -> Resource | None:
 
 
 def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
-    """Each Secret once, with the keys whose values are made up by its template."""
+    """Each Secret once, with the keys whose values its template generates."""
     seen: set[Ref] = set()
     for earlier, step in same_again(rehearsal, case):
         moment = Moment(rehearsal, case, step)
@@ -72,7 +72,7 @@ def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
 
 
 def _changes(moment: Moment) -> Iterator[Event]:
-    """What was done in a step; what Pulumi deletes and makes anew is a change like any other."""
+    """The events of a step; a recreation by Pulumi counts as a change."""
     gone: dict[Ref, Event] = {}
     for event in moment.events():
         if event.actor == "pulumi" and event.effect in GOING:
@@ -108,9 +108,9 @@ def _plain_secret(release: Release | None, event: Event) -> Resource | None:
 
 
 def _made_up(moment: Moment, earlier: int, event: Event) -> Iterator[str]:
-    """Keys that changed, and that two renderings of the very same input write differently.
+    """Keys that changed, and that differ between two renders of the same input.
 
-    A value that only depends on `.Release.IsInstall` or on the number of the revision is written alike.
+    A value that only depends on `.Release.IsInstall` or the revision number does not differ.
     """
     was, now = secret_data(event.before), secret_data(event.after)
     first = _rendered(moment.case.releases[earlier], event.object)

@@ -1,4 +1,4 @@
-"""Which claims and volumes hold the data of an object, and what became of them. Read from the timeline."""
+"""Which PVCs and volumes hold the data of an object, and whether a step deleted them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ VOLUME = "PersistentVolume"
 
 
 def volume_of(moment: Moment, claim: Ref) -> Ref | None:
-    """The volume that a claim was bound to when a step began; there is none for a claim that nobody used."""
+    """The volume that a PVC was bound to when the step began; an unused PVC has none."""
     name = dig(moment.was(claim), "spec", "volumeName")
     return Ref(VOLUME, "", str(name)) if name else None
 
 
 def claims_of(moment: Moment, owner: Resource) -> Iterator[Ref]:
-    """The claims that a StatefulSet made from its templates, as far as they were there when a step began."""
+    """The PVCs from the templates of a StatefulSet that existed when the step began."""
     templates = listed(owner.body, "spec", "volumeClaimTemplates")
     prefixes = tuple(f"{name_of(template)}-{owner.ref.name}-" for template in templates)
     home = owner.ref.namespace
@@ -41,6 +41,6 @@ def keeps_data(workload: Resource) -> bool:
 
 
 def gone(moment: Moment, refs: list[Ref]) -> list[Event]:
-    """The last word on each of these that a step deleted."""
+    """The last deletion event of each of these objects in the step."""
     last = {e.object: e for e in moment.events() if e.object in refs and e.effect in GOING}
     return list(last.values())

@@ -1,27 +1,27 @@
-"""Who wrote an object last, of those who act on purpose: a release, or somebody without one. Knows no kind."""
+"""Who wrote an object last: a release, or a user without one. Controllers do not count."""
 
 from __future__ import annotations
 
 from seatrial.model.timeline import Event, Rehearsal
 
 ON_PURPOSE = ("helm", "kubectl", "someone", "kubernetes")
-"""Not what controllers do. `kubernetes` brings what was there before the first step."""
+"""Actors that are not controllers. `kubernetes` creates what exists before the first step."""
 WROTE = ("created", "changed")
 
 
 def wrote_before(rehearsal: Rehearsal, event: Event) -> Event | None:
-    """The write on purpose that an event comes after."""
+    """The last deliberate write of the same object before an event."""
     earlier = reversed(rehearsal.timeline[: event.index])
     return next((e for e in earlier if e.object == event.object and is_written(e)), None)
 
 
 def is_written(event: Event) -> bool:
-    """Whether somebody wrote an object on purpose."""
+    """Whether a client, not a controller, wrote the object."""
     return event.effect in WROTE and event.actor in ON_PURPOSE
 
 
 def writer_of(rehearsal: Rehearsal, event: Event) -> tuple[str, str, str]:
-    """Whose write it is: of a release by its name and namespace, of others by what they applied."""
+    """The writer: (release, namespace, "") or ("", "", source) for a user who applied a file."""
     if event.step < 0:
         return "", "", ""
     ended = rehearsal.steps[event.step]

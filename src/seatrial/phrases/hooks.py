@@ -1,4 +1,4 @@
-"""Sentences about hooks that could not run: what they lacked, what the cluster and Helm say, what is left."""
+"""Sentences about hooks that could not run: what they lack, and what the cluster and Helm report."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from seatrial.phrases.outcome import helm_says
 
 HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for", "image": "runs"}
 TIMEOUT_SECONDS = 300
-"""Helm's own --timeout, where the user says none."""
+"""Helm's default --timeout."""
 
 
 def said_of(moment: Moment, ref: Ref, key: str = "") -> Event | None:
-    """The last that was said in a step of an object that is missing, or of a key of it."""
+    """The last message of the step about a missing object, or about a key of it."""
     named = re.compile(rf"(?<![-.\w]){re.escape(ref.name)}(?![-.\w])")
     said = [e for e in moment.events() if e.effect == "said" and named.search(e.message) and key in e.message]
     said = [event for event in said if event.actor != FLUX]
@@ -30,32 +30,32 @@ def said_of(moment: Moment, ref: Ref, key: str = "") -> Event | None:
 
 
 def says(moment: Moment, ref: Ref) -> str:
-    """`Pod/default/web-1 says: "..."`, of an object that is missing."""
+    """`Pod/default/web-1 reports: "..."`, about a missing object."""
     said = said_of(moment, ref)
-    return f'{said.object} says: "{said.message}".' if said else ""
+    return f'{said.object} reports: "{said.message}".' if said else ""
 
 
 def ends_sentence(rehearsal: Rehearsal, case: Case, lack: Lack) -> str:
-    """What the user reads: the words of the cluster while Helm waits, and those of Helm when it gives up."""
+    """What users see: the pod's message while Helm waits, and Helm's error when it gives up."""
     ended, ref = rehearsal.steps[lack.step], lack.hook.ref
     if not lack.hung:
         return helm_says(ended, ref)
     said = said_of(Moment(rehearsal, case, lack.step), lack.need.object, lack.key)
-    cluster = f'Meanwhile {said.object} says: "{said.message}". ' if said else _would_say(lack)
+    cluster = f'While Helm waits, {said.object} reports: "{said.message}". ' if said else _would_say(lack)
     if failed_release(ended, ref):
         return f"{cluster}{helm_says(ended, ref)}"
     deadline = dig(lack.hook.body, "spec", "activeDeadlineSeconds")
     before = ERROR_PREFIX.get(lack.event, "")
     if isinstance(deadline, int) and deadline < TIMEOUT_SECONDS:
         words = f"{before}resource {ref} not ready. status: Failed, message: Job Failed. failed: 0/1"
-        return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm says: "{words}".'
+        return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm fails with "{words}".'
     if ref.kind != "Job":
-        return f"{cluster}Helm gives up when {_deadline(ended)} is over (5m0s unless said otherwise)."
+        return f"{cluster}Helm gives up after {_deadline(ended)} (default 5m0s)."
     return f"{cluster}{hook_in_vain(lack.hook, lack.event, ended)}"
 
 
 def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
-    """What Helm says of a Job that it ran as a hook and waited for."""
+    """Helm's error about a hook Job that it waited for."""
     if failed_release(ended, hook.ref):
         return helm_says(ended, hook.ref)
     before = ERROR_PREFIX.get(event, "")
@@ -63,23 +63,23 @@ def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
         return _flux_in_vain(before, hook.ref)
     words = f"{before}resource {hook.ref} not ready. status: InProgress, message: Job in progress"
     return (
-        f'When --timeout is over (5m0s unless said otherwise) Helm says only: "{words} context deadline exceeded"; '
-        f'Helm 3: "{before}timed out waiting for the condition".'
+        f'After --timeout (default 5m0s) Helm reports only "{words} context deadline exceeded", and Helm 3 '
+        f'"{before}timed out waiting for the condition".'
     )
 
 
 def waited_in_vain(workload: Resource, ended: StepResult) -> str:
-    """What Helm says of a workload that it was to wait for; before its own time is up where a deadline has passed."""
+    """Helm's error about a workload it waited for; before --timeout if the workload's own deadline passes."""
     if failed_release(ended, workload.ref):
         return helm_says(ended, workload.ref)
     if ended.outcome == "failed":
-        return f'Helm says: "{ended.error.strip()}"; Helm 3, when --timeout is over: "context deadline exceeded".'
+        return f'Helm fails with "{ended.error.strip()}", Helm 3 after --timeout with "context deadline exceeded".'
     if ended.reconciled:
         return _flux_in_vain("", workload.ref)
     wanted = dig(workload.body, "spec", "replicas") or 1
     counts = f", message: Available: 0/{wanted}" if workload.ref.kind == "Deployment" else " ..."
     words = f"resource {workload.ref} not ready. status: InProgress{counts} context deadline exceeded"
-    return f'When --timeout is over Helm says: "{words}"; Helm 3: "context deadline exceeded".'
+    return f'After --timeout Helm fails with "{words}", Helm 3 with "context deadline exceeded".'
 
 
 def _deadline(ended: StepResult) -> str:
@@ -87,9 +87,9 @@ def _deadline(ended: StepResult) -> str:
 
 
 def _flux_in_vain(before: str, ref: Ref) -> str:
-    """What helm-controller says, which waits itself."""
+    """The error of helm-controller, which does the waiting under Flux."""
     words = f"{before}timeout waiting for: [{ref} status: 'InProgress']"
-    return f'When the timeout of the HelmRelease is over (5m0s unless it says otherwise) Flux says only: "{words}".'
+    return f'After the timeout of the HelmRelease (default 5m0s) Flux reports only "{words}".'
 
 
 def _would_say(lack: Lack) -> str:
@@ -98,7 +98,7 @@ def _would_say(lack: Lack) -> str:
 
 
 def look_at(lack: Lack) -> str:
-    """The command that shows what the cluster says of a hook while Helm waits for it."""
+    """The command that shows the hook's events while Helm waits."""
     ref = lack.hook.ref
     where = f" -n {ref.namespace}" if ref.namespace else ""
     named = f"job {ref.name}" if lack.need.stage == "admit" else f"pod -l job-name={ref.name}"
@@ -114,13 +114,13 @@ def hook_needs(lack: Lack) -> str:
 
 
 def absent(rehearsal: Rehearsal, lack: Lack) -> str:
-    """Why an uninstall has not what its hook needs, as the end of a sentence."""
+    """Why the hook of an uninstall does not find what it needs, as a relative clause."""
     match lack.why:
         case "plain":
             if lack.event == "post-delete":
-                return "which is gone with the release"
+                return "which is deleted with the release"
             made = any(event.effect in ("created", "deleted") for event in rehearsal.of_object(lack.need.object))
-            return "which is no longer there" if made else "which was never made"
+            return "which no longer exists" if made else "which was never created"
         case "later":
             return "which is a hook that Helm runs later"
         case _:
@@ -128,7 +128,7 @@ def absent(rehearsal: Rehearsal, lack: Lack) -> str:
 
 
 def evidence_of(rehearsal: Rehearsal, case: Case, lack: Lack) -> list[Event]:
-    """How Helm made the hook, and what was said of what it lacks."""
+    """The events: Helm creates the hook, and the message about what it lacks."""
     moment = Moment(rehearsal, case, lack.step)
     made = [e for e in done_by_helm(moment, lack.hook.ref) if e.verb != "delete"]
     said = said_of(moment, lack.need.object, lack.key)
@@ -147,5 +147,5 @@ _ENDS = {"hung": "hangs", "failed": "fails", "ok": "succeeds"}
 
 
 def how(need: Need) -> str:
-    """What a hook does with what it needs: `mounts`, `runs as`."""
+    """How a hook uses what it needs: `mounts`, `runs as`."""
     return next((HOOKS_DO[part] for part in need.field if isinstance(part, str) and part in HOOKS_DO), "needs")

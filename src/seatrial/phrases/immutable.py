@@ -1,4 +1,4 @@
-"""Changes that the API server refuses because a field may not change once its object is there. Knows no kind's name."""
+"""Findings about changes of immutable fields, which the API server rejects. Knows no kind by name."""
 
 from __future__ import annotations
 
@@ -38,53 +38,53 @@ LONG = 160
 DIFFERENCES_MAX = 4
 
 VERSION_LABELS = ("helm.sh/chart", "app.kubernetes.io/version", "chart")
-"""What charts write their version into; the last one before there was a convention."""
+"""Labels that charts put their version into; the last one predates the convention."""
 VERSION = re.compile(r"[0-9]+\.[0-9]+")
 
 NO_FORCE = (
-    "--force of Helm 3 and --force-replace of Helm 4 do not help: they send the whole object instead of a patch, which "
-    "is refused alike; neither deletes anything."
+    "--force (Helm 3) and --force-replace (Helm 4) do not help: they send the whole object instead of a patch, which "
+    "is rejected the same way. Neither deletes the object."
 )
 
 NO_FORCE_OF_FLUX = (
-    "upgrade.force does not help: with server-side apply it is left out, and without it the whole object is sent "
-    "instead of a patch, which is refused alike; it deletes nothing."
+    "upgrade.force does not help: with server-side apply it is ignored; without it the whole object is sent instead of "
+    "a patch, which is rejected the same way. It does not delete the object."
 )
 
 FORCE_OF_FLUX = (
-    "kustomize.toolkit.fluxcd.io/force: enabled on the object (or force: true on the Kustomization, for all it holds) "
-    "has Flux delete it and make it anew when a change is refused, with all that this means for its pods or its data."
+    "With kustomize.toolkit.fluxcd.io/force: enabled on the object (or force: true on the Kustomization, for all its "
+    "objects) Flux deletes and recreates it when a change is rejected. Its pods or its data are lost."
 )
 
 FORCE_OF_ARGOCD = (
-    "argocd.argoproj.io/sync-options: Force=true on the object lets Argo CD delete it and make it anew when a change "
-    "is refused, with all that this means for its pods or its data; Replace=true alone is refused alike."
+    "With argocd.argoproj.io/sync-options: Force=true on the object Argo CD deletes and recreates it when a change is "
+    "rejected. Its pods or its data are lost. Replace=true alone is rejected the same way."
 )
 
 MADE_UP = (
-    "Its text is the same: what changes is made up whenever it is rendered, such as the number of the revision, the "
-    "time or a random value."
+    "The template did not change; it generates a new value on every render (revision number, timestamp or random "
+    "string)."
 )
 
 OF_OTHERS = {
-    "kubectl": "kubectl apply --force and kubectl replace --force delete the object and make it anew, with all that "
-    "this means for its pods or its data.",
-    "Pulumi": "Pulumi replaces an object for the fields that it knows not to change, and this is none of them: "
-    'replaceOnChanges: ["spec"] on the resource has it deleted and made anew, with all that this means for its data.',
+    "kubectl": "kubectl apply --force and kubectl replace --force delete and recreate the object. Its pods or its data "
+    "are lost.",
+    "Pulumi": "Pulumi replaces an object only for fields that it knows to be immutable; this is not one of them. With "
+    'replaceOnChanges: ["spec"] on the resource Pulumi deletes and recreates it. Its data is lost.',
 }
 
 Path = tuple[str | int, ...]
 
 
 class Refusal(Struct, frozen=True):
-    """A change of an object that is there, and that the API server did not let happen."""
+    """A change of an existing object that the API server rejected."""
 
     step: int
     event: Event
     written: Resource | None
-    """What the release that was refused says of the object."""
+    """The object in the rejected release."""
     was: Resource | None
-    """What the release before says of it."""
+    """The object in the release before."""
 
     @property
     def ref(self) -> Ref:
@@ -98,7 +98,7 @@ class Difference(Struct, frozen=True):
 
 
 def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Iterator[Refusal]:
-    """Each object of these kinds (of all where none is named) once, where its change was first refused."""
+    """Each object of these kinds (all kinds if none is given) once, where its change was first rejected."""
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
         if (
@@ -111,9 +111,9 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
         if kinds and event.object.kind not in kinds:
             continue
         if event.actor == "kubectl" and "--force" in rehearsal.steps[event.step].flags:
-            continue  # It goes on, and force-replace-side-effects tells how.
+            continue  # kubectl deletes and recreates it: force-replace-side-effects reports that.
         if event.actor == FLUX and not failed_kustomization(rehearsal.steps[event.step], event.object):
-            continue  # It was only asked, and then deleted for the change.
+            continue  # Only the dry run was rejected; Flux then deleted the object.
         if MAY_NOT_CHANGE.search(event.message) and Moment(rehearsal, case, event.step).was(event.object):
             seen.add(event.object)
             refusal = _refusal(rehearsal, case, event)
@@ -122,7 +122,7 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
 
 
 def differences(refusal: Refusal, *under: Path) -> list[Difference]:
-    """What the two releases write differently of an object, under these paths."""
+    """What differs between the two releases, under these paths."""
     if refusal.written is None or refusal.was is None:
         return []
     found = _differences(refusal.was.body, refusal.written.body, ())
@@ -141,7 +141,7 @@ def refused(
     confirm: str,
     certainty: Certainty = "will",
 ) -> Finding:
-    """The finding of one refusal: what changed, what was said, what is left half-done, what does not help."""
+    """One finding: what changed, the error, what the failed step leaves behind, and what does not help."""
     written = refusal.written
     paths = [difference.path for difference in changed] or [("metadata", "name")]
     return found(
@@ -153,7 +153,7 @@ def refused(
         message=message,
         details=(
             f"Changed: {_told(changed)}." if changed else MADE_UP,
-            f'The API server says: "{shortened(refusal.event.message)}"',
+            f'The API server rejects it: "{shortened(refusal.event.message)}"',
             *_what_else(rehearsal, case, refusal),
             way_out,
         ),
@@ -164,11 +164,11 @@ def refused(
 
 
 def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[str]:
-    """What is left half-done, and what is often tried and does not help."""
+    """What the failed step leaves behind, and what is often tried and does not help."""
     moment = Moment(rehearsal, case, refusal.step)
     ended = rehearsal.steps[refusal.step]
     if one := failed_kustomization(ended, refusal.ref):
-        yield f"{shortened(flux_says(one))} None of the objects that come with it is applied."
+        yield f"{shortened(flux_says(one))} None of its other objects is applied."
         yield FORCE_OF_FLUX
         return
     if not is_argocd(rehearsal):
@@ -177,21 +177,21 @@ def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[s
         yield OF_OTHERS.get(moment.speaker, no_force)
         return
     done = {e.object for e in rehearsal.of_step(refusal.step) if e.actor == ARGOCD and e.effect == "changed"}
-    yield f"Argo CD applies the rest of the wave all the same: {named(sorted(done))} changed." if done else ""
+    yield f"Argo CD still applies the rest of the wave: {named(sorted(done))} changed." if done else ""
     operations = rehearsal.steps[refusal.step].operations
     yield " ".join(filter(None, map(never_run, operations)))
     yield FORCE_OF_ARGOCD
 
 
 def try_again(rehearsal: Rehearsal, refusal: Refusal) -> str:
-    """How the same is tried once more: `upgrade again`, or the command that has Flux do it."""
+    """How to retry: `upgrade again`, or the command that makes Flux retry."""
     ended = rehearsal.steps[refusal.step]
     one = failed_release(ended, refusal.ref) or failed_kustomization(ended, refusal.ref)
     return by_hand(one) if one else f"{ended.action} again"
 
 
 def shortened(message: str) -> str:
-    """The words of a refusal, without pages of a value that they quote."""
+    """The error without a long quoted value."""
 
     def short(match: re.Match[str]) -> str:
         value = match["value"]
@@ -201,13 +201,13 @@ def shortened(message: str) -> str:
 
 
 def version_labels(labels: Any) -> list[str]:
-    """Labels that change with every version of the chart."""
+    """Labels that change with every chart version."""
     given = labels if isinstance(labels, dict) else {}
     return [name for name in VERSION_LABELS if VERSION.search(str(given.get(name, "")))]
 
 
 def in_cluster(ref: Ref, path: str) -> str:
-    """The command that shows what a field is."""
+    """The command that shows a field."""
     return f"kubectl get {in_kubectl(ref)} -o jsonpath='{{{path}}}'"
 
 
@@ -223,7 +223,7 @@ def _refusal(rehearsal: Rehearsal, case: Case, event: Event) -> Refusal:
 
 
 def _is_told_elsewhere(refusal: Refusal) -> bool:
-    """Hooks that are in the way are hook-resource-already-exists; what is forced, force-replace-side-effects."""
+    """Existing hooks are hook-resource-already-exists; forced updates are force-replace-side-effects."""
     helms = refusal.event.actor == "helm"
     hook = helms and refusal.written is not None and hooks.is_hook(refusal.written.body)
     return hook or (refusal.event.verb == "update" and not differences(refusal))
@@ -251,7 +251,7 @@ def _one_told(one: Difference) -> str:
     if one.was is None:
         return f"{dotted(one.path)} is new ({_short(one.now)})"
     if one.now is None:
-        return f"{dotted(one.path)} is gone (it was {_short(one.was)})"
+        return f"{dotted(one.path)} is removed (was {_short(one.was)})"
     return f"{dotted(one.path)} from {_short(one.was)} to {_short(one.now)}"
 
 

@@ -1,4 +1,4 @@
-"""How a step ends with a Job whose container fails, goes on for ever or hides a failure, in few words."""
+"""Sentences about how a step ends with a Job whose container fails, never ends or hides a failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PHASES: dict[str, End] = {"Running": "goes on", "Pending": "goes on", "Succeeded
 
 
 def end_of(moment: Moment, pod: Ref) -> End:
-    """What became of a pod by the end of a step, or before it was deleted; one that starts again has failed."""
+    """How a pod ended in a step, or stood before it was deleted; a restarted one has failed."""
     seen = (e.after or e.before for e in moment.events() if e.object == pod and e.effect != "said")
     body = next(iter(reversed([found for found in seen if found is not None])), None)
     restarts = any(c.get("restartCount") for c in dig(body, "status", "containerStatuses") or ())
@@ -25,13 +25,13 @@ def end_of(moment: Moment, pod: Ref) -> End:
 
 
 def operation_on(moment: Moment, ref: Ref) -> Operation | None:
-    """The operation of Argo CD that an object is of."""
+    """The Argo CD operation that has this object."""
     operations = moment.ended.operations
     return next((o for o in operations if any(task.object == ref for task in o.tasks)), None)
 
 
 def brings_down(moment: Moment, owner: Resource) -> str:
-    """`helm install fails: the pre-install hook Job/default/setup`; the object alone where the step ends well."""
+    """`helm install fails: the pre-install hook Job/default/setup`; the object alone if the step succeeds."""
     ref, operation = owner.ref, operation_on(moment, owner.ref)
     if is_argocd(moment.rehearsal):
         if operation is None or operation.phase == "Succeeded":

@@ -1,4 +1,4 @@
-"""Sentences that several rules say: who uses an object, what pods say of it, what the next step does to it."""
+"""Sentences about one object: who uses it, what pods report about it, what the next steps do to it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 LOCKED_OUT = (
     '"password authentication failed for user" (PostgreSQL), "Access denied for user" (MySQL, MariaDB), or the like'
 )
-"""What a database says to whoever comes with another password than it was set up with."""
+"""What clients see that use another password than the database was set up with."""
 
 
 def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
-    """Who uses an object beyond the hooks of the release: one edge for each user."""
+    """Users of an object that are not hooks: one edge per user."""
     found = {edge.user.ref: edge for edge in users_of(release, ref) if not hooks.is_hook(edge.user.body)}
-    if ref.kind == "ServiceAccount":  # A binding keeps the name of an account, and suffers nothing while there is none.
+    if ref.kind == "ServiceAccount":  # A binding only names the ServiceAccount; it works without it.
         found = {user: edge for user, edge in found.items() if user.group != RBAC}
     return [found[user] for user in sorted(found)]
 
 
 def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:
-    """`Deployment/default/web mounts it.`, with what its pods said, or what one says that starts without it."""
+    """`Deployment/default/web mounts it.`, with what its pods reported, or would report without it."""
     users = users_beyond_hooks(release, ref)
     words = next(filter(None, (missing.missing_error(edge.user.body, edge.need) for edge in users)), "")
     says = said or (f'A pod that starts without it says: "{words}".' if words else "")
@@ -49,34 +49,36 @@ def users_sentence(release: Release, ref: Ref) -> str:
 
 
 def pods_say(moment: Moment, ref: Ref) -> str:
-    """What pods really said of the missing object in this step of the rehearsal."""
+    """What pods reported about the missing object in this step."""
     said = [e for e in moment.events() if e.effect == "said" and f'"{ref.name}"' in e.message]
     if not said:
         return ""
     pods = len({event.object for event in said})
-    late = f"{pods} pods that start late say" if pods > 1 else f"{said[0].object} starts late and says"
-    return f'{late[:1].upper()}{late[1:]}: "{said[-1].message}".'
+    late = (
+        f"{pods} pods that start afterwards report" if pods > 1 else f"{said[0].object} starts afterwards and reports"
+    )
+    return f'{late}: "{said[-1].message}".'
 
 
 def next_time_sentence(moment: Moment, ref: Ref) -> str:
-    """What the following steps do to the object."""
+    """What the next steps do to the object."""
     return " ".join(_later(moment, ref))
 
 
 def in_kubectl(ref: Ref) -> str:
-    """An object as one names it to kubectl: `secret shop-db -n default`."""
+    """An object as kubectl arguments: `secret shop-db -n default`."""
     kind = f"{ref.kind.lower()}.{ref.group}" if ref.group not in BUILT_IN_GROUPS else ref.kind.lower()
     return f"{kind} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
 
 
 def in_api(ref: Ref) -> str:
-    """The kind of an object as the API server names it: `jobs.batch`."""
+    """The resource name of an object: `jobs.batch`."""
     plural = plural_of(ref.group, ref.kind) or f"{ref.kind.lower()}s"
     return f"{plural}.{ref.group}" if ref.group else plural
 
 
 def adoption(ref: Ref, ended: StepResult) -> str:
-    """How to make an object that is there one of the release."""
+    """How to make an existing object part of the release."""
     return (
         f"To adopt it: kubectl label --overwrite {in_kubectl(ref)} app.kubernetes.io/managed-by=Helm && "
         f"kubectl annotate --overwrite {in_kubectl(ref)} meta.helm.sh/release-name={ended.release} "
@@ -85,7 +87,7 @@ def adoption(ref: Ref, ended: StepResult) -> str:
 
 
 def confirm_twice(ref: Ref, path: str, around: str) -> str:
-    """The command that shows a change, to be given before and after."""
+    """The command that shows a change when run before and after."""
     return f"kubectl get {in_kubectl(ref)} -o jsonpath='{path}'  # before and after {around}"
 
 
@@ -93,7 +95,7 @@ def _later(moment: Moment, ref: Ref) -> Iterator[str]:
     for index, ended in enumerate(moment.rehearsal.steps[moment.index + 1 :], start=moment.index + 1):
         before = "The next" if index == moment.index + 1 else "A later"
         if ref in ended.created:
-            yield f"{before} {ended.action} puts it back."
+            yield f"{before} {ended.action} recreates it."
             return
         if ref in ended.missing:
             yield f"{before} {ended.action} leaves it missing."

@@ -1,4 +1,4 @@
-"""What a step that failed leaves behind: objects that were changed already, revisions, and what the next steps do."""
+"""Sentences about what a failed step leaves behind: changed objects, release revisions, and how the next steps end."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DID = {"created": "created", "changed": "changed", "deleting": "deleted", "delet
 NAMES_MAX = 5
 REPLACES = ("upgrade", "rollback")
 DOERS = (*ALL_ENGINES, "someone")
-"""Whose deeds stay when a step fails: those of the engine, and of whoever gives something to kubectl."""
+"""Actors whose changes stay when a step fails: the engine, and anyone who runs kubectl meanwhile."""
 TRIED_AGAIN = (*REPLACES, "apply", "up")
 
 
 def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
-    """Helm's own words, or Flux's where it has a Helm in it: of whom brings an object, where one is named."""
+    """The error of Helm, or of Flux where it runs Helm; `ref` picks the HelmRelease or Kustomization that has it."""
     one = failed_release(ended, ref) or failed_release(ended) or (failed_kustomization(ended, ref) if ref else None)
     if one is not None:
         return flux_says(one)
@@ -36,14 +36,14 @@ def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
 
 
 def aftermath(moment: Moment, ref: Ref | None = None) -> str:
-    """What had been done when the step failed and what had not, which revisions there are, and what comes next."""
+    """What the failed step changed and did not change, its release revision, and how the next steps end."""
     if one := failed_release(moment.ended, ref):
         return goes_on(one)
     done, records = _done(moment), _records(moment)
     if moment.speaker != "Helm":
         return " ".join(filter(None, (done or "Nothing was changed.", _next(moment))))
     if not done and not records:
-        return "Nothing was changed and no revision was recorded: every further try fails alike."
+        return "Nothing was changed and no revision was recorded. Retrying fails the same way."
     said = (
         done or "Nothing was changed.",
         _not_deleted(moment),
@@ -54,7 +54,7 @@ def aftermath(moment: Moment, ref: Ref | None = None) -> str:
 
 
 def revisions(moment: Moment) -> str:
-    """How the records stand after a step that did not end well: `Revision 2 is failed, revision 1 stays deployed.`"""
+    """Release revisions after a step that failed or hung: `Revision 2 is failed, revision 1 stays deployed.`"""
     ended = moment.ended
     if ended.outcome == "ok" or ended.again is not None or moment.engine.name != "helm":
         return ""
@@ -72,14 +72,14 @@ def revisions(moment: Moment) -> str:
 
 
 def named(refs: Iterable[Ref]) -> str:
-    """Some objects by name, and how many more there are."""
+    """The first objects by name, and how many more there are."""
     found = list(refs)
     more = f" and {len(found) - NAMES_MAX} more" if len(found) > NAMES_MAX else ""
     return ", ".join(map(str, found[:NAMES_MAX])) + more
 
 
 def named_is(refs: Iterable[Ref]) -> str:
-    """The same as the beginning of a sentence about them."""
+    """The same with its verb: `Job/default/a is`, `Job/default/a, Job/default/b are`."""
     found = list(refs)
     return f"{named(found)} {'is' if len(found) == 1 else 'are'}"
 
@@ -91,27 +91,27 @@ def _done(moment: Moment) -> str:
             did.setdefault(DID[event.effect], {})[event.object] = None
     if not did:
         return ""
-    deeds = ", ".join(f"{verb} {named(refs)}" for verb, refs in did.items())
-    return f"What else {moment.speaker} did stays: {deeds}."
+    changes = ", ".join(f"{verb} {named(refs)}" for verb, refs in did.items())
+    return f"{moment.speaker} does not undo its other changes: {changes}."
 
 
 def _first_try(moment: Moment) -> Iterator[Event]:
-    """What happened until the step failed. A step that is tried again had not recorded anything."""
+    """Events until the step first failed. A retried step had recorded no revision."""
     tried_again = moment.ended.again is not None
     return takewhile(lambda e: not tried_again or not RECORD.fullmatch(e.object.name), moment.events())
 
 
 def _not_deleted(moment: Moment) -> str:
-    """Helm deletes what left the manifest only when everything else went well."""
+    """Helm deletes what left the manifest only after everything else succeeded."""
     old, new = moment.before, moment.release
     if old is None or new is None or moment.ended.action not in REPLACES:
         return ""
     dropped = [r.ref for r in old.resources if not hooks.is_hook(r.body) and new.find(r.ref) is None]
-    return f"{named(dropped)}, which the new revision drops, was not deleted." if dropped else ""
+    return f"Not deleted, although the new revision drops it: {named(dropped)}." if dropped else ""
 
 
 def _records(moment: Moment) -> str:
-    """`Revision 2 is failed, revision 1 stays deployed.`; empty where the step recorded none."""
+    """`Revision 2 is failed, revision 1 stays deployed.`; empty if the step recorded none."""
     ended = moment.ended
     before, after = (
         records_of(moment.rehearsal, ended.release, ended.namespace, before_step=at)
@@ -126,9 +126,9 @@ def _records(moment: Moment) -> str:
 
 
 def _next(moment: Moment) -> str:
-    """How the steps end that follow a failure, until the release is taken away."""
+    """How the steps after a failure end, until the release is removed."""
     if moment.ended.again == "ok":
-        return "The same command once more succeeds."
+        return "Running the same command again succeeds."
     said = ", ".join(_following(moment))
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
@@ -144,4 +144,4 @@ def _following(moment: Moment) -> Iterator[str]:
             yield f"the next {ended.action} succeeds"
             return
         alike = ended.error == failed.error and ended.action == failed.action
-        yield f"the next {ended.action} fails alike" if alike else f"the next {ended.action} fails as well"
+        yield f"the next {ended.action} fails {'the same way' if alike else 'as well'}"

@@ -1,4 +1,4 @@
-"""What operators make out of other objects, and who waits for it while it cannot come. Three rules share this."""
+"""Findings about objects that operators produce, and that a step waits for although they cannot come yet."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Why = Literal["producer", "operator", "trouble"]
 
 
 class Awaited(Struct, frozen=True):
-    """What an object needs which Helm waits for, and what nobody makes while it waits."""
+    """A need of an object that Helm waits for, which no operator produces meanwhile."""
 
     step: int
     user: Resource
     need: Need
     producer: Resource
     why: Why
-    """What is missing: what it is made out of, whoever makes it, or something that those two lack."""
+    """What is missing: the source object, the operator, or something that one of them needs."""
     operator: Resource | None = None
 
 
 def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
-    """Under Helm; of a sync of Argo CD it is told which wave it does not get past, and why."""
+    """Under Helm and Flux; for Argo CD wave-blocked-by-never-healthy reports the wave that blocks."""
     if is_argocd(rehearsal):
         return
     for moment in moments(rehearsal, case):
@@ -55,7 +55,7 @@ def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
 
 
 def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead: str) -> Finding:
-    """The finding of a rule about one that waits."""
+    """The finding of a rule about one waiting object."""
     moment = Moment(rehearsal, case, one.step)
     event = event_of(moment, one.user)
     hook = f"the {event} hook " if event else ""
@@ -86,7 +86,7 @@ def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead:
 
 
 def _producer(case: Case, ref: Ref) -> Resource | None:
-    """What leads to an object, in any release of the trial."""
+    """The object from which `ref` is produced, in any release of the trial."""
     return next((resource for resource in case.all_resources() if ref in products_of(resource)), None)
 
 
@@ -100,7 +100,7 @@ def _explained(moment: Moment, user: Resource, need: Need, producer: Resource) -
 
 
 def _operator(case: Case, producer: Resource) -> Resource | None:
-    """The workload that acts on what a Secret is made of, where a release of the trial brings it."""
+    """The operator's workload, if a release of the trial has it."""
     name = _maker_of(producer)
     for resource in case.all_resources():
         owner = workload_of(resource.body)
@@ -117,7 +117,7 @@ def _maker_of(producer: Resource) -> str:
 def _made(one: Awaited) -> str:
     if one.need.object.kind == IMAGE:
         return f"built by {one.producer.ref}"
-    return f"made by {_maker_of(one.producer) or 'its operator'} out of {one.producer.ref}"
+    return f"created by {_maker_of(one.producer) or 'its operator'} from {one.producer.ref}"
 
 
 def _when(one: Awaited) -> str:
@@ -125,12 +125,12 @@ def _when(one: Awaited) -> str:
         case "producer" if hooks.is_hook(one.producer.body):
             return "a hook that runs only later"
         case "producer":
-            return "which Helm makes only after its hooks" if hooks.is_hook(one.user.body) else "which is not there"
+            return "which Helm creates after its hooks" if hooks.is_hook(one.user.body) else "which does not exist"
         case "operator":
             assert one.operator is not None
-            return f"once {one.operator.ref} runs, which is not there yet"
+            return f"once {one.operator.ref} runs, which does not exist yet"
         case "trouble":
-            return "which is there and makes nothing"
+            return "which exists and produces nothing"
 
 
 def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
@@ -144,8 +144,8 @@ def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
         )
     if not events:
         return (
-            f"{late.ref} is a plain object. Helm makes those when all {event} hooks have ended, and waits for this one "
-            "to end first."
+            f"{late.ref} is a regular resource. Helm creates those after all {event} hooks have completed, and it is "
+            "still waiting for this one."
         )
     weights = hooks.weight_of(one.user.body), hooks.weight_of(late.body)
     return f"{one.user.ref} has weight {weights[0]}; {late.ref} is a hook of {events} with weight {weights[1]}."
@@ -153,7 +153,7 @@ def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
 
 def _troubles(rehearsal: Rehearsal, one: Awaited) -> str:
     said = [e for e in rehearsal.of_step(one.step) if e.effect == "said" and e.object == one.producer.ref]
-    return f'{one.producer.ref} says: "{said[-1].message}".' if said else ""
+    return f'{one.producer.ref} reports: "{said[-1].message}".' if said else ""
 
 
 def _sees(rehearsal: Rehearsal, case: Case, one: Awaited, event: str) -> str:
@@ -161,22 +161,22 @@ def _sees(rehearsal: Rehearsal, case: Case, one: Awaited, event: str) -> str:
     if event and one.need.object.kind != IMAGE:
         lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
         return ends_sentence(rehearsal, case, lack)
-    pod = f'Meanwhile {said.object} says: "{said.message}". ' if said else ""
+    pod = f'While Helm waits, {said.object} reports: "{said.message}". ' if said else ""
     return f"{pod}{hook_in_vain(one.user, event, ended) if event else waited_in_vain(one.user, ended)}"
 
 
 def _said(rehearsal: Rehearsal, case: Case, one: Awaited) -> Event | None:
-    """What a pod says of what it lacks; of an image, what the container runtime says."""
+    """A pod's message about what it lacks; for an image, the container runtime's message."""
     image, _, _ = one.need.object.name.partition(":")
     named = Ref(one.need.object.kind, one.need.object.namespace, image)
     return said_of(Moment(rehearsal, case, one.step), named if one.need.object.kind == IMAGE else one.need.object)
 
 
 def _elsewhere(one: Awaited, event: str, ended: StepResult) -> str:
-    """Why nobody noticed so far."""
+    """Why the problem goes unnoticed."""
     if event == "pre-install" and hooks.runs_at(one.user.body, "upgrade"):
-        return "On a cluster that has the release already it is there, and upgrades work: that hides it."
+        return "Upgrades of an existing release work, which hides the problem."
     if not event and one.why != "trouble":
         without = "With disableWait: true" if ended.reconciled else "Without --wait"
-        return f"{without} it installs: Kubernetes tries again until it is there."
+        return f"{without} the install succeeds: Kubernetes retries until it exists."
     return ""

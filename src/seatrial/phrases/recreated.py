@@ -1,4 +1,4 @@
-"""Objects that a step deletes and makes anew, in words: what went with one, how it came back, and how bad that is."""
+"""Sentences about recreated objects: what is lost with one, how it comes back, and the damage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seatrial.model.timeline import Event
 CONTENT_ONLY = ("ConfigMap", "Secret")
 CONTENT = ("data", "binaryData")
 HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
-"""Kinds with which data go."""
+"""Kinds whose deletion loses data."""
 LOST_MAX = 6
 
 
@@ -27,24 +27,24 @@ def with_it(lost: list[Event]) -> str:
 
 
 def lost_sentence(moment: Moment, lost: list[Ref]) -> str:
-    """What was deleted with an object, and whether the step made it anew."""
+    """What is deleted with an object, and whether the step recreates it."""
     if not lost:
         return ""
     ended = moment.ended
     gone = [ref for ref in lost if ref in ended.deleted or ref in ended.missing]
     named = ", ".join(map(str, lost[:LOST_MAX])) + (f" and {len(lost) - LOST_MAX} more" if len(lost) > LOST_MAX else "")
-    many = "None of them is" if len(gone) == len(lost) else f"{len(gone)} of them are not"
-    back = f" {many} there when it ends." if gone else f" {label_of(moment.engine)} makes them anew, empty."
+    many = "None of them exists" if len(gone) == len(lost) else f"{len(gone)} of them do not exist"
+    back = f" {many} when the step ends." if gone else f" {label_of(moment.engine)} recreates them, empty."
     return f"Deleted with it: {named}.{back}"
 
 
 def back_sentence(moment: Moment, ref: Ref) -> str:
     if not _is_back_as_it_was(moment, ref):
         return ""
-    return "It is back a moment later with the same content: what runs does not notice, what starts in between does."
+    return "It is recreated at once with the same content. Running pods are not affected; one that starts meanwhile is."
 
 
 def _is_back_as_it_was(moment: Moment, ref: Ref) -> bool:
-    """Whether pods that run read the same as before. Of other kinds it matters that it is another object."""
+    """Whether running pods read the same content as before. For other kinds a new object is a change in itself."""
     was, now = moment.was(ref), moment.live(ref)
     return ref.kind in CONTENT_ONLY and now is not None and all((was or {}).get(key) == now.get(key) for key in CONTENT)

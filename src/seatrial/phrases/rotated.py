@@ -1,4 +1,4 @@
-"""Secrets that are made up anew, in words: who reads them, what their pods do, how bad it is. Two rules share this."""
+"""Sentences about Secrets that are regenerated: who reads them, what their pods do, and the damage."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import LOCKED_OUT, users_beyond_hooks
 
 TURNED_AWAY = (
-    "A database takes its password from the Secret when its volume is empty, and never again. Who comes with the new "
-    f"one is turned away: {LOCKED_OUT}."
+    "A database reads its password from the Secret only when its volume is empty. Clients with the new password are "
+    f"rejected: {LOCKED_OUT}."
 )
 
 
 def made_up(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Renewed, tuple[str, ...], list[Edge]]]:
-    """Secrets with keys that were made up anew and that somebody reads, with the keys and the readers."""
+    """Secrets with regenerated keys that are read, with the keys and the readers."""
     for renewed in renewed_secrets(rehearsal, case):
         keys = made_up_keys(renewed)
         if readers := list(readers_of(case, renewed, keys)):
@@ -31,7 +31,7 @@ def made_up(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Renewed, tuple[s
 
 
 def made_up_keys(renewed: Renewed) -> tuple[str, ...]:
-    """The keys that were made up anew, certificates left out."""
+    """The regenerated keys, without certificates."""
     return tuple(key for key in renewed.keys if PEM not in renewed.content(key))
 
 
@@ -44,12 +44,12 @@ def readers_of(case: Case, renewed: Renewed, keys: tuple[str, ...]) -> Iterator[
 
 
 def keeper_of(readers: list[Edge]) -> Resource | None:
-    """The first reader that keeps what it stored under the old value."""
+    """The first reader that keeps data stored with the old value."""
     return next((edge.user for edge in readers if keeps_data(edge.user)), None)
 
 
 def outcome_of(keeper: Resource | None, readers: list[Edge]) -> str:
-    return f"while {keeper.ref} keeps the data that it stored under the old one" if keeper else _others(readers)
+    return f"while {keeper.ref} keeps data stored with the old value" if keeper else _others(readers)
 
 
 def severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge]) -> tuple[Certainty, Damage]:
@@ -61,7 +61,7 @@ def severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge]
 
 
 def _others(readers: list[Edge]) -> str:
-    return f"and what {', '.join(str(edge.user.ref) for edge in readers)} made with the old one no longer fits"
+    return f"so what {', '.join(str(edge.user.ref) for edge in readers)} created with the old value no longer matches"
 
 
 def named(keys: tuple[str, ...]) -> str:
@@ -69,19 +69,19 @@ def named(keys: tuple[str, ...]) -> str:
 
 
 def what_pods_do(rehearsal: Rehearsal, case: Case, renewed: Renewed, readers: list[Edge]) -> Iterator[str]:
-    """Whether the step itself starts the readers anew, and what that means."""
+    """Whether the step restarts the readers, and what follows."""
     action = rehearsal.steps[renewed.step].action
     for edge in readers:
         user = edge.user.ref
         if restarted(Moment(rehearsal, case, renewed.step), user):
-            yield f"The {action} restarts the pods of {user}: they start with the new value."
+            yield f"The {action} restarts the pods of {user}, which then use the new value."
         elif "env" in edge.need.field or "envFrom" in edge.need.field:
             yield (
-                f"The pods of {user} are not restarted and keep the old value in their environment; one that starts "
-                "later, for whatever reason, gets the new one."
+                f"The pods of {user} are not restarted and keep the old value in their environment. A pod that starts "
+                "later gets the new value."
             )
         else:
-            yield f"The pods of {user} are not restarted; the kubelet writes the new value into their volume meanwhile."
+            yield f"The pods of {user} are not restarted, but the kubelet updates the value in their volume."
 
 
 def place_of(secret: Resource, key: str) -> Pointer:

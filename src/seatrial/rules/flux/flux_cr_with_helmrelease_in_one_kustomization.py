@@ -1,25 +1,25 @@
-"""A Kustomization holds a HelmRelease and objects of the kinds that its chart brings: none of them is ever applied.
+"""A Kustomization contains a HelmRelease and custom resources of its chart's CRDs: none of them is ever applied.
 
 ## What happens
-Flux has the server try all objects of a stage before it applies the first. Definitions and namespaces have a stage of
-their own, but the definitions of a chart are not among the objects of the Kustomization: they come when helm-controller
-installs the HelmRelease. The custom resource fails its trial, so the HelmRelease beside it is not applied either, so
-the definition never comes. Waiting, `retryInterval` and `dependsOn` change nothing. Where the definition is in the
-cluster from an earlier time it works, so it is found when a cluster is made anew.
+Flux dry-runs all objects of a stage on the server before it applies the first. CRDs and namespaces have a stage of
+their own, but the CRDs of a chart are not objects of the Kustomization: helm-controller creates them when it installs
+the HelmRelease. The dry run of the custom resource fails, so the HelmRelease beside it is not applied either, so the
+CRD is never created. Waiting, `retryInterval` and `dependsOn` do not help. On a cluster that already has the CRD it
+works, so the problem shows up when a cluster is rebuilt.
 
 ## Example
 ```
 infrastructure/cert-manager/
-  helmrelease.yaml        # brings ClusterIssuer
+  helmrelease.yaml        # its chart has the CRD of ClusterIssuer
   clusterissuer.yaml      # dry-run failed: no matches for kind "ClusterIssuer"
 ```
 
 ## Instead
-Two Kustomizations: one with the HelmRelease and `wait: true`, one with the custom resources that depends on it.
+Use two Kustomizations: one with the HelmRelease and `wait: true`, and one with the custom resources that depends on it.
 
 ## Fix safety
-Objects that move to another Kustomization are pruned by the first one, unless the second has applied them before: set
-`prune: false` on the first, or `kustomize.toolkit.fluxcd.io/prune: disabled` on them, for the time of the move.
+The first Kustomization prunes objects that move to another one, unless the second has applied them before. During the
+move, set `prune: false` on the first, or `kustomize.toolkit.fluxcd.io/prune: disabled` on the objects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from seatrial.model.timeline import Reconciled, Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told = set()
+    reported = set()
     for moment in moments(rehearsal, case):
         release = moment.release
         for one in kustomizations(moment.ended) if release else ():
@@ -45,8 +45,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 for other in moment.ended.reconciled
                 if release and wanted and other.object in one.objects and definition(release, other, wanted)
             ]
-            if release and wanted and bringing and one.object not in told:
-                told.add(one.object)
+            if release and wanted and bringing and one.object not in reported:
+                reported.add(one.object)
                 yield _finding(moment, release, one, bringing[0], wanted)
 
 
@@ -59,12 +59,12 @@ def _finding(moment: Moment, release: Release, one: Reconciled, helm: Reconciled
         moment,
         objects=[one.object],
         damage="failed-deploy",
-        message=f"{one.object} can never be applied as a whole: {_named(used)} needs a definition that "
-        f"{helm.object} beside it brings",
+        message=f"{one.object} is never applied: {_named(used)} needs a CRD from the chart of {helm.object}, which is "
+        "in the same Kustomization",
         details=(
-            f'Flux says of it: "{one.message}"',
-            f"{definition(release, helm, wanted)} comes with the chart of {helm.object}, and that is not applied "
-            "before all objects of the Kustomization pass their trial.",
+            f'Flux reports: "{one.message}"',
+            f"{definition(release, helm, wanted)} is in the chart of {helm.object}, which Flux does not apply until "
+            "the dry run of every object in the Kustomization succeeds.",
             f"Not applied: {_named([ref for ref in one.objects if ref.kind not in ('Namespace',)])}.",
         ),
         places=[resource.place("kind") for resource in written if resource],

@@ -1,10 +1,10 @@
-"""A Kustomization depends on a HelmRelease, or the other way round, by a name that its own kind does not have.
+"""`dependsOn` of a Kustomization names a HelmRelease, or the other way round, so the dependency is never found.
 
 ## What happens
 `dependsOn` of a Kustomization names Kustomizations, and that of a HelmRelease names HelmReleases. There is no field for
-the kind. A name of the other kind is looked up as one's own, is not found, and is looked up again every 30 seconds, for
-ever: the object is never reconciled, nor is what depends on it. Nothing is refused, and no timeout ends it; the only
-sign is a condition that says `DependencyNotReady`.
+the kind. Flux looks for an object of the same kind, does not find it, and retries every 30 seconds, forever: neither
+the object nor anything that depends on it is reconciled. Nothing is rejected and there is no timeout; the only sign is
+the condition `DependencyNotReady`.
 
 ## Example
 ```yaml
@@ -14,11 +14,11 @@ spec: {path: ./databases, dependsOn: [{name: postgres-operator}]}     # which is
 ```
 
 ## Instead
-Name the Kustomization that holds the HelmRelease, and give it `wait: true`: it is Ready when the HelmRelease is. Or
-name the HelmRelease in its `healthChecks`.
+Name the Kustomization that contains the HelmRelease, and give it `wait: true`: it is Ready when the HelmRelease is. Or
+list the HelmRelease in its `healthChecks`.
 
 ## Fix safety
-What was held up until now is applied as soon as the name is right, all at once.
+Everything that was blocked until now is applied at once when the name is right.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ NOT_FOUND = " not found"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         waiting = {one.object for one in moment.ended.reconciled if not one.attempts}
         for event in moment.events():
             is_waiting = event.object in waiting and event.effect == "said" and event.message.endswith(NOT_FOUND)
-            if is_waiting and event.object not in told:
-                told.add(event.object)
+            if is_waiting and event.object not in reported:
+                reported.add(event.object)
                 yield from _findings(rehearsal, case, event)
 
 
@@ -61,10 +61,10 @@ def _findings(rehearsal: Rehearsal, case: Case, event: Event) -> Iterator[Findin
             objects=[event.object],
             damage="failed-deploy",
             message=f"{event.object} is never reconciled: it depends on {entry.get('name')}, which is a "
-            f"{others[0].kind}, and a {kind} can only depend on another {kind}",
+            f"{others[0].kind}; a {kind} can only depend on another {kind}",
             details=(
-                f'Flux says of it: "{event.message}"',
-                f"{others[0]} comes with {holders[0]}, which can be depended on." if holders else "",
+                f'Flux reports: "{event.message}"',
+                f"{others[0]} is in {holders[0]}: depend on that." if holders else "",
                 f"{_named([r for one in ended.reconciled if one.object == event.object for r in one.objects])}",
             ),
             places=[own.place("spec", "dependsOn", index, "name")],
@@ -78,7 +78,7 @@ def _named(refs: list[Ref]) -> str:
     if not refs:
         return ""
     more = f" and {len(refs) - 3} more" if len(refs) > 3 else ""
-    return f"Not there for it: {', '.join(map(str, refs[:3]))}{more}."
+    return f"Never created: {', '.join(map(str, refs[:3]))}{more}."
 
 
 RULE = Rule("ST924", "flux-dependson-of-another-kind", check)

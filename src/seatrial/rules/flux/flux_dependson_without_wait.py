@@ -1,20 +1,20 @@
-"""A Kustomization depends on another that is Ready as soon as it is applied, and begins before anything there runs.
+"""A Kustomization depends on one that is Ready as soon as it is applied, so it starts before anything there runs.
 
 ## What happens
-`dependsOn` waits until the other Kustomization is Ready. Without `wait: true` or `healthChecks` that means: its objects
-were applied. A HelmRelease among them has then not even begun, no Deployment is up, no webhook answers, and no chart
-has brought its definitions. The dependent Kustomization is tried on the server as a whole, fails, and is tried again
-after its `retryInterval` - which is the whole `interval` where nobody sets it. It usually heals at the second attempt,
-so it is met when a cluster is made anew, and looks like a slow network.
+`dependsOn` waits until the other Kustomization is Ready. Without `wait: true` or `healthChecks` that only means that
+its objects were applied. A HelmRelease among them has not started, no Deployment is available, no webhook answers, and
+no chart has created its CRDs. The dependent Kustomization fails its dry run and is retried after its `retryInterval`,
+which defaults to the whole `interval`. The second attempt usually succeeds, so the problem shows up when a cluster is
+rebuilt and looks like a slow network.
 
-`dependsOn` of a Kustomization names Kustomizations only, and that of a HelmRelease HelmReleases only. It orders no
-deletion either.
+`dependsOn` of a Kustomization names Kustomizations only, and that of a HelmRelease HelmReleases only. It does not order
+deletion.
 
 ## Example
 ```yaml
 kind: Kustomization
 metadata: {name: operators}
-spec: {path: ./operators, prune: true}          # holds a HelmRelease; Ready when that object exists
+spec: {path: ./operators, prune: true}          # contains a HelmRelease; Ready when that object exists
 ---
 kind: Kustomization
 metadata: {name: databases}
@@ -22,13 +22,13 @@ spec: {path: ./databases, dependsOn: [{name: operators}]}
 ```
 
 ## Instead
-`wait: true` on the Kustomization that others depend on: it is Ready when all its objects are, HelmReleases included.
-With `wait: true`, `healthChecks` are ignored; without it, they name what is waited for. A short `retryInterval` makes
-what is left cheap.
+Set `wait: true` on the Kustomization that others depend on: it is then Ready when all its objects are, including
+HelmReleases. `wait: true` ignores `healthChecks`; without it, they list what Flux waits for. A short `retryInterval`
+reduces the delay.
 
 ## Fix safety
-With `wait: true` an object that never becomes ready keeps the Kustomization, and all that depend on it, from being
-Ready: look first at what is in it.
+With `wait: true`, one object that never becomes ready keeps the Kustomization and all its dependents from being Ready.
+Check what it contains first.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _early(moment: Moment, own: Resource, release: Release, first: Event) -> Iterator[tuple[int, Resource]]:
-    """What it depends on and what was called Ready before the failure, without anything having been looked at."""
+    """Dependencies that were Ready before the failure although Flux checked none of their objects."""
     said = (e for e in moment.events() if e.effect == "said" and e.index < first.index)
     ready = {event.object for event in said if event.message == "Ready"}
     for index, ref in dependencies(own):
@@ -89,11 +89,11 @@ def _finding(
         moment,
         objects=[own.ref],
         damage="nuisance",
-        message=f"{own.ref} begins too early and fails at its first attempt: {names}, on which it depends, {how}",
+        message=f"{own.ref} starts too early and fails at its first attempt: {names}, on which it depends, {how}",
         details=(
-            f'Flux says of it: "{first.message}"',
-            f"{brings[1]} comes with {brings[0].object}, which is waited for by nobody." if brings else "",
-            f"It is tried again after {interval_of(own)}, and ends well then; all that depends on it waits as long.",
+            f'Flux reports: "{first.message}"',
+            f"{brings[1]} is in {brings[0].object}, and Flux does not wait for that." if brings else "",
+            f"Flux retries after {interval_of(own)} and then succeeds; everything that depends on it waits as long.",
         ),
         places=[*(other.place("spec") for _, other in early), own.place("spec", "dependsOn", early[0][0])],
         evidence=[first],

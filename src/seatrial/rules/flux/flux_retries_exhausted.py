@@ -1,14 +1,13 @@
-"""A HelmRelease fails once for a reason that passes, and Flux never tries it again.
+"""A HelmRelease fails once for a temporary reason, and Flux never retries it.
 
 ## What happens
-helm-controller tries an install or upgrade once: `remediation.retries` is 0 where nobody says otherwise. If that one
-attempt meets a webhook that does not answer yet, or waits longer than its timeout for something that comes late, the
-HelmRelease is `Stalled` with the reason `RetriesExceeded`. It is not the interval that helps then: the release is only
-tried again when its chart or values change, or when somebody forces it. A Kustomization is different; it is tried again
-for ever. So is what fails before Helm has written a revision down: a kind that is not served yet, a namespace that is
-not there yet.
+helm-controller tries an install or upgrade once: `remediation.retries` defaults to 0. If that attempt meets a webhook
+that does not answer yet, or waits longer than its timeout for something that comes late, the HelmRelease is `Stalled`
+with the reason `RetriesExceeded`. The interval does not help: Flux retries only when the chart or the values change, or
+when a user forces it. A Kustomization, in contrast, is retried forever. So is a HelmRelease that fails before Helm has
+recorded a revision: a kind that is not served yet, a namespace that does not exist yet.
 
-This is always told as `may`: whether the one attempt comes too early is a matter of moments.
+This is always reported as `may`: whether the one attempt comes too early depends on timing.
 
 ## Example
 ```yaml
@@ -17,16 +16,16 @@ metadata: {name: shop}
 spec:
   interval: 10m
   chart: {spec: {chart: ./charts/shop, sourceRef: {kind: GitRepository, name: platform}}}
-  # no dependsOn, no install.remediation: shop and the operator whose webhook is asked are installed side by side
+  # no dependsOn, no install.remediation: shop and the operator with the webhook are installed at the same time
 ```
 
 ## Instead
-Name the HelmRelease that must be ready first in `dependsOn`. Beside that, `install.remediation.retries: -1` and
-`upgrade.remediation.retries: 3`, or `install.strategy.name: RetryOnFailure`, make what passes heal by itself.
+Name the HelmRelease that must be ready first in `dependsOn`. In addition, `install.remediation.retries: -1` and
+`upgrade.remediation.retries: 3`, or `install.strategy.name: RetryOnFailure`, let Flux recover by itself.
 
 ## Fix safety
-Between two attempts of an install with remediation the release is uninstalled, and a failed upgrade is rolled back:
-hooks run each time. RetryOnFailure only upgrades again.
+With remediation, Flux uninstalls the release between two install attempts and rolls back a failed upgrade: hooks run
+each time. RetryOnFailure only upgrades again.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ from seatrial.model.timeline import Reconciled, Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told = set()
+    reported = set()
     for moment in moments(rehearsal, case):
         for one in moment.ended.reconciled:
-            if one.heals and one.object not in told:
-                told.add(one.object)
+            if one.heals and one.object not in reported:
+                reported.add(one.object)
                 yield _finding(moment, one)
 
 
@@ -59,10 +58,10 @@ def _finding(moment: Moment, one: Reconciled) -> Finding:
         objects=[one.object],
         damage="failed-deploy",
         certainty="may",
-        message=f"{one.object} stays failed for good, although what stopped it is over when the {ended.action} ends",
+        message=f"{one.object} stays failed, although the cause has passed when the {ended.action} ends",
         details=(
-            f'Flux says of it: "{one.message}"',
-            "It is tried again only when its chart or values change, or by hand: "
+            f'Flux reports: "{one.message}"',
+            "Flux retries only when its chart or values change, or by hand: "
             f"flux reconcile helmrelease {name} -n {namespace} --force",
         ),
         places=[own.place("spec")] if own else (),
