@@ -1,32 +1,32 @@
-"""A hook annotation is misspelt or in the wrong place, and Helm silently does something else.
+"""A hook annotation is misspelled or in the wrong place, and Helm silently ignores it or the whole object.
 
 ## What happens
-Helm reads `helm.sh/hook` from the annotations of the object itself, and nowhere else.
+Helm reads `helm.sh/hook` only from the annotations of the object itself.
 
-- An event that it does not know - one is enough among several, and so is a comma at the end - makes it leave out the
-  *whole object*: neither a hook nor a plain object. All that it says is a line of its log, `skipping unknown hooks`.
-  `crd-install` and `test-failure` are such events since Helm 3.
-- Under `labels`, or in the metadata of a pod template, the annotation means nothing: the object is a plain one, made
-  with all the others and kept until it leaves the chart. A plain Job is not run again by an upgrade, and fails it when
-  its template changes. The same goes for a key that is misspelt.
-- `helm.sh/hook-weight` and `helm.sh/hook-delete-policy` mean nothing without `helm.sh/hook`.
-- A weight that is no whole number is 0.
+- If one of the events is unknown (a typo, or an extra comma at the end), Helm ignores the *whole object*: it creates it
+  neither as a hook nor as a regular resource. It only logs `skipping unknown hooks`. `crd-install` and `test-failure`
+  are unknown since Helm 3.
+- Under `labels`, or in the metadata of a pod template, the annotation has no effect: the object is a regular resource,
+  created with the others and kept until it leaves the chart. An upgrade does not run a regular Job again, and fails
+  when its template changes. The same holds for a misspelled key.
+- `helm.sh/hook-weight` and `helm.sh/hook-delete-policy` have no effect without `helm.sh/hook`.
+- A weight that is not an integer is read as 0.
 
-Keys that stand twice in one mapping cannot be seen here: YAML keeps only the last.
+Duplicate keys in one mapping are not reported: YAML keeps only the last one.
 
 ## Example
 ```yaml
 metadata:
   annotations:
-    helm.sh/hook: pre-instal       # the object is gone
+    helm.sh/hook: pre-instal       # Helm ignores the object
 ```
 
 ## Instead
-`pre-install`, `post-install`, `pre-upgrade`, `post-upgrade`, `pre-rollback`, `post-rollback`, `pre-delete`,
-`post-delete`, `test`; several separated by commas, in one annotation. Weights are quoted whole numbers.
+Use `pre-install`, `post-install`, `pre-upgrade`, `post-upgrade`, `pre-rollback`, `post-rollback`, `pre-delete`,
+`post-delete` or `test`; several separated by commas, in one annotation. Weights are quoted integers.
 
 ## Fix safety
-An object that was plain by mistake becomes a hook: see release-to-hook-flip for what the next upgrade does to it.
+A regular resource becomes a hook: see release-to-hook-flip for what the next upgrade does to it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import ARGOCD, done_by_argocd, is_argocd
 from seatrial.evidence.hooks.runs import done_by_helm
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
@@ -48,13 +48,14 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import in_kubectl, users_beyond_hooks
 
 KEYS = (hooks.HOOK, hooks.WEIGHT, hooks.DELETE_POLICY, hooks.OUTPUT_LOG_POLICY)
-NEVER_KNOWN = {"crd-install": "Helm 3 took it away", "test-failure": "Helm 3 took it away"}
+REMOVED = ("crd-install", "test-failure")
+"""Events that Helm 3 removed."""
 TEMPLATES = (("spec", "template"), ("spec", "jobTemplate"), ("spec", "jobTemplate", "spec", "template"))
 LIKE_A_HOOK = re.compile(r"helm\.sh[/.]?hooks?\b.*", re.IGNORECASE)
 
 
 class Fault(Struct, frozen=True):
-    """What is wrong with how one object is annotated."""
+    """What is wrong with the annotations of one object."""
 
     path: tuple[str, ...]
     message: str
@@ -64,8 +65,8 @@ class Fault(Struct, frozen=True):
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[tuple[Ref, tuple[str, ...]]] = set()
-    for step, release in enumerate(case.releases):
-        moment = Moment(rehearsal, case, step)
+    for moment in moments(rehearsal, case):
+        release = moment.release
         for resource in release.resources if release else ():
             fault = _fault(moment, resource)
             if fault is None or (resource.ref, fault.path) in seen:
@@ -81,33 +82,32 @@ def _fault(moment: Moment, resource: Resource) -> Fault | None:
     done = any(done_by_helm(moment, resource.ref))
     if hooks.is_hook(resource.body):
         return _of_a_hook(resource, done=done)
-    return _of_a_plain_object(resource) if done else None
+    return _of_a_regular_resource(resource) if done else None
 
 
 def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> Fault | None:
-    """What Argo CD does not understand of its own annotations: an unknown hook, a wave that is no number."""
+    """An unknown hook type or a wave that is not an integer in Argo CD's own annotations."""
     body, written = resource.body, annotations_of(resource.body)
-    made = any(e.object == resource.ref and e.actor == ARGOCD and e.effect == "created" for e in rehearsal.timeline)
+    created = any(e.object == resource.ref and e.actor == ARGOCD and e.effect == "created" for e in rehearsal.timeline)
     named, wave = str(written.get(argocd_hooks.HOOK, "")), str(written.get(argocd_hooks.WAVE, "0"))
     if (
         named
-        and not made
+        and not created
         and argocd_hooks.is_ignored(body)
         and not set(argocd_hooks.ON_DELETION) & set(named.split(","))
     ):
         close = get_close_matches(named, argocd_hooks.PHASES, 1, 0.5)
         return Fault(
             ("metadata", "annotations", argocd_hooks.HOOK),
-            f'Argo CD leaves {resource.ref} out, for the hook "{named}": '
-            + (f"is {close[0]} meant?" if close else "it knows no such hook"),
-            "It is neither applied as a hook nor as a plain object, and the Application is Synced.",
+            f'Argo CD ignores {resource.ref}: "{named}" is not a hook type{_did_you_mean(close)}',
+            "Argo CD applies it neither as a hook nor as a regular resource, and the Application is Synced.",
             "failed-deploy",
         )
-    if made and not hooks.is_number(wave):
+    if created and not hooks.is_number(wave):
         return Fault(
             ("metadata", "annotations", argocd_hooks.WAVE),
-            f'Argo CD takes the wave of {resource.ref}, "{wave}", for {argocd_hooks.wave_of(body)}',
-            "It is no whole number, and Argo CD does not say that it reads it so.",
+            f'Argo CD reads the sync wave "{wave}" of {resource.ref} as {argocd_hooks.wave_of(body)}',
+            "It is not an integer. Argo CD does not report that.",
             "nuisance",
         )
     return None
@@ -119,41 +119,45 @@ def _of_a_hook(resource: Resource, *, done: bool) -> Fault | None:
         return _dropped(resource, unknown[0])
     weight = str(annotations_of(resource.body).get(hooks.WEIGHT, "0"))
     if not unknown and not hooks.is_number(weight):
-        message = f'Helm takes the weight of {resource.ref}, "{weight}", for 0'
         return Fault(
             ("metadata", "annotations", hooks.WEIGHT),
-            message,
-            "It is no whole number, and Helm does not say that it reads it so.",
+            f'Helm reads the hook weight "{weight}" of {resource.ref} as 0',
+            "It is not an integer. Helm does not report that.",
             "nuisance",
         )
-    return _misspelt_beside(resource)
+    return _misspelled_key(resource)
 
 
 def _dropped(resource: Resource, event: str) -> Fault:
     close = get_close_matches(event, sorted(hooks.KNOWN_EVENTS), 1, 0.6)
-    why = NEVER_KNOWN.get(event) or (f"is {close[0]} meant?" if close else "Helm knows no such event")
+    since = " since Helm 3" if event in REMOVED else _did_you_mean(close)
+    why = f'"{event}" is not a hook event{since}' if event else "its helm.sh/hook has an empty event (an extra comma)"
     events = ",".join(hooks.events_of(resource.body))
-    named = f'the event "{event}"' if event else "an empty event (a comma too many)"
     return Fault(
         ("metadata", "annotations", hooks.HOOK),
-        f"Helm leaves {resource.ref} out, for {named}: {why}",
-        "One event that Helm does not know is enough: the object is neither a hook nor a plain object of the release. "
-        f'Helm reports success, and says in its log: "skipping unknown hooks" hookTypes={events}.',
+        f"Helm ignores {resource.ref}: {why}",
+        "One unknown event is enough: Helm creates the object neither as a hook nor as a regular resource. It reports "
+        f'success and only logs "skipping unknown hooks" hookTypes={events}.',
         "failed-deploy",
     )
 
 
-def _of_a_plain_object(resource: Resource) -> Fault | None:
+def _did_you_mean(close: list[str]) -> str:
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _of_a_regular_resource(resource: Resource) -> Fault | None:
     body = resource.body
     for path, where in _misplaced(body):
-        message = f"{resource.ref} is no hook, since its helm.sh/hook stands {where}: Helm makes it as a plain object"
-        return Fault(path, message, _as_plain(resource), _worth(resource))
-    if (misspelt := _misspelt_beside(resource)) is not None:
-        return misspelt
+        message = f"{resource.ref} is not a hook: its helm.sh/hook is {where}, so Helm creates it as a regular resource"
+        return Fault(path, message, _consequence(resource), _damage(resource))
+    if (misspelled := _misspelled_key(resource)) is not None:
+        return misspelled
     alone = [key for key in KEYS[1:] if key in annotations_of(body)]
     if alone:
-        message = f"{resource.ref} is no hook, and its {' and '.join(alone)} means nothing: helm.sh/hook is missing"
-        return Fault(("metadata", "annotations", alone[0]), message, _as_plain(resource), "nuisance")
+        have = "have" if len(alone) > 1 else "has"
+        message = f"{resource.ref} is not a hook: {' and '.join(alone)} {have} no effect without helm.sh/hook"
+        return Fault(("metadata", "annotations", alone[0]), message, _consequence(resource), "nuisance")
     return None
 
 
@@ -165,31 +169,32 @@ def _misplaced(body: Body) -> Iterator[tuple[tuple[str, ...], str]]:
             yield (*path, "metadata", "annotations", hooks.HOOK), "in the metadata of a template"
 
 
-def _misspelt_beside(resource: Resource) -> Fault | None:
-    """A key that looks like one of Helm's and is none."""
+def _misspelled_key(resource: Resource) -> Fault | None:
+    """An annotation key that looks like one of Helm's but is not."""
     for key in annotations_of(resource.body):
         plain = key.strip().lower().replace("_", "-")
         if key in KEYS or not LIKE_A_HOOK.fullmatch(plain):
             continue
         meant = get_close_matches(plain, KEYS, 1, 0.8)
         if meant and meant[0] not in annotations_of(resource.body):
-            message = f"Helm does not read {key} of {resource.ref}: is {meant[0]} meant?"
-            then = _as_plain(resource) if meant[0] == hooks.HOOK else ""
-            worth = _worth(resource) if meant[0] == hooks.HOOK else "nuisance"
-            return Fault(("metadata", "annotations", key), message, then, worth)
+            message = f"Helm ignores the annotation {key} of {resource.ref}; did you mean {meant[0]}?"
+            then = _consequence(resource) if meant[0] == hooks.HOOK else ""
+            damage = _damage(resource) if meant[0] == hooks.HOOK else "nuisance"
+            return Fault(("metadata", "annotations", key), message, then, damage)
     return None
 
 
-def _as_plain(resource: Resource) -> str:
+def _consequence(resource: Resource) -> str:
+    """What it means that the object is a regular resource."""
     if resource.ref.kind == "Job":
         return (
-            "It is made together with the app, not before it. An upgrade does not run it again, and fails as soon as "
+            "Helm creates it together with the app, not before it. An upgrade does not run it again, and fails when "
             "its template changes: a Job's template is immutable."
         )
-    return "It is made among the other objects of its kind, and stays until it leaves the chart."
+    return "Helm creates it with the other objects of its kind and keeps it until it leaves the chart."
 
 
-def _worth(resource: Resource) -> Damage:
+def _damage(resource: Resource) -> Damage:
     return "failed-deploy" if resource.ref.kind in ("Job", "Pod") else "nuisance"
 
 
@@ -197,7 +202,7 @@ def _finding(moment: Moment, resource: Resource, fault: Fault, users: list[str])
     ref = resource.ref
     done_by = done_by_argocd if is_argocd(moment.rehearsal) else done_by_helm
     done = list(done_by(moment, ref))
-    needed = f"{', '.join(users)} needs it." if users and not done else ""
+    needed = f"{', '.join(users)} {'needs' if len(users) == 1 else 'need'} it." if users and not done else ""
     refused = f'The API server refuses it: "{done[-1].message}".' if done and done[-1].effect == "refused" else ""
     return found(
         RULE,
@@ -217,9 +222,9 @@ def _confirm(moment: Moment, resource: Resource) -> str:
     if is_argocd(moment.rehearsal):
         return f"argocd app resources {release}  # and the waves: argocd app get {release} --show-operation"
     if any(done_by_helm(moment, resource.ref)):
-        listed = "as it is read" if hooks.is_hook(resource.body) else "which does not list it"
+        listed = "shows it as Helm reads it" if hooks.is_hook(resource.body) else "does not list it"
         return f"helm get hooks {release}  # {listed}"
-    return f"kubectl get {in_kubectl(resource.ref)}  # nor do helm get hooks {release} and helm get manifest list it"
+    return f"kubectl get {in_kubectl(resource.ref)}  # not found, nor in helm get hooks or manifest {release}"
 
 
 RULE = Rule("ST213", "hook-annotation-misplaced-or-misspelled", check)

@@ -1,12 +1,12 @@
-"""An object is a hook of the install only, so an upgrade neither makes it where it is missing nor updates it.
+"""An object is a hook for install only, so an upgrade neither creates it if it is missing nor updates it.
 
 ## What happens
-`helm.sh/hook: pre-install` is often put on a Secret or a claim to protect it from upgrades. It does that, and more. Who
-enables the component with an upgrade, or gets it with a new version of the chart, never runs that hook: the object is
-not made, and the pods that name it do not start. A value that the new version changes in it is ignored. Helm reports
-success both times, and `helm get hooks` shows the object as it should be.
+`helm.sh/hook: pre-install` is often set on a Secret or a PVC to protect it from upgrades. It does more than that. A
+user who enables the component with an upgrade, or gets it with a new chart version, never runs that hook: the object is
+not created, and the pods that use it do not start. A value that the new version changes is not updated. Helm reports
+success in both cases, and `helm get hooks` shows the new object.
 
-What a template makes up anew each time (a random password) is meant to stay as it was, and is not told.
+A value that the template generates on every render (a random password) is meant to stay the same and is not reported.
 
 ## Example
 ```yaml
@@ -19,11 +19,12 @@ metadata:
 ```
 
 ## Instead
-Make it a plain object. To keep what was made once, read it back with `lookup`, and add `helm.sh/resource-policy: keep`.
-Adding `pre-upgrade` creates it where it is missing, and by default deletes it before each upgrade.
+Make it a regular resource. To keep a generated value, read it back with `lookup` and add
+`helm.sh/resource-policy: keep`. Adding `pre-upgrade` to the hook creates the object if it is missing, but by default
+also deletes it before each upgrade.
 
 ## Fix safety
-Where the object exists, it was made by a hook and Helm refuses to own it: upgrade once with `--take-ownership`.
+If the object exists, a hook created it and Helm refuses to adopt it: upgrade once with `--take-ownership`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from seatrial.phrases.hooks import (
 from seatrial.phrases.objects import consumers_sentence, in_kubectl, users_beyond_hooks, users_sentence
 
 RUN = ("Job", "Pod")
-"""What runs once at the install is meant to."""
+"""Kinds that are meant to run once, on install."""
 DATA = ("data", "binaryData")
 
 
@@ -61,25 +62,25 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if moment.ended.action != "upgrade" or old is None or new is None:
             continue
         for resource in new.resources:
-            if not _is_of_the_install_only(resource):
+            if not _is_install_only(resource):
                 continue
-            if _never_made(moment, resource.ref):
+            if _never_created(moment, resource.ref):
                 yield _missing(moment, new, resource)
             elif keys := _stale(moment, resource):
                 yield _outdated(moment, new, resource, keys)
     for lack in lacks(rehearsal, case):
         if lack.why == "never" and lack.event == "pre-upgrade":
-            yield _for_a_hook(rehearsal, case, lack)
+            yield _for_a_hook(Moment(rehearsal, case, lack.step), lack)
 
 
-def _is_of_the_install_only(resource: Resource) -> bool:
+def _is_install_only(resource: Resource) -> bool:
     body = resource.body
-    made_once = hooks.runs_at(body, "install") and not hooks.runs_at(body, "upgrade")
-    return made_once and resource.ref.kind not in RUN and hooks.SUCCEEDED not in hooks.delete_policies(body)
+    runs_once = hooks.runs_at(body, "install") and not hooks.runs_at(body, "upgrade")
+    return runs_once and resource.ref.kind not in RUN and hooks.SUCCEEDED not in hooks.delete_policies(body)
 
 
-def _never_made(moment: Moment, ref: Ref) -> bool:
-    """Whether it is missing and missed. What was plain in any revision is another story: release-to-hook-flip."""
+def _never_created(moment: Moment, ref: Ref) -> bool:
+    """Whether it is missing and needed. One that was ever a regular resource is left to release-to-hook-flip."""
     new = moment.release
     users = [edge for edge in users_beyond_hooks(new, ref) if not edge.need.optional] if new else []
     written = (release.find(ref) for release in (moment.case.before, *moment.case.releases[: moment.index]) if release)
@@ -88,10 +89,10 @@ def _never_made(moment: Moment, ref: Ref) -> bool:
 
 
 def _stale(moment: Moment, resource: Resource) -> list[str]:
-    """Keys whose value the new revision changes, and that are still as the old one wrote them."""
+    """Keys whose value the new revision changes, and that still have the old value."""
     old, here, ref = moment.before, moment.release, resource.ref
     was, there = old.find(ref) if old else None, moment.live(ref)
-    # Another rendering of the same tells values from what is made up each time.
+    # A second render of the same input shows which values are generated on every render.
     others = (
         r for i, r in enumerate(moment.case.releases) if i != moment.index and r is not None and same_input(r, here)
     )
@@ -108,19 +109,19 @@ def _data(body: Body) -> dict[str, str]:
 
 
 def _missing(moment: Moment, new: Release, resource: Resource) -> Finding:
-    ref, ended = resource.ref, moment.ended
+    ref, result = resource.ref, moment.ended
     event = ", ".join(hooks.events_of(resource.body))
-    reported = "Helm reported success." if ended.outcome == "ok" else ended.error
+    reported = "Helm reported success." if result.outcome == "ok" else result.error
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"helm upgrade never makes {ref}, which is a hook of {event} only and needed from this revision on",
+        message=f"helm upgrade never creates {ref}, which this revision needs: it is a hook for {event} only",
         details=(
-            f"No object of that name was there before, and an upgrade runs no {event} hook. {reported}",
+            f"The object did not exist before, and an upgrade does not run {event} hooks. {reported}",
             consumers_sentence(new, ref, says(moment, ref)),
-            "A fresh install makes it: only those who have the release see this.",
+            "A fresh install creates it, so only upgrades of an existing release are affected.",
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=filter(None, [said_of(moment, ref)]),
@@ -137,19 +138,17 @@ def _outdated(moment: Moment, new: Release, resource: Resource, keys: list[str])
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"helm upgrade leaves {ref} as it is, though this revision changes it ({named})",
+        message=f"helm upgrade does not update {ref} ({named}): it is a hook for {event} only",
         details=(
-            f"It is a hook of {event} only, which no upgrade runs. Helm reported success, and helm get hooks shows the "
-            "new content.",
+            f"An upgrade does not run {event} hooks. Helm reported success, and helm get hooks shows the new content.",
             users_sentence(new, ref),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
-        confirm=f"kubectl get {in_kubectl(ref)} -o yaml  # beside helm get hooks {moment.ended.release}",
+        confirm=f"kubectl get {in_kubectl(ref)} -o yaml  # compare with helm get hooks {moment.ended.release}",
     )
 
 
-def _for_a_hook(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
-    moment = Moment(rehearsal, case, lack.step)
+def _for_a_hook(moment: Moment, lack: Lack) -> Finding:
     assert lack.brought is not None
     events = ", ".join(hooks.events_of(lack.brought.body))
     return found(
@@ -157,10 +156,10 @@ def _for_a_hook(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
         moment,
         objects=[lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which is a hook of {events} only",
-        details=("Nothing of that name was there before.", ends_sentence(rehearsal, case, lack)),
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, a hook for {events} only",
+        details=("The object did not exist before.", ends_sentence(moment.rehearsal, moment.case, lack)),
         places=[lack.brought.place("metadata", "annotations", hooks.HOOK), lack.hook.place(*lack.need.field)],
-        evidence=evidence_of(rehearsal, case, lack),
+        evidence=evidence_of(moment.rehearsal, moment.case, lack),
         confirm=look_at(lack),
     )
 

@@ -1,15 +1,18 @@
-"""Objects that hooks have made stay in the cluster when the release is uninstalled.
+"""Objects that hooks created stay in the cluster when the release is uninstalled.
 
 ## What happens
-`helm uninstall` deletes what the manifest of the release lists. Hooks are not in it, whatever their kind. A
-ClusterRole, a Secret, a PriorityClass or a claim that was made as a hook stays, unless its delete policy has taken it
-away earlier. Helm neither says so nor keeps a list: with the release its record of hooks is gone.
+`helm uninstall` deletes what the release manifest lists. Hooks of any kind are not part of it. A ClusterRole, Secret,
+PriorityClass or PVC that a hook created stays, unless its delete policy has already deleted it. Helm does not report
+this, and its list of hooks is deleted with the release.
 
-Left behind are rights and passwords, names that the next install collides with (on Helm 3, `already exists`), and
-things that are paid for. What is meant to stay can say so with `helm.sh/resource-policy: keep`; for hooks that has no
-effect on Helm, and it is not told here. Jobs and Pods that have ended, and definitions, are not told either. Nor is
-what a Job of pre-delete or post-delete names in a `kubectl delete`. Where there is such a Job that does something else,
-it *may* clean up: no program is run here.
+What stays behind are permissions, passwords, names that the next install collides with (on Helm 3, `already exists`),
+and resources that cost money. Not reported are
+
+- objects with `helm.sh/resource-policy: keep`: Helm ignores it on hooks, but it shows that the object is meant to stay;
+- completed Jobs and Pods, and CRDs;
+- objects that a pre-delete or post-delete Job deletes with `kubectl delete`.
+
+If such a Job does something else, the finding is *may*: it could clean up, but seatrial does not run programs.
 
 ## Example
 ```yaml
@@ -23,11 +26,12 @@ metadata:
 ```
 
 ## Instead
-`helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded` for what only the hook needs. A plain object for what
-the app needs. A pre-delete or post-delete Job for the rest.
+Use `helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded` for objects that only the hook needs. Make objects
+that the app needs regular resources. Delete the rest in a pre-delete or post-delete Job.
 
 ## Fix safety
-`hook-succeeded` deletes the object as soon as all hooks of the event have succeeded: not for what is used later.
+`hook-succeeded` deletes the object as soon as all hooks of the event have succeeded. Do not use it for objects that are
+used later.
 """
 
 from __future__ import annotations
@@ -47,40 +51,40 @@ from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import named
 
 ENDED = ("Job", "Pod")
-BETTER_TOLD = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
-"""What goes on without its server is more than a leftover, and other rules tell that."""
-NOT_TOLD = (*ENDED, *BETTER_TOLD, "CustomResourceDefinition")
+HAVE_THEIR_OWN_RULE = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
+"""They break requests once their server is gone, which other rules report."""
+NOT_REPORTED = (*ENDED, *HAVE_THEIR_OWN_RULE, "CustomResourceDefinition")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
         if moment.ended.action != "uninstall" or moment.ended.outcome != "ok":
             continue
-        # Where a rollback came between, it is still the newest release that its author can change.
+        # After a rollback, the newest release is still the one that its author can change.
         newest = acted_on(case, len(case.releases) - 1)
         written = [
             (newest.find(ref) if newest else None) or case.written(moment.index, ref) for ref in moment.ended.orphans
         ]
         left = [resource for resource in written if resource is not None and hooks.is_hook(resource.body)]
         cleaners = _cleaners(moment)
-        told = [r for r in left if _is_told(r) and not any(_deletes(cleaner, r.ref) for cleaner in cleaners)]
-        if told:
-            yield _finding(moment, told, [r.ref for r in left if r.ref.kind in ENDED], cleaners)
+        orphans = [r for r in left if _is_reported(r) and not any(_deletes(cleaner, r.ref) for cleaner in cleaners)]
+        if orphans:
+            yield _finding(moment, orphans, [r.ref for r in left if r.ref.kind in ENDED], cleaners)
 
 
-def _is_told(resource: Resource) -> bool:
-    return resource.ref.kind not in NOT_TOLD and annotations_of(resource.body).get(hooks.RESOURCE_POLICY) != "keep"
+def _is_reported(resource: Resource) -> bool:
+    return resource.ref.kind not in NOT_REPORTED and annotations_of(resource.body).get(hooks.RESOURCE_POLICY) != "keep"
 
 
 def _cleaners(moment: Moment) -> list[Resource]:
-    """The hooks of an uninstall that run a program."""
+    """The uninstall's hooks that run a program."""
     release = acted_on(moment.case, moment.index)
     run = {event.object for event in done_by_helm(moment) if event.object.kind in ENDED}
     return [hook for hook in release.resources if hook.ref in run] if release else []
 
 
 def _deletes(cleaner: Resource, ref: Ref) -> bool:
-    """Whether a script of the cleaner asks for the deletion of this object, or of all of its kind."""
+    """Whether a script of the cleaner deletes this object, or all objects of its kind."""
     path = ("spec",) if cleaner.ref.kind == "Pod" else ("spec", "template", "spec")
     return any(
         (need.access.verb, need.access.group) == ("delete", ref.group)
@@ -90,10 +94,10 @@ def _deletes(cleaner: Resource, ref: Ref) -> bool:
     )
 
 
-def _finding(moment: Moment, resources: list[Resource], ended_too: list[Ref], cleaners: list[Resource]) -> Finding:
+def _finding(moment: Moment, resources: list[Resource], completed: list[Ref], cleaners: list[Resource]) -> Finding:
     refs = [resource.ref for resource in resources]
-    more = f" and {len(refs) - 1} more object{'s' if len(refs) > 2 else ''} that hooks made"
-    what = f"{refs[0]}{more}" if len(refs) > 1 else f"{refs[0]}, which a hook made"
+    more = f" and {len(refs) - 1} more object{'s' if len(refs) > 2 else ''}" if len(refs) > 1 else ""
+    created = "which hooks created" if more else "which a hook created"
     listed = f"Left behind: {named(refs)}." if len(refs) > 1 else ""
     return found(
         RULE,
@@ -101,23 +105,23 @@ def _finding(moment: Moment, resources: list[Resource], ended_too: list[Ref], cl
         objects=refs,
         damage="nuisance",
         certainty="may" if cleaners else "will",
-        message=f"helm uninstall leaves {what}",
+        message=f"helm uninstall leaves {refs[0]}{more} behind, {created}",
         details=(
             listed,
-            "Helm deletes what the manifest of the release lists, and hooks are not in it. It reported success, and "
-            "its list of hooks is gone with the release.",
-            f"Unless {named(c.ref for c in cleaners)} deletes it: its program is not run here." if cleaners else "",
-            f"Also left, but ended: {named(ended_too)}." if ended_too else "",
+            "Helm deletes what the release manifest lists, and hooks are not part of it. It reported success, and its "
+            "list of hooks is deleted with the release.",
+            f"{named(c.ref for c in cleaners)} may delete it: its program is not run here." if cleaners else "",
+            f"Also left behind, but completed: {named(completed)}." if completed else "",
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK) for resource in resources],
-        evidence=filter(None, (_made(moment, ref) for ref in refs)),
+        evidence=filter(None, (_creation(moment, ref) for ref in refs)),
         confirm=f"kubectl get {in_kubectl(refs[0])}  # after helm uninstall {moment.ended.release}",
     )
 
 
-def _made(moment: Moment, ref: Ref) -> Event | None:
-    made = [e for e in moment.rehearsal.of_object(ref) if e.effect == "created" and e.step <= moment.index]
-    return made[-1] if made else None
+def _creation(moment: Moment, ref: Ref) -> Event | None:
+    created = [e for e in moment.rehearsal.of_object(ref) if e.effect == "created" and e.step <= moment.index]
+    return created[-1] if created else None
 
 
 RULE = Rule("ST216", "hook-orphan-on-uninstall", check)

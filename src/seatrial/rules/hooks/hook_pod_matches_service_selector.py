@@ -1,17 +1,17 @@
-"""The pod of a hook carries the labels that a Service selects, so requests are sent to it.
+"""A hook's pod has the labels that a Service selects, so the Service sends requests to it.
 
 ## What happens
-A Service sends requests to every pod that carries the labels of its selector, whoever made the pod. A chart that gives
-its migration Job the same labels as its app (`selectorLabels` in both) puts the Job's pod behind the Service. That pod
-has no readiness probe and is ready as soon as it runs; nothing in it listens, and each request that it gets is refused.
-With one replica that is every second request, for as long as the Job runs.
+A Service sends requests to every pod whose labels match its selector, regardless of who created the pod. If a chart
+gives its migration Job the same labels as its app (`selectorLabels` in both), the Job's pod becomes an endpoint of the
+Service. The pod has no readiness probe and is ready as soon as it runs, but nothing in it listens, so every request it
+gets is refused. With one replica of the app that is every second request while the Job runs.
 
-The app's own pods are healthy all the while, and when one looks the Job is gone: it is taken for trouble of the rollout
-or of the network. A Deployment does not adopt the pod, since a Job owns it, and a PodDisruptionBudget with the same
-selector counts it.
+The app's own pods stay healthy, and afterwards the Job is gone, so this looks like a rollout or network problem. A
+Deployment does not adopt the pod, because a Job owns it. A PodDisruptionBudget with the same selector counts it.
 
-A target port that is a name is looked up in each pod; where the pod of the hook has no such port, it gets no requests,
-and this is not told. Nor is it where a readiness probe or a port of the same number suggests that the hook serves.
+A named target port is resolved in each pod. If the hook's pod has no port of that name, it gets no requests and is not
+reported. Nor is it reported if a readiness probe or a container port of the same number suggests that the hook serves
+requests.
 
 ## Example
 ```yaml
@@ -23,16 +23,15 @@ metadata:
 spec:
   template:
     metadata:
-      labels: {app: app}      # what the Service of the app selects
+      labels: {app: app}      # the selector of the app's Service
 ```
 
 ## Instead
-Labels of its own for the pods of hooks: `app.kubernetes.io/component: migration` there, and `component: server` in
-Deployment and Service; or another `app.kubernetes.io/name`.
+Give hook pods their own labels: `app.kubernetes.io/component: migration` there and `component: server` in Deployment
+and Service, or another `app.kubernetes.io/name`.
 
 ## Fix safety
-The labels of a hook's pod are nobody's but the hook's. Do not change the selector of the Deployment instead: it is
-immutable.
+Nothing else uses the labels of a hook's pod. Do not change the selector of the Deployment instead: it is immutable.
 """
 
 from __future__ import annotations
@@ -55,23 +54,23 @@ from seatrial.model.timeline import Event, Rehearsal
 
 RUN = ("Job", "Pod")
 LIVE = ("upgrade", "rollback")
-"""Acts during which the app is in use."""
+"""Steps during which the app is in use."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: dict[tuple[Ref, ...], Finding] = {}
+    findings: dict[tuple[Ref, ...], Finding] = {}
     for moment in sorted(moments(rehearsal, case), key=lambda moment: not _is_live(moment)):
         release = acted_on(case, moment.index)
-        made = {e.object for e in moment.events() if e.actor in ENGINES and e.effect == "created"}
+        created = {e.object for e in moment.events() if e.actor in ENGINES and e.effect == "created"}
         for hook in release.resources if release else ():
-            if hook.ref.kind in RUN and hook.ref in made and _ran(moment, hook):
+            if hook.ref.kind in RUN and hook.ref in created and _ran(moment, hook):
                 for finding in _of_hook(moment, hook):
-                    told.setdefault(finding.objects, finding)
-    yield from told.values()
+                    findings.setdefault(finding.objects, finding)
+    yield from findings.values()
 
 
 def _is_live(moment: Moment) -> bool:
-    """Whether the app is in use meanwhile."""
+    """Whether the app is in use during the step."""
     return moment.ended.action in LIVE or (moment.ended.action == "sync" and moment.index > 0)
 
 
@@ -82,17 +81,17 @@ def _ran(moment: Moment, hook: Resource) -> bool:
 
 
 def _of_hook(moment: Moment, hook: Resource) -> Iterator[Finding]:
-    """The Services that had a hook's pod behind them once it was ready."""
+    """One finding for each Service that has the hook's ready pod as an endpoint."""
     ready = next((event for event in moment.events() if _is_ready_pod(event, hook.ref)), None)
     if ready is None or ready.after is None:
         return
     world = state(moment.rehearsal, ready)
     for ref, service in world.items():
-        near = ref.kind == "Service" and ref.namespace == hook.ref.namespace
-        if near and backs(ready.after, service) and _is_asked(service, ready.after):
-            meant = [workload for workload in behind(world, ref) if workload_ref(workload) != hook.ref]
-            if meant:
-                yield _finding(moment, hook, ref, ready, meant[0])
+        is_service = ref.kind == "Service" and ref.namespace == hook.ref.namespace
+        if is_service and backs(ready.after, service) and _gets_requests(service, ready.after):
+            others = [workload for workload in behind(world, ref) if workload_ref(workload) != hook.ref]
+            if others:
+                yield _finding(moment, hook, ref, ready, others[0])
 
 
 def _is_ready_pod(event: Event, hook: Ref) -> bool:
@@ -100,8 +99,8 @@ def _is_ready_pod(event: Event, hook: Ref) -> bool:
     return event.object.kind == "Pod" and pod is not None and is_true(pod, "Ready") and is_of(event.object, pod, hook)
 
 
-def _is_asked(service: Body, pod: Body) -> bool:
-    """Whether requests go to the pod, and nothing suggests that it answers them."""
+def _gets_requests(service: Body, pod: Body) -> bool:
+    """Whether requests go to the pod, and nothing suggests that it serves them."""
     numbers = {number for _, number, _ in ports_of(service, pod)}
     containers = [container for _, container in containers_of(pod.get("spec") or {})]
     listens = {port.get("containerPort") for container in containers for port in listed(container, "ports")}
@@ -109,24 +108,24 @@ def _is_asked(service: Body, pod: Body) -> bool:
     return bool(numbers) and not numbers & listens and not probed
 
 
-def _finding(moment: Moment, hook: Resource, service: Ref, ready: Event, meant: Body) -> Finding:
+def _finding(moment: Moment, hook: Resource, service: Ref, ready: Event, workload: Body) -> Finding:
     written, live = moment.case.written(moment.index, service), _is_live(moment)
     damage: Damage = "outage" if live else "nuisance"
     selector = dig(state(moment.rehearsal, ready)[service], "spec", "selector") or {}
-    replicas = int(dig(meant, "spec", "replicas") or 1)
+    replicas = int(dig(workload, "spec", "replicas") or 1)
     path = ("metadata", "labels") if hook.ref.kind == "Pod" else ("spec", "template", "metadata", "labels")
     return found(
         RULE,
         moment,
         objects=[hook.ref, service],
         damage=damage,
-        message=f"while {moment.act} runs {hook.ref}, {service} sends requests to its pod, where nothing serves",
+        message=f"while {moment.act} runs {hook.ref}, {service} sends requests to its pod, which refuses them",
         details=(
-            f"{ready.object} carries {_labels(selector)}, which is all that {service} asks for. It has no readiness "
-            "probe, so it counts as ready from the moment it runs until it ends.",
-            f"Beside {replicas} pod{'s' if replicas > 1 else ''} of {workload_ref(meant)} it gets about one request in "
-            f'{replicas + 1}, and each of those is refused: "connection refused", or a 502 from an ingress.',
-            "" if live else "Whoever uses the app at this moment meets it.",
+            f"{ready.object} has the labels {_labels(selector)}, which {service} selects. It has no readiness probe, "
+            "so it is ready while it runs.",
+            f"Next to {replicas} pod{'s' if replicas > 1 else ''} of {workload_ref(workload)} it gets about one "
+            f'request in {replicas + 1}, and refuses each of them: "connection refused", or a 502 from an ingress.',
+            "" if live else "Users of the app are affected while the hook runs.",
         ),
         places=[hook.place(*path), *([written.place("spec", "selector")] if written else [])],
         evidence=[ready],

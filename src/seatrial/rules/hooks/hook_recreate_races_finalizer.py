@@ -1,17 +1,18 @@
-"""Helm deletes a hook's object to make it anew, and a finalizer keeps the old one: the new one never comes.
+"""Helm deletes a hook object to recreate it, but a finalizer keeps the old one, so the new one is never created.
 
 ## What happens
-`before-hook-creation` deletes what has the hook's name, right before that hook is made. An object with finalizers does
-not go at once: a claim stays for as long as a pod exists that mounts it, also one that has ended long ago; a custom
-resource stays until its operator has let go. The pod of the last run is only deleted with its Job, and the Job comes
-after the claim, by weight.
+`before-hook-creation` deletes the object with the hook's name just before Helm creates the hook. An object with
+finalizers is not deleted at once: a PVC stays while a pod mounts it, even a completed one; a custom resource stays
+until its operator removes the finalizer. The pod of the last run is deleted with its Job, but the Job comes after the
+PVC, by weight.
 
-Helm 4 does not wait for deletions unless it is told to (`--wait`). It applies the claim onto the one that is on its way
-out, nothing changes, and a moment later there is none: the pod of the new run says that it is `being deleted`, then
-`not found`, and Helm waits until `--timeout`. Helm 3 (from 3.14) and Helm 4 with `--wait` wait for the deletion, in
-vain: `context deadline exceeded`. Older ones say `object is being deleted: persistentvolumeclaims "x" already exists`.
+- Helm 4 without `--wait` does not wait for deletions. It applies the PVC to the one that is being deleted, nothing
+  changes, and a moment later there is none. The new pod reports that the PVC is `being deleted`, then `not found`, and
+  Helm waits until `--timeout`.
+- Helm 3 (from 3.14) and Helm 4 with `--wait` wait for the deletion and fail: `context deadline exceeded`.
+- Older versions fail with `object is being deleted: persistentvolumeclaims "x" already exists`.
 
-The install goes well, and so does everything on a cluster where somebody has cleaned up by hand.
+The install works, and so does every cluster that was cleaned up by hand.
 
 ## Example
 ```yaml
@@ -25,11 +26,11 @@ metadata:
 ```
 
 ## Instead
-`before-hook-creation,hook-succeeded` on both: from Helm 3.16.3 on, what has succeeded is deleted in reverse order, the
-Job before its claim. Or an `emptyDir`, or a plain claim that stays.
+Use `before-hook-creation,hook-succeeded` on both: from Helm 3.16.3 on, hooks that succeeded are deleted in reverse
+order, the Job before its PVC. Or use an `emptyDir`, or a PVC that is a regular resource.
 
 ## Fix safety
-A hook that fails is not deleted by `hook-succeeded`; add `hook-failed` where its logs are kept elsewhere.
+`hook-succeeded` does not delete a hook that failed. Add `hook-failed` if its logs are kept elsewhere.
 """
 
 from __future__ import annotations
@@ -57,37 +58,41 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = acted_on(case, moment.index)
         for hook in release.resources if release else ():
             deletion = held_up(moment, hook.ref) if hooks.is_hook(hook.body) else None
-            if deletion is not None and hook.ref not in seen and _comes_to_harm(moment, release, deletion):
+            if deletion is not None and hook.ref not in seen and _does_harm(moment, release, deletion):
                 seen.add(hook.ref)
                 yield _finding(moment, hook, deletion)
 
 
-def _comes_to_harm(moment: Moment, release: Release | None, deletion: Event) -> bool:
-    """Whether it is missed, and by hooks only: what others lose with it is told elsewhere."""
-    ref, ended = deletion.object, moment.ended
+def _does_harm(moment: Moment, release: Release | None, deletion: Event) -> bool:
+    """Whether only hooks miss the object; what others lose with it is reported by other rules."""
+    ref, result = deletion.object, moment.ended
     if release is None or users_beyond_hooks(release, ref) or cascade(moment.rehearsal, deletion):
         return False
-    return ref in (*ended.waits_for, *ended.lacking) or moment.live(ref) is None
+    return ref in (*result.waits_for, *result.lacking) or moment.live(ref) is None
 
 
 def _finding(moment: Moment, hook: Resource, deletion: Event) -> Finding:
-    ref, ended = hook.ref, moment.ended
-    event, waits = event_of(moment, hook), ref in ended.waits_for
-    outcome = "waits for that in vain" if waits else "applies it onto the one that is going"
-    lost = f" and leaves no {ref.name}" if ended.outcome == "ok" else ""
+    ref, result = hook.ref, moment.ended
+    event, waits = event_of(moment, hook), ref in result.waits_for
+    what = (
+        f"Helm waits forever for the deletion of {ref} before the {event} hook"
+        if waits
+        else f"Helm applies the {event} hook {ref} to the old object, which is being deleted"
+    )
+    lost = f" and leaves no {ref.name}" if result.outcome == "ok" else ""
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(moment, ref)}{lost}: Helm deletes {ref} of the last run for the {event} hook and {outcome}",
+        message=f"{ends(moment, ref)}{lost}: {what}",
         details=(
             _held_by(moment.rehearsal, deletion),
-            f"Helm {ended.error.strip()}." if ended.outcome == "hung" and not waits else "",
+            f"Helm {result.error.strip()}." if result.outcome == "hung" and not waits else "",
             ""
             if waits
-            else "Helm 3 (from 3.14) and --wait wait for the deletion and say: "
-            '"context deadline exceeded"; older ones: "object is being deleted".',
+            else "Helm 3 (from 3.14), and Helm 4 with --wait, wait for the deletion and fail: "
+            '"context deadline exceeded"; older versions: "object is being deleted".',
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK)],
         evidence=[deletion],
@@ -96,7 +101,7 @@ def _finding(moment: Moment, hook: Resource, deletion: Event) -> Finding:
 
 
 def _held_by(rehearsal: Rehearsal, deletion: Event) -> str:
-    """What keeps the object: a pod that mounts it, or whoever has to take the finalizer away."""
+    """What keeps the object: its finalizers, and a pod that mounts it."""
     ref, body = deletion.object, deletion.after or {}
     pods = [
         other
@@ -105,7 +110,7 @@ def _held_by(rehearsal: Rehearsal, deletion: Event) -> str:
         if name_of(body) in (name for _, name in claims_of(pod.get("spec") or {}, other.name))
     ]
     kept = f"It has the finalizer {', '.join(finalizers_of(body))}."
-    return f"{kept} {pods[0]} of the last run mounts it, whether it has ended or not." if pods else kept
+    return f"{kept} {pods[0]} of the last run still mounts it, even if it has completed." if pods else kept
 
 
 RULE = Rule("ST215", "hook-recreate-races-finalizer", check)

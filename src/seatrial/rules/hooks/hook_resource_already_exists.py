@@ -1,17 +1,19 @@
-"""A hook of an earlier run is still there, and its delete policy does not take it away before the next run.
+"""A hook object of an earlier run still exists, and its delete policy does not delete it before the next run.
 
 ## What happens
-`before-hook-creation` is what Helm does when `helm.sh/hook-delete-policy` is absent. Any value that is given replaces
-it: with `hook-succeeded` or `hook-failed` alone, an object that the last run left behind stays.
+If `helm.sh/hook-delete-policy` is absent, the policy is `before-hook-creation`. Any other value replaces it: with only
+`hook-succeeded` or `hook-failed`, an object that the last run left behind stays.
 
-Helm 3 creates hooks, and fails: `jobs.batch "x" already exists`. Helm 4 applies them on the server, which looks better
-and is worse for Jobs. If nothing has changed, the finished Job of the last run counts as the hook's result: one that
-succeeded is taken for a run that never was, one that failed fails the upgrade at once. If its template has changed, the
-API server refuses: `field is immutable`. Helm 4 updates objects of other kinds in place. Releases that Helm 3 has made
-are still written the old way by Helm 4.
+Helm 3 creates hooks and fails: `jobs.batch "x" already exists`. Helm 4 uses server-side apply, which is worse for Jobs:
 
-With `hook-succeeded` alone all goes well until a run fails or is aborted: then nothing but `kubectl delete` helps.
-CustomResourceDefinitions are never deleted by a hook policy; on Helm 3 one that is a hook fails on its second run.
+- The Job is unchanged: the finished Job of the last run counts as the hook's result. If it succeeded, the hook does not
+  run and the upgrade succeeds. If it failed, the upgrade fails at once.
+- The pod template has changed: the API server refuses the update, `field is immutable`.
+
+Helm 4 updates objects of other kinds in place. For releases that Helm 3 installed, Helm 4 does what Helm 3 does.
+
+With only `hook-succeeded` everything works until a run fails or is aborted. Then only `kubectl delete` helps. Helm
+never deletes a CustomResourceDefinition for a hook policy; on Helm 3, a CRD that is a hook fails on its second run.
 
 ## Example
 ```yaml
@@ -22,12 +24,12 @@ metadata:
 ```
 
 ## Instead
-`helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded` on every object that belongs to the hook. To keep a
-Job for its logs, `before-hook-creation` alone.
+Use `helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded` on every object that belongs to the hook. To keep
+a Job for its logs, use `before-hook-creation` alone.
 
 ## Fix safety
-Before each run Helm deletes what has the hook's kind and name: right for Jobs and what only they use. An object that
-the app uses must not be a hook at all.
+Before each run Helm deletes the object with the hook's kind and name. That is right for Jobs and for objects that only
+the Jobs use. An object that the app uses must not be a hook.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ RUN = ("Job", "Pod")
 POLICIES = (hooks.BEFORE_CREATION, hooks.SUCCEEDED, hooks.FAILED)
 IMMUTABLE = re.compile(r"Invalid value: \{.*\}: field is immutable", re.DOTALL)
 DELETES = ("pre-delete", "post-delete")
-"""Told by pre-delete-hook-blocks-uninstall."""
+"""Reported by pre-delete-hook-blocks-uninstall."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -64,63 +66,69 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 yield _finding(moment, hook, collision)
 
 
-def _finding(moment: Moment, hook: Resource, met: Event) -> Finding:
+def _finding(moment: Moment, hook: Resource, write: Event) -> Finding:
     ref, action = hook.ref, moment.ended.action
-    sure: Certainty = "will" if ref.kind in RUN or met.effect == "refused" else "may"
+    sure: Certainty = "will" if ref.kind in RUN or write.effect == "refused" else "may"
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="failed-deploy",
         certainty=sure,
-        message=_outcome(moment, hook, met),
+        message=_outcome(moment, hook, write),
         details=(
             _policy(hook),
-            _what_helm_made_of_it(moment, hook, met),
-            f'Helm 3 creates hooks and fails: "{_helm_3(moment, hook)}"',
+            _what_helm_4_does(moment, hook, write),
+            f'Helm 3 creates hooks instead, and fails: "{_helm_3(moment, hook)}"',
             aftermath(moment) if sure == "will" and moment.ended.outcome != "ok" else "",
-            "" if ref.kind not in RUN else f"kubectl delete {in_kubectl(ref)} lets the next {action} run it.",
+            "" if ref.kind not in RUN else f"After kubectl delete {in_kubectl(ref)} the next {action} runs it.",
         ),
         places=[hook.place("metadata", "annotations", hooks.DELETE_POLICY)],
-        evidence=[met],
+        evidence=[write],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.creationTimestamp}}'  # before the {action}",
     )
 
 
-def _outcome(moment: Moment, hook: Resource, met: Event) -> str:
+def _outcome(moment: Moment, hook: Resource, write: Event) -> str:
     act = helm_act(moment, hook.ref)
-    if met.effect == "refused" or _ended(moment.was(hook.ref)) == "Failed":
-        return f"{act} fails, since {hook.ref} of an earlier run is still there"
+    if write.effect == "refused" or _ended(moment.was(hook.ref)) == "Failed":
+        return f"{act} fails: {hook.ref} of an earlier run still exists"
     if hook.ref.kind in RUN:
-        return f"{act} succeeds and does not run {hook.ref}, since that of an earlier run is still there"
-    return f"{act} fails with Helm 3, since {hook.ref} of an earlier run is still there"
+        return f"{act} succeeds without running {hook.ref}: the {hook.ref.kind} of an earlier run still exists"
+    return f"{act} fails with Helm 3: {hook.ref} of an earlier run still exists"
 
 
 def _policy(hook: Resource) -> str:
     if hook.ref.kind == "CustomResourceDefinition":
-        return "Helm never deletes a CustomResourceDefinition for a hook, whatever its policy."
+        return "Helm never deletes a CustomResourceDefinition for a hook, regardless of its delete policy."
     policies = hooks.delete_policies(hook.body)
-    known = "" if set(policies) & set(POLICIES) else ", none that Helm knows"
+    known = "" if set(policies) & set(POLICIES) else " (unknown to Helm)"
     named = ", ".join(policies) or "empty"
-    return f"Its delete policy is {named}{known}, which replaces before-hook-creation: nothing deletes it first."
+    return (
+        f"Its delete policy is {named}{known}, which replaces the default, before-hook-creation: nothing deletes the "
+        "object before the next run."
+    )
 
 
-def _what_helm_made_of_it(moment: Moment, hook: Resource, met: Event) -> str:
-    ended = moment.ended
+def _what_helm_4_does(moment: Moment, hook: Resource, write: Event) -> str:
+    result = moment.ended
     if hook.ref.kind not in RUN:
-        return "Helm 4 applies it, and the object is updated in place."
-    if met.effect == "refused":
-        words = IMMUTABLE.sub("Invalid value: {...}: field is immutable", helm_says(ended))
-        return f"Helm 4 applies it, and a {hook.ref.kind} that exists cannot be changed. {words}"
-    if _ended(met.before or met.after) == "Failed":
-        return f"Helm 4 applies it unchanged, and takes the failure of the earlier run for its own. {helm_says(ended)}"
-    return "Helm 4 applies it, nothing changes, and that it had ended well before counts as success: nothing was run."
+        return "Helm 4 applies the object and updates it in place."
+    if write.effect == "refused":
+        error = IMMUTABLE.sub("Invalid value: {...}: field is immutable", helm_says(result))
+        return f"Helm 4 applies the object, but an existing {hook.ref.kind} cannot be changed. {error}"
+    if _ended(write.before or write.after) == "Failed":
+        return (
+            "Helm 4 applies the object unchanged and treats the failure of the earlier run as the result. "
+            f"{helm_says(result)}"
+        )
+    return "Helm 4 applies the object, nothing changes, and the earlier run counts as success: nothing runs."
 
 
 def _ended(job: Body | None) -> str:
-    """`Complete` or `Failed`, where a Job has ended."""
-    said = [c.get("type") for c in listed(job, "status", "conditions") if c.get("status") == "True"]
-    return next((str(word) for word in said if word in ("Complete", "Failed")), "")
+    """`Complete` or `Failed`; empty while the Job runs."""
+    types = [c.get("type") for c in listed(job, "status", "conditions") if c.get("status") == "True"]
+    return next((str(word) for word in types if word in ("Complete", "Failed")), "")
 
 
 def _helm_3(moment: Moment, hook: Resource) -> str:

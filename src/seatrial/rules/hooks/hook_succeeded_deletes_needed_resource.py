@@ -1,34 +1,34 @@
-"""A hook that Helm deletes once it has succeeded is needed by something that comes after.
+"""Helm deletes a hook object after success, but a workload or a later hook still needs it.
 
 ## What happens
-`hook-succeeded` takes effect when all hooks of the event have succeeded, in reverse order. An account, a Secret, a Role
-or a ConfigMap has succeeded as soon as it is there. So such a pre-install hook serves the other pre-install hooks, is
-deleted, and only then Helm makes the workloads: what they name is gone. Nor can a post-install hook use what a
-pre-install hook has brought.
+Helm applies `hook-succeeded` when all hooks of the event have succeeded, in reverse order. A ServiceAccount, Secret,
+Role or ConfigMap has succeeded as soon as it exists. Such a pre-install hook serves the other pre-install hooks, is
+deleted, and only then does Helm create the workloads that use it. Nor can a post-install hook use an object that a
+pre-install hook created.
 
-Helm reports success. The pods say that something is not found, although `helm get hooks` lists it.
+Helm reports success. The pods report that the object is not found, although `helm get hooks` lists it.
 
-Argo CD deletes such hooks when the whole operation has succeeded. The last wave is not waited for, so that pods may not
-even be made by then; those that are go on, and the next one, on another node or after a crash, finds nothing. Every
-sync repeats that.
+Argo CD deletes such hooks when the whole sync operation has succeeded. It does not wait for the last wave, so the pods
+may not even exist by then. Pods that run keep running, but the next one (on another node, or after a crash) does not
+find the object. Every sync repeats that.
 
 ## Example
 ```yaml
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: app                 # the Deployment of the chart runs as it
+  name: app                 # used by the chart's Deployment
   annotations:
     helm.sh/hook: pre-install,pre-upgrade
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 ```
 
 ## Instead
-Make it a plain object, and give the hooks a copy of their own under another name, which may have `hook-succeeded`.
-To drop only `hook-succeeded` is not enough: every upgrade then deletes the object before it makes it anew.
+Make it a regular resource, and give the hooks their own copy under another name, which may have `hook-succeeded`.
+Removing only `hook-succeeded` is not enough: every upgrade then deletes and recreates the object.
 
 ## Fix safety
-After a successful run the hook's object is gone, so Helm can make the plain one without a conflict of ownership.
+After a successful run the hook object is gone, so Helm can create the regular resource without an ownership conflict.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, operations
-from seatrial.evidence.history import as_plain
+from seatrial.evidence.history import GOING, as_plain
 from seatrial.evidence.hooks.runs import Lack, done_by_helm, event_of, helm_act, lacks
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import argocd_hooks, hooks
@@ -48,7 +48,7 @@ from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs,
 from seatrial.phrases.objects import consumers_sentence, in_kubectl, users_beyond_hooks
 from seatrial.phrases.outcome import aftermath
 
-POLICY = "Its delete policy is hook-succeeded, and anything but a Job or a Pod has succeeded as soon as it is there."
+POLICY = "Its delete policy is hook-succeeded, and any object but a Job or a Pod has succeeded as soon as it exists."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -57,13 +57,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield from _for_workloads(moment, moment.release)
     for lack in lacks(rehearsal, case):
         if lack.why == "deleted":
-            yield _for_a_hook(rehearsal, case, lack)
-    told: set[Ref] = set()
+            yield _for_a_hook(Moment(rehearsal, case, lack.step), lack)
+    reported: set[Ref] = set()
     for step, operation in operations(rehearsal):
         moment = Moment(rehearsal, case, step)
         for ref in operation.hooks_deleted:
-            if ref not in told and moment.live(ref) is None:
-                told.add(ref)
+            if ref not in reported and moment.live(ref) is None:
+                reported.add(ref)
                 yield from _after_a_sync(moment, ref)
 
 
@@ -78,7 +78,7 @@ def _for_workloads(moment: Moment, release: Release) -> Iterator[Finding]:
 
 
 def _after_a_sync(moment: Moment, ref: Ref) -> Iterator[Finding]:
-    """A hook that Argo CD deletes with the end of a sync, and that plain objects need."""
+    """A hook that Argo CD deletes at the end of a sync, and that other objects need."""
     release, hook = moment.release, moment.case.written(moment.index, ref)
     edges = users_beyond_hooks(release, ref) if release else []
     users = [edge.user for edge in edges if not edge.need.optional and not argocd_hooks.is_hook(edge.user.body)]
@@ -92,10 +92,10 @@ def _after_a_sync(moment: Moment, ref: Ref) -> Iterator[Finding]:
         moment,
         objects=[ref],
         damage="outage",
-        message=f"the sync deletes {ref} when all of it has succeeded, and {users[0].ref} needs it from then on",
+        message=f"the sync deletes {ref} after it has succeeded, but {users[0].ref} still needs it",
         details=(
-            "Its delete policy is HookSucceeded, which is about the whole operation, and the last wave of that is not "
-            "waited for: pods that run by then go on, and none is made any more.",
+            "Its delete policy is HookSucceeded: Argo CD deletes it when the whole operation has succeeded, and does "
+            "not wait for the last wave. Pods that run by then keep running, but no new pod can be created.",
             consumers_sentence(release, ref, says(moment, ref)),
         ),
         places=[hook.place("metadata", "annotations", key)],
@@ -110,25 +110,24 @@ def _deletes_itself(resource: Resource, action: str) -> bool:
 
 def _last_deletion(moment: Moment, resource: Resource) -> Event | None:
     done = list(done_by_helm(moment, resource.ref))
-    return done[-1] if done and done[-1].effect in ("deleted", "deleting") else None
+    return done[-1] if done and done[-1].effect in GOING else None
 
 
 def _finding(moment: Moment, release: Release, resource: Resource, deletion: Event) -> Finding:
-    ref, ended = resource.ref, moment.ended
+    ref, result = resource.ref, moment.ended
     event = event_of(moment, resource)
     user = users_beyond_hooks(release, ref)[0].user.ref
-    reported = "Helm reported success." if ended.outcome == "ok" else f"The {ended.action} {ended.outcome}."
+    reported = "Helm reported success." if result.outcome == "ok" else f"The {result.action} {result.outcome}."
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="outage",
-        message=f"{helm_act(moment, ref)} deletes {ref} when its {event} hooks have succeeded, and {user} "
-        "needs it then",
+        message=f"{helm_act(moment, ref)} deletes {ref} after its {event} hooks, but {user} still needs it",
         details=(
             f"{POLICY} {reported}",
             consumers_sentence(release, ref, says(moment, ref)),
-            f"helm get hooks {ended.release} still lists it.",
+            f"helm get hooks {result.release} still lists it.",
         ),
         places=[resource.place("metadata", "annotations", hooks.DELETE_POLICY)],
         evidence=[*(e for e in done_by_helm(moment, ref) if e.index < deletion.index), deletion],
@@ -136,27 +135,26 @@ def _finding(moment: Moment, release: Release, resource: Resource, deletion: Eve
     )
 
 
-def _for_a_hook(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
-    moment = Moment(rehearsal, case, lack.step)
+def _for_a_hook(moment: Moment, lack: Lack) -> Finding:
     assert lack.brought is not None
     ref = lack.need.object
-    deleted = [e for e in rehearsal.of_object(ref) if e.effect == "deleted" and e.step <= lack.step]
+    deleted = [e for e in moment.rehearsal.of_object(ref) if e.effect == "deleted" and e.step <= lack.step]
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which Helm deleted when it had succeeded",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which Helm has already deleted",
         details=(
-            f"{POLICY} It is a hook of {', '.join(hooks.events_of(lack.brought.body))} only.",
-            ends_sentence(rehearsal, case, lack),
+            f"{POLICY} It is a hook for {', '.join(hooks.events_of(lack.brought.body))} only.",
+            ends_sentence(moment.rehearsal, moment.case, lack),
             aftermath(moment, lack.hook.ref),
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.DELETE_POLICY),
             lack.hook.place(*lack.need.field),
         ],
-        evidence=[*deleted[-1:], *evidence_of(rehearsal, case, lack)],
+        evidence=[*deleted[-1:], *evidence_of(moment.rehearsal, moment.case, lack)],
         confirm=look_at(lack),
     )
 
