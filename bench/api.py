@@ -12,7 +12,7 @@ import msgspec
 from bench import Figure, rate, seconds
 from bench.objects import ask, configmap, deployment
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import LOOPBACK, Server
+from seatrial.cluster.server.http import LOOPBACK, ApiServer
 from seatrial.model.resource import Body
 
 IN_PROCESS = 5_000
@@ -22,7 +22,7 @@ CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 
 def figures() -> Iterator[Figure]:
     yield from _in_process(Cluster())
-    with Server(Cluster()) as server:
+    with ApiServer(Cluster()) as server:
         # The client is another process, as clients are: in this one it would take turns with the server.
         command = [sys.executable, "-m", "bench.api", str(server.port)]
         answered = subprocess.run(command, check=True, capture_output=True).stdout

@@ -12,7 +12,7 @@ from seatrial.check import check
 from seatrial.cli.flags import Voice
 from seatrial.cli.terminal import at_work
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.helm import sdk as helmsdk
 from seatrial.plan.plans import CheckOptions
 
@@ -62,7 +62,7 @@ def _helm() -> Iterator[Figure]:
 def _install_and_upgrade() -> tuple[float, float]:
     old = helmsdk.Chart.load(str(EXAMPLES / "basic-app/v1"))
     new = helmsdk.Chart.load(str(EXAMPLES / "basic-app/v2"))
-    with Server(Cluster(), actor="helm") as server, helmsdk.connection(server.kubeconfig, "default") as config:
+    with ApiServer(Cluster(), actor="helm") as server, helmsdk.connection(server.kubeconfig, "default") as config:
         context = helmsdk.HelmContext()
         install = seconds(lambda: helmsdk.install(config, context, old, "demo", {}, namespace="default"))
         upgrade = seconds(lambda: helmsdk.upgrade(config, context, new, "demo", {}, namespace="default"))

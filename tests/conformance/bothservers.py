@@ -17,7 +17,7 @@ from arms import Arm, Here
 from realserver import real_server
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 
 EMBEDDED, REAL = "embedded", "real"
 
@@ -36,7 +36,7 @@ def is_given(config: pytest.Config) -> bool:
 def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
     if request.param == EMBEDDED:
         cluster = Cluster()
-        with Server(cluster) as server, Api(server.url) as api:
+        with ApiServer(cluster) as server, Api(server.url) as api:
             yield Arm(api, cluster)
         return
     if file := _kubeconfig(request.config):

@@ -14,7 +14,7 @@ import yaml
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request as ApiRequest
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.helm import sdk as helmsdk
 
 ACCOUNT = "system:serviceaccount:default:app"
@@ -39,7 +39,7 @@ subjects: [{kind: ServiceAccount, name: app, namespace: default}]
 class Kubectl:
     """The kubectl of this machine, speaking to a cluster of its own."""
 
-    def __init__(self, server: Server, folder: Path) -> None:
+    def __init__(self, server: ApiServer, folder: Path) -> None:
         self.url = server.url
         self.config = folder / "kubeconfig"
         self.config.write_text(server.kubeconfig())
@@ -56,7 +56,7 @@ class Kubectl:
 def kubectl(tmp_path: Path) -> Iterator[Kubectl]:
     if shutil.which("kubectl") is None:
         pytest.skip("there is no kubectl here")
-    with Server(Cluster()) as server:
+    with ApiServer(Cluster()) as server:
         found = Kubectl(server, tmp_path)
         found("apply", "-f", "-", stdin=OBJECTS)
         yield found
@@ -136,7 +136,7 @@ def chart(folder: Path, crd: str = "", **templates: str) -> helmsdk.Chart:
     return helmsdk.Chart.load(folder)
 
 
-def installed(server: Server, loaded: helmsdk.Chart, release: str = "demo") -> str:
+def installed(server: ApiServer, loaded: helmsdk.Chart, release: str = "demo") -> str:
     """What Helm says of an install that fails; empty where it does not."""
     with helmsdk.connection(server.kubeconfig, "default") as config:
         try:
@@ -148,7 +148,7 @@ def installed(server: Server, loaded: helmsdk.Chart, release: str = "demo") -> s
 
 def test_helm_makes_the_custom_resource_after_the_webhook_that_cannot_be_reached(tmp_path: Path) -> None:
     widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}"
-    with Server(Cluster()) as server:
+    with ApiServer(Cluster()) as server:
         said = installed(server, chart(tmp_path / "demo", DEFINITION, webhook=WEBHOOK, widget=widget))
     assert (
         'Internal error occurred: failed calling webhook "check.example.com": failed to call webhook: Post '
@@ -170,7 +170,7 @@ def test_helm_installs_what_needs_nothing_of_a_group_that_is_down(tmp_path: Path
     config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}"
     foo = "apiVersion: metrics.example.com/v1beta1\nkind: Foo\nmetadata: {name: a}"
     cluster = Cluster()
-    with Server(cluster) as server:
+    with ApiServer(cluster) as server:
         body = yaml.safe_load(METRICS)
         down = cluster.request(ApiRequest("create", "apiregistration.k8s.io", "v1", "apiservices", body=body))
         assert down.code == 201

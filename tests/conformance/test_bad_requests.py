@@ -20,7 +20,7 @@ from arms import config, deployment
 from storecheck import complaints
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.model.resource import Body
 
 HERE = "/api/v1/namespaces/default"
@@ -35,7 +35,7 @@ WATCHES = 2_000
 class Strained:
     """A server that is treated badly, and a client that asks on the side whether it still answers."""
 
-    def __init__(self, server: Server, api: Api) -> None:
+    def __init__(self, server: ApiServer, api: Api) -> None:
         self.server = server
         self.api = api
         self.cluster = server.cluster
@@ -61,7 +61,7 @@ class Strained:
 @pytest.fixture
 def strained(caplog: pytest.LogCaptureFixture) -> Iterator[Strained]:
     """Whatever a test does to it: it answers in the end, agrees with itself, has hung up, and did not stumble."""
-    with Server(Cluster()) as server, Api(server.url) as api:
+    with ApiServer(Cluster()) as server, Api(server.url) as api:
         found = Strained(server, api)
         yield found
         assert found.is_well()

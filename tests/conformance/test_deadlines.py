@@ -11,7 +11,7 @@ from situations import plain
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.model.resource import Body, Ref, listed
 from seatrial.model.timeline import Schedule
 from seatrial.readiness.argocd.builtin import check_for
@@ -133,7 +133,7 @@ def test_no_clock_runs_for_who_wants_none_or_is_paused(body: Body) -> None:
 
 def test_kubectl_rollout_status_ends_with_the_deadline(kubectl_binary: str, tmp_path: Path) -> None:
     cluster = _cluster("eager", stuck(600))
-    with Server(cluster) as server:
+    with ApiServer(cluster) as server:
         (tmp_path / "kubeconfig").write_text(server.kubeconfig())
         words = (kubectl_binary, f"--kubeconfig={tmp_path / 'kubeconfig'}", "rollout", "status", "deployment/web")
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as kubectl:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.engines.helm.sdk import FLAGS, options_of
 from seatrial.helm import sdk as helmsdk
 from seatrial.model.errors import CannotContinue
@@ -51,7 +51,7 @@ class Helm:
 @pytest.fixture
 def helm(tmp_path: Path) -> Iterator[Helm]:
     cluster = Cluster()
-    with Server(cluster, actor="helm") as server, helmsdk.connection(server.kubeconfig, "default") as config:
+    with ApiServer(cluster, actor="helm") as server, helmsdk.connection(server.kubeconfig, "default") as config:
         yield Helm(cluster, config, tmp_path / "demo")
 
 
@@ -187,7 +187,7 @@ def test_client_side_install_creates_rather_than_applies(helm: Helm) -> None:
 
 def test_fields_are_helms_whatever_program_runs_it(tmp_path: Path) -> None:
     cluster = Cluster()
-    server = Server(cluster, actor="helm", calls_itself=helmsdk.FIELD_MANAGER)
+    server = ApiServer(cluster, actor="helm", client_manager=helmsdk.FIELD_MANAGER)
     with server, helmsdk.connection(server.kubeconfig, "default") as config:
         helm = Helm(cluster, config, tmp_path / "demo")
         helm.install(helm.chart(cm=CONFIG))

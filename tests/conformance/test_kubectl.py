@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 
 WEB = """
 apiVersion: apps/v1
@@ -41,7 +41,7 @@ class Kubectl:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with Server(Cluster(explains=True)) as server:
+    with ApiServer(Cluster(explains=True)) as server:
         file = tmp_path_factory.mktemp("kubectl") / "kubeconfig"
         file.write_text(server.kubeconfig())
         yield file

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from seatrial.check import run
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.model.timeline import Event
 from seatrial.plan.plans import CheckOptions
 
@@ -205,7 +205,7 @@ def by_pulumi(folder: Path, programs: list[str]) -> Told:
     home, cluster = folder / "real", Cluster()
     home.mkdir()
     (home / "Pulumi.yaml").write_text(PROJECT)
-    with Server(cluster) as server:
+    with ApiServer(cluster) as server:
         (home / "kubeconfig").write_text(server.kubeconfig())
         _pulumi(home, "stack", "init", "dev")
         words, ends = [], [len(cluster.recorder.timeline())]

@@ -16,7 +16,7 @@ from lightkube.resources.core_v1 import ConfigMap, Pod
 from lightkube.types import CascadeType, PatchType
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 
 WEB = """
 apiVersion: apps/v1
@@ -45,7 +45,7 @@ spec:
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    with Server(Cluster()) as server:
+    with ApiServer(Cluster()) as server:
         config = KubeConfig.from_dict(yaml.safe_load(server.kubeconfig()))
         with Client(config=config, field_manager="tester") as found:
             yield found

@@ -10,7 +10,7 @@ from arms import Arm
 from bothservers import is_given
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.kinds.tables.removed import REMOVED
 
 # (group, version, plural, kind): the last minor that served it, or an empty text for one older than all of these.
@@ -33,7 +33,7 @@ def as_number(version: str) -> int:
 
 @pytest.fixture(scope="module", params=SOME)
 def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, Api]]:
-    with Server(Cluster(request.param)) as found, Api(found.url) as api:
+    with ApiServer(Cluster(request.param)) as found, Api(found.url) as api:
         yield request.param, api
 
 
@@ -70,7 +70,7 @@ def test_the_second_arm_is_of_the_minor_whose_words_are_expected(pytestconfig: p
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_every_minor_says_which_it_is(minor: str) -> None:
-    with Server(Cluster(minor)) as server, Api(server.url) as api:
+    with ApiServer(Cluster(minor)) as server, Api(server.url) as api:
         version = api.get("/version").body
     assert (version["major"], version["minor"], version["gitVersion"]) == ("1", minor[2:], f"v{minor}.0")
 
@@ -85,6 +85,6 @@ def test_an_autoscaler_may_go_down_to_nothing_since_1_37(minor: str, code: int) 
         "metadata": {"name": "worker"},
         "spec": {"minReplicas": 0, "maxReplicas": 3, "scaleTargetRef": target, "metrics": [metric]},
     }
-    with Server(Cluster(minor)) as server, Api(server.url) as api:
+    with ApiServer(Cluster(minor)) as server, Api(server.url) as api:
         path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
         assert api.post(path, autoscaler).code == code

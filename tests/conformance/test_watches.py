@@ -12,7 +12,7 @@ from msgspec import Struct
 from test_custom_kinds import Widgets, definition
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.store import LOG_MAX
 from seatrial.model.resource import Body, Ref
 
@@ -141,7 +141,7 @@ def test_a_watch_is_refused(here: Here, given: str) -> None:
 def test_who_begins_to_wait_is_told_what_is_there_as_it_is_once_the_cluster_has_moved_for_it() -> None:
     """Clients look into whatever they find unfinished, five times a second: they are not shown what is finished."""
     cluster = Cluster(schedule="lazy")
-    with Server(cluster) as server, Api(server.url) as api:
+    with ApiServer(cluster) as server, Api(server.url) as api:
         api.post("/apis/batch/v1/namespaces/default/jobs", job("stays"))
         with api.watch("/apis/batch/v1/namespaces/default/jobs", **LISTS_FIRST) as events:
             first, end = islice(events, 2)
@@ -155,7 +155,7 @@ def test_who_begins_to_wait_is_told_what_is_there_as_it_is_once_the_cluster_has_
 def test_what_goes_while_the_cluster_moves_for_who_waits_is_told_as_it_went() -> None:
     pods = "/api/v1/namespaces/default/pods"
     cluster = Cluster(schedule="lazy")
-    with Server(cluster) as server, Api(server.url) as api:
+    with ApiServer(cluster) as server, Api(server.url) as api:
         api.post(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "goes"}, "spec": RUNS_ON})
         cluster.settle()
         api.delete(f"{pods}/goes")
@@ -185,7 +185,7 @@ def forgetful(here: Here) -> Iterator[Forgetful]:
         here.delete("CustomResourceDefinition", kind.definition)
         return
     cluster = Cluster()
-    with Server(cluster) as server, Api(server.url) as api:
+    with ApiServer(cluster) as server, Api(server.url) as api:
         age(cluster)
         yield Forgetful(api, "/api/v1/namespaces/default/configmaps")
 
@@ -209,7 +209,7 @@ def test_a_version_that_is_forgotten_is_gone_and_the_watch_says_so(forgetful: Fo
 
 def test_a_page_of_a_forgotten_version_is_gone() -> None:
     cluster = Cluster()
-    with Server(cluster) as server, Api(server.url) as api:
+    with ApiServer(cluster) as server, Api(server.url) as api:
         page = api.get("/api/v1/namespaces", limit=1).body["metadata"]["continue"]
         age(cluster)
         refused = api.get("/api/v1/namespaces", **{"continue": page})

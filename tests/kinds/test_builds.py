@@ -6,7 +6,7 @@ from apiclient import Api
 from operatorcluster import OperatorCluster
 
 from seatrial.cluster.request import Request
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.model.resource import Body
 
 BUILDS = "build.openshift.io"
@@ -125,7 +125,7 @@ def test_a_build_is_refused_in_the_words_of_openshift() -> None:
 def test_the_door_of_a_build_configuration_is_found_and_open_for_posts_alone() -> None:
     world = OperatorCluster("openshift")
     assert world.create(STREAM, SECRET, CONFIG) == []
-    with Server(world.cluster) as server, Api(server.url) as api:
+    with ApiServer(world.cluster) as server, Api(server.url) as api:
         resources = {found["name"]: found for found in api.get(f"/apis/{BUILDS}/v1").body["resources"]}
         assert resources["buildconfigs/instantiate"]["kind"] == "BuildRequest"
         assert resources["buildconfigs/instantiate"]["verbs"] == ["create"]

@@ -15,7 +15,7 @@ from seatrial.cli.flags import OUTPUT, Texts, Voice, flag
 from seatrial.model.timeline import Schedule
 
 if TYPE_CHECKING:
-    from seatrial.cluster.server.http import Server
+    from seatrial.cluster.server.http import ApiServer
 
 CLUSTER = Group("What is served", sort_key=1)
 LOOK_SECONDS = 0.1
@@ -79,9 +79,9 @@ def _endings() -> Iterator[threading.Event]:
 
 
 @contextmanager
-def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> Iterator[Server]:
+def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> Iterator[ApiServer]:
     from seatrial.cluster.cluster import Cluster
-    from seatrial.cluster.server.http import Server
+    from seatrial.cluster.server.http import ApiServer
     from seatrial.model.errors import CannotContinue
     from seatrial.plan.plans import minor_of
     from seatrial.play.prerequisites import assume as put
@@ -94,14 +94,14 @@ def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> 
 
         put(cluster, (resource.body for path in assume for resource in read_manifests(path, "default").resources))
     try:
-        server = Server(cluster, port=port)
+        server = ApiServer(cluster, port=port)
     except OSError as why:
         raise CannotContinue(f"serve on port {port}: {why.strerror or why}") from None
     with server:
         yield server
 
 
-def _greet(server: Server, kubeconfig: str) -> None:
+def _greet(server: ApiServer, kubeconfig: str) -> None:
     from seatrial.cli import terminal
 
     reach = f"--kubeconfig {kubeconfig}" if kubeconfig else f"--server {server.url}"
@@ -113,7 +113,7 @@ def _greet(server: Server, kubeconfig: str) -> None:
     )
 
 
-def _tell(server: Server, seen: int) -> int:
+def _tell(server: ApiServer, seen: int) -> int:
     """Write what has happened since, and say how far that goes."""
     from seatrial.cli import terminal
     from seatrial.report.timeline import render_events

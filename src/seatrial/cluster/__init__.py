@@ -1,1 +1,2 @@
-"""The embedded Kubernetes: an API server, its controllers and a kubelet in memory. Never knows which engine speaks."""
+"""The embedded Kubernetes: an API server, its controllers and a kubelet in memory. Does not know which engine calls
+it."""

@@ -14,14 +14,14 @@ from seatrial.cluster.discovery import crds
 from seatrial.cluster.discovery.openapi import OpenAPI
 from seatrial.cluster.discovery.schema import Schema, builtin_schema
 from seatrial.cluster.discovery.served import Discovery
-from seatrial.cluster.events import Saying
+from seatrial.cluster.events import EmittedEvent
 from seatrial.cluster.record import CLOCK, Recorder
 from seatrial.cluster.refusal import Refused, unavailable, unknown_resource
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.server import routes
 from seatrial.cluster.store import Store
 from seatrial.cluster.verbs import changes, deletion, rbac, reads, reviews, writes
-from seatrial.cluster.verbs.instantiating import instantiate
+from seatrial.cluster.verbs.instantiate import instantiate
 from seatrial.cluster.watch import Watch, Watches
 from seatrial.kinds import Act, Create, Delete, Emit, Status, Update
 from seatrial.kinds.operators import generic
@@ -62,7 +62,7 @@ class Cluster:
         self.controllers = Controllers(self.store, kinds.known(), self.view, self._do, self._collect)
         self._dice = random.Random(seed)
         self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
-        self.sayings: list[Saying] = []
+        self.emitted: list[EmittedEvent] = []
         self._said: dict[tuple[str, str], str] = {}
         self.stored_in: dict[Ref, str] = {}
         """The version that each custom resource is stored in: what its definition said when it was last written."""
@@ -75,8 +75,8 @@ class Cluster:
 
     def view(self) -> View:
         """A fresh look at the cluster, whose looks are remembered."""
-        origins, worst_case = self.controllers.origins, self.schedule == "lazy"
-        return View(self.store, self._serves, origins, worst_case=worst_case, idle=self._idle)
+        indexes, worst_case = self.controllers.indexes, self.schedule == "lazy"
+        return View(self.store, self._serves, indexes, worst_case=worst_case, idle=self._idle)
 
     def request(self, request: Request) -> Reply:
         """Answer one request; a write also moves the cluster as far as the schedule lets it."""
@@ -255,7 +255,7 @@ class Cluster:
         self._said[uid, reason] = message  # by uid: of an object that is made anew everything is said anew
         self.recorder.note(actor, "say", ref, "said", message, cause, after=body)
         api_version, now = str(body.get("apiVersion")), self.store.now()
-        self.sayings.append(Saying(ref, uid, api_version, actor, reason, message, said.warning, now))
+        self.emitted.append(EmittedEvent(ref, uid, api_version, actor, reason, message, said.warning, now))
 
     def finish_deletion(self, ref: Ref, body: Body, actor: str, cause: int | None) -> None:
         deletion.finish(self, ref, body, actor, cause)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from seatrial.cluster.origins import Origins
+from seatrial.cluster.indexes import Indexes
 from seatrial.cluster.store import Store
 from seatrial.kinds import Act, Acts, Deadline, Kind, inert
 from seatrial.kinds.core.objectmeta import is_terminating
@@ -43,14 +43,14 @@ class View:
         self,
         store: Store,
         served: Callable[[str, str], bool],
-        origins: Origins,
+        indexes: Indexes,
         *,
         worst_case: bool,
         idle: bool = False,
     ) -> None:
         self._store = store
         self._served = served
-        self._origins = origins
+        self._indexes = indexes
         self._worst_case = worst_case
         self._idle = idle
         self.looks: set[Look] = set()
@@ -85,16 +85,16 @@ class View:
 
     def running(self, image: str) -> list[Body]:
         self.looks.add(("image", image))
-        return self._found(self._origins.runners.get(image, ()))
+        return self._found(self._indexes.workloads.get(image, ()))
 
     def volumes_for(self, claim: Ref) -> list[Body]:
         wanted = (claim, ANY_CLAIM)
         self.looks.update(("volume", name) for name in wanted)
-        return self._found(ref for name in wanted for ref in self._origins.volumes.get(name, ()))
+        return self._found(ref for name in wanted for ref in self._indexes.volumes.get(name, ()))
 
     def using(self, claim: Ref) -> list[Body]:
         self.looks.add(("claim", claim))
-        return self._found(self._origins.users.get(claim, ()))
+        return self._found(self._indexes.users.get(claim, ()))
 
     def served(self, kind: str, group: str) -> bool:
         self.looks.add(("served", group, kind))
@@ -134,14 +134,14 @@ class Controllers:
         self._queue: dict[Ref, int | None] = {}
         self._lookers: dict[Look, set[Ref]] = {}
         self._looks: dict[Ref, set[Look]] = {}
-        self.origins = Origins()
+        self.indexes = Indexes()
         self.moves = 0
         self.gave_up = False
 
     def changed(self, ref: Ref, before: Body | None, after: Body | None, cause: int | None) -> None:
         """An object was made, changed or removed: whoever looked at it has something to do."""
         kind = self._kinds.get((ref.group, ref.kind))
-        self.origins.changed(ref, before, after, kind)
+        self.indexes.changed(ref, before, after, kind)
         if kind is not None and after is not None:
             self._queue.setdefault(ref, cause)
         for look in _seen_by(ref, before, after):
@@ -185,7 +185,7 @@ class Controllers:
 
     def run_for(self, targets: Iterable[Ref]) -> None:
         """Move only what `targets` are, own and need, until none of it has anything to do."""
-        wanted = Wanted(self._store, self._looks, self.origins)
+        wanted = Wanted(self._store, self._looks, self.indexes)
         for target in targets:
             wanted.add(target)
         while self._round(wanted.has, wanted.grow) and not self.gave_up:
@@ -208,7 +208,7 @@ class Controllers:
 
     def lacks(self, ref: Ref) -> set[Ref]:
         """What was looked for on behalf of `ref` and is not there."""
-        wanted = Wanted(self._store, self._looks, self.origins)
+        wanted = Wanted(self._store, self._looks, self.indexes)
         wanted.add(ref)
         return {other for other in wanted.refs if self._store.get(other) is None}
 
@@ -281,10 +281,10 @@ class Controllers:
 class Wanted:
     """The objects that some waiting is about: what is waited for, what that owns, and what those need."""
 
-    def __init__(self, store: Store, looks: dict[Ref, set[Look]], origins: Origins) -> None:
+    def __init__(self, store: Store, looks: dict[Ref, set[Look]], indexes: Indexes) -> None:
         self._store = store
         self._looks = looks
-        self._origins = origins
+        self._indexes = indexes
         self.refs: set[Ref] = set()
 
     def add(self, ref: Ref) -> None:
@@ -318,7 +318,7 @@ class Wanted:
     def _next(self, ref: Ref) -> Iterable[Ref]:
         if self._store.get(ref) is None:
             # Whoever leads to what is missing has to move, too.
-            yield from sorted(self._origins.makers.get(ref, ()))
+            yield from sorted(self._indexes.producers.get(ref, ()))
         for look in self._looks.get(ref, ()):
             match look:
                 case ("get", Ref() as other):
@@ -330,9 +330,9 @@ class Wanted:
                     yield from (r for r, _ in found)
                 case ("claim", Ref() as claim) if is_terminating(self._store.get(claim) or {}):
                     # A claim that is to go stays until no pod uses it.
-                    yield from sorted(self._origins.users.get(claim, ()))
+                    yield from sorted(self._indexes.users.get(claim, ()))
                 case ("image", image):
-                    yield from sorted(self._origins.runners.get(str(image), ()))
+                    yield from sorted(self._indexes.workloads.get(str(image), ()))
                 case ("content", namespace):
                     yield from (r for r, _ in self._store.content(str(namespace)))
 

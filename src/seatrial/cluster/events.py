@@ -1,6 +1,6 @@
-"""What controllers and kubelets said, as the Event objects that `kubectl describe` and `kubectl get events` read.
+"""Event objects of controllers and kubelets, for `kubectl describe` and `kubectl get events`.
 
-They are made when they are asked for and never stored: a rehearsal hears the words themselves.
+They are built on request and never stored. The timeline records the messages themselves.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, Ref
 
 
-class Saying(Struct, frozen=True):
-    """One sentence about one object."""
+class EmittedEvent(Struct, frozen=True):
+    """One message about one object."""
 
     about: Ref
     uid: str
@@ -27,65 +27,65 @@ class Saying(Struct, frozen=True):
     time: str
 
 
-def as_events(sayings: Iterable[Saying], kind: ServedKind, namespace: str) -> list[Body]:
-    """The sayings about objects of one namespace, or of all, in the version that was asked for."""
+def as_events(emitted: Iterable[EmittedEvent], kind: ServedKind, namespace: str) -> list[Body]:
+    """The Events about objects of one namespace, or of all, in the requested version."""
     shape = _core if not kind.group else _events_group
     found = [
-        shape(saying, f"{saying.about.name}.{index:016x}")
-        for index, saying in enumerate(sayings, start=1)
-        if namespace in ("", _home(saying)) and saying.reason != PRINTED
+        shape(event, f"{event.about.name}.{index:016x}")
+        for index, event in enumerate(emitted, start=1)
+        if namespace in ("", _namespace(event)) and event.reason != PRINTED
     ]
     return sorted(found, key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"]))
 
 
-def _home(saying: Saying) -> str:
-    """Events about what has no namespace are kept in `default`."""
-    return saying.about.namespace or "default"
+def _namespace(event: EmittedEvent) -> str:
+    """Events about cluster-scoped objects are in `default`."""
+    return event.about.namespace or "default"
 
 
-def _core(saying: Saying, name: str) -> Body:
+def _core(event: EmittedEvent, name: str) -> Body:
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": _metadata(saying, name),
-        "involvedObject": _about(saying),
-        "reason": saying.reason,
-        "message": saying.message,
-        "type": _type(saying),
+        "metadata": _metadata(event, name),
+        "involvedObject": _about(event),
+        "reason": event.reason,
+        "message": event.message,
+        "type": _type(event),
         "count": 1,
-        "firstTimestamp": saying.time,
-        "lastTimestamp": saying.time,
-        "source": {"component": saying.actor},
+        "firstTimestamp": event.time,
+        "lastTimestamp": event.time,
+        "source": {"component": event.actor},
     }
 
 
-def _events_group(saying: Saying, name: str) -> Body:
+def _events_group(event: EmittedEvent, name: str) -> Body:
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": _metadata(saying, name),
-        "regarding": _about(saying),
-        "reason": saying.reason,
-        "note": saying.message,
-        "type": _type(saying),
+        "metadata": _metadata(event, name),
+        "regarding": _about(event),
+        "reason": event.reason,
+        "note": event.message,
+        "type": _type(event),
         "eventTime": None,
         "deprecatedCount": 1,
-        "deprecatedFirstTimestamp": saying.time,
-        "deprecatedLastTimestamp": saying.time,
-        "deprecatedSource": {"component": saying.actor},
+        "deprecatedFirstTimestamp": event.time,
+        "deprecatedLastTimestamp": event.time,
+        "deprecatedSource": {"component": event.actor},
     }
 
 
-def _metadata(saying: Saying, name: str) -> Body:
-    return {"name": name, "namespace": _home(saying), "uid": name, "creationTimestamp": saying.time}
+def _metadata(event: EmittedEvent, name: str) -> Body:
+    return {"name": name, "namespace": _namespace(event), "uid": name, "creationTimestamp": event.time}
 
 
-def _about(saying: Saying) -> Body:
-    about: Body = {"apiVersion": saying.api_version, "kind": saying.about.kind, "name": saying.about.name}
-    if saying.about.namespace:
-        about["namespace"] = saying.about.namespace
-    return {**about, "uid": saying.uid}
+def _about(event: EmittedEvent) -> Body:
+    about: Body = {"apiVersion": event.api_version, "kind": event.about.kind, "name": event.about.name}
+    if event.about.namespace:
+        about["namespace"] = event.about.namespace
+    return {**about, "uid": event.uid}
 
 
-def _type(saying: Saying) -> str:
-    return "Warning" if saying.warning else "Normal"
+def _type(event: EmittedEvent) -> str:
+    return "Warning" if event.warning else "Normal"

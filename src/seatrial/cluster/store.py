@@ -1,4 +1,4 @@
-"""Objects by kind, their versions, and a log of what changed. Knows neither what kinds mean nor who writes."""
+"""Objects by kind, their resourceVersions, and a log of changes. Knows neither kinds nor clients."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from msgspec import Struct
 from seatrial.model.resource import Body, Ref
 
 LOG_MAX = 20_000
-"""Changes that a watch may still ask for; older ones are `410 Gone`, as after etcd's compaction."""
+"""Changes that a watch may still request. Older ones are `410 Gone`, as after etcd's compaction."""
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-"""Where the cluster's own clock starts. It moves by one millisecond a write, never by waiting."""
+"""Start of the cluster's clock. It advances by one millisecond per write, never by waiting."""
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 KindKey = tuple[str, str]
 """(group, kind)"""
 
 
-class Change(Struct, frozen=True, gc=False):
+class StoreChange(Struct, frozen=True, gc=False):
     version: int
     type: ChangeType
     kind: KindKey
@@ -34,17 +34,17 @@ class Change(Struct, frozen=True, gc=False):
 
 
 class Store:
-    """The etcd of the house: put, remove, look up, and remember in which order."""
+    """Replaces etcd: put, remove, look up, and log the order."""
 
     def __init__(self) -> None:
         self.version = 1
-        self.log: deque[Change] = deque(maxlen=LOG_MAX)
+        self.log: deque[StoreChange] = deque(maxlen=LOG_MAX)
         self._kinds: dict[KindKey, dict[tuple[str, str], Body]] = {}
         self._namespaces: dict[str, dict[Ref, Body]] = {}
         self._dependents: dict[str, dict[Ref, Body]] = {}
         self._labelled: dict[tuple[KindKey, str, str, str], dict[Ref, Body]] = {}
         self._uids: dict[str, Ref] = {}
-        self._lives: dict[Ref, int] = {}
+        self._generations: dict[Ref, int] = {}
 
     def now(self) -> str:
         return _time(self.version // 1000)
@@ -59,7 +59,7 @@ class Store:
         return [found[key] for key in sorted(keys)]
 
     def of_kind_at(self, kind: KindKey, namespace: str, version: int) -> list[Body]:
-        """Every object of a kind as it was at `version`, which the log still reaches back to."""
+        """Every object of a kind as it was at `version`, which must still be in the log."""
         if version >= self.version:
             return self.of_kind(kind, namespace)
         found = dict(self._kinds.get(kind, {}))
@@ -79,7 +79,7 @@ class Store:
         return sorted(self._namespaces.get(namespace, {}).items(), key=lambda pair: pair[0])
 
     def dependents(self, uid: str) -> list[tuple[Ref, Body]]:
-        """Objects that name this uid among their owners."""
+        """Objects that have this uid among their owners."""
         return sorted(self._dependents.get(uid, {}).items(), key=lambda pair: pair[0])
 
     def labelled(self, kind: KindKey, namespace: str, label: str, value: str) -> list[tuple[Ref, Body]]:
@@ -94,45 +94,45 @@ class Store:
             for namespace, name in sorted(found):
                 yield Ref(kind, namespace, name, group), found[namespace, name]
 
-    def lived(self, ref: Ref) -> bool:
-        """Whether an object of this name was ever here."""
-        return ref in self._lives
+    def existed(self, ref: Ref) -> bool:
+        """Whether an object of this name ever existed."""
+        return ref in self._generations
 
     def new_uid(self, ref: Ref) -> str:
-        """A uid that depends on the name and the life of the object alone, not on who came first."""
-        life = self._lives[ref] = self._lives.get(ref, 0) + 1
-        seed = f"{ref.group}/{ref.kind}/{ref.namespace}/{ref.name}#{life}"
+        """A uid that depends only on the object's name and how often it was recreated, not on the order of writes."""
+        generation = self._generations[ref] = self._generations.get(ref, 0) + 1
+        seed = f"{ref.group}/{ref.kind}/{ref.namespace}/{ref.name}#{generation}"
         text = hashlib.md5(seed.encode(), usedforsecurity=False).hexdigest()
         return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"
 
     def put(self, ref: Ref, body: Body) -> Body:
-        """Store `body` under a new version; its metadata is replaced, not changed."""
+        """Store `body` with a new resourceVersion. Its metadata is copied, not changed."""
         self.version += 1
         stored = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
         before = self.get(ref)
         if before is not None:
-            self._forget(ref, before)
+            self._unindex(ref, before)
         kind = (ref.group, ref.kind)
         self._kinds.setdefault(kind, {})[ref.namespace, ref.name] = stored
         self._index(ref, stored)
-        self.log.append(Change(self.version, "ADDED" if before is None else "MODIFIED", kind, stored, before))
+        self.log.append(StoreChange(self.version, "ADDED" if before is None else "MODIFIED", kind, stored, before))
         return stored
 
     def remove(self, ref: Ref) -> Body:
-        """Take an object out; what is returned carries the version of its removal, as watchers see it."""
+        """Remove an object. The result has the resourceVersion of its removal, as watchers see it."""
         self.version += 1
         kind = (ref.group, ref.kind)
         before = self._kinds[kind].pop((ref.namespace, ref.name))
-        self._forget(ref, before)
+        self._unindex(ref, before)
         last = {**before, "metadata": {**before["metadata"], "resourceVersion": str(self.version)}}
-        self.log.append(Change(self.version, "DELETED", kind, last, before))
+        self.log.append(StoreChange(self.version, "DELETED", kind, last, before))
         return last
 
-    def since(self, version: int) -> Iterator[Change] | None:
-        """What changed after `version`, or None where the log no longer reaches back so far."""
+    def since(self, version: int) -> Iterator[StoreChange] | None:
+        """The changes after `version`, or None if the log does not reach back that far."""
         if self.log and version < self.log[0].version - 1:
             return None
-        # Every version is one change, so that those wanted are counted from the end.
+        # Every version is one change, so the requested changes are counted from the end.
         return reversed(list(islice(reversed(self.log), max(0, self.version - version))))
 
     def _index(self, ref: Ref, body: Body) -> None:
@@ -145,7 +145,7 @@ class Store:
         for label in (meta.get("labels") or {}).items():
             self._labelled.setdefault(((ref.group, ref.kind), ref.namespace, *label), {})[ref] = body
 
-    def _forget(self, ref: Ref, body: Body) -> None:
+    def _unindex(self, ref: Ref, body: Body) -> None:
         meta = body["metadata"]
         self._uids.pop(meta["uid"], None)
         if ref.namespace:

@@ -1,4 +1,4 @@
-"""Watches: what a client has asked to be told. Knows nothing of sockets; whoever carries the events sets `wake`."""
+"""Watches: the events that clients requested. Knows nothing of sockets; the transport sets `wake`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from seatrial.cluster.refusal import Refused, gone
 from seatrial.cluster.request import Request
-from seatrial.cluster.store import Change, KindKey, Store
+from seatrial.cluster.store import KindKey, Store, StoreChange
 from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.verbs.fieldselector import field_test, named
 from seatrial.cluster.verbs.labelselector import label_test
@@ -26,11 +26,11 @@ class Watch:
         self.kind = kind
         self.request = request
         self.events: deque[Body] = deque()
-        self.told: dict[str, Body] = {}
-        """What the client knows of what is there, by uid."""
+        self.seen: dict[str, Body] = {}
+        """The last object that was sent to the client, by uid."""
         self.lists_first = False
-        """Whether it begins with what is there."""
-        self.wake: Callable[[], None] = _nobody
+        """Whether it begins with the existing objects."""
+        self.wake: Callable[[], None] = _no_transport
         self._labels = label_test(request.label_selector)
         self._fields = field_test(request.field_selector, kind)
         self._name = request.name or named(request.field_selector)
@@ -43,33 +43,33 @@ class Watch:
             return False
         return self._labels(body) and self._fields(body)
 
-    def tell(self, type_: str, body: Body) -> None:
+    def send(self, type_: str, body: Body) -> None:
         self.events.append({"type": type_, "object": in_version(body, self.kind)})
 
-    def tell_change(self, change: Change) -> None:
+    def send_change(self, change: StoreChange) -> None:
         """A change as this client sees it: leaving the selection is a deletion, entering it an addition."""
         now = change.type != "DELETED" and self.fits(change.body)
         before = change.before is not None and self.fits(change.before)
         if now:
-            self.tell("MODIFIED" if before else "ADDED", change.body)
+            self.send("MODIFIED" if before else "ADDED", change.body)
         elif before:
-            self.tell("DELETED", change.body)
+            self.send("DELETED", change.body)
 
-    def pass_on(self) -> Body:
-        """The next event, which the client knows from now on."""
+    def next_event(self) -> Body:
+        """Take the next event, which the client has seen from now on."""
         event = self.events.popleft()
         body = event["object"]
         if event["type"] == "DELETED":
-            self.told.pop(body["metadata"]["uid"], None)
+            self.seen.pop(body["metadata"]["uid"], None)
         elif event["type"] != "BOOKMARK":
-            self.told[body["metadata"]["uid"]] = body
+            self.seen[body["metadata"]["uid"]] = body
         return event
 
-    def freshen(self, version: int) -> None:
-        """Tell what was there when the watch began as it is by now, unless something went that has to be told.
+    def refresh(self, version: int) -> None:
+        """Replace the initial events by the current objects, unless there was a deletion that the client must see.
 
-        A list may be newer than whoever asked for it. And clients look into everything that they find unfinished, at
-        most five times a second: what is finished by now need not be shown to them half done.
+        A list may be newer than the request. Clients examine every unfinished object, at most five times a second, so
+        an object that is finished by now need not be shown unfinished.
         """
         if not self.lists_first or any(event["type"] == "DELETED" for event in self.events):
             return
@@ -89,21 +89,21 @@ class Watch:
 
 
 class Watches:
-    """Every open watch, by the kind and the namespace it is about."""
+    """Every open watch, by kind and namespace."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._open: dict[tuple[KindKey, str], set[Watch]] = {}
-        self._told = store.version
+        self._sent_version = store.version
 
     def open(self, kind: ServedKind, request: Request, *, initial_events: bool | None, bookmarks: bool) -> Watch:
-        """`initial_events`: whether what is there is told first; None leaves it to the version that is asked for."""
+        """`initial_events`: whether to send existing objects first; None decides by the requested resourceVersion."""
         watch = Watch(kind, request)
         key = (kind.group, kind.kind)
         version = request.resource_version
         if initial_events or (initial_events is None and version in ("", "0")):
             watch.lists_first = True
-            self._tell_all(watch, key)
+            self._send_all(watch, key)
             if initial_events and bookmarks:
                 watch.bookmark(self._store.version, initial_end=True)
         elif version not in ("", "0"):
@@ -119,45 +119,45 @@ class Watches:
         return (watch for found in self._open.values() for watch in found)
 
     def changed(self) -> None:
-        """Pass on what the store has logged since the last time."""
+        """Send what the store has logged since the last call."""
         log = self._store.log
-        fresh = [log[-1]] if log and log[-1].version == self._told + 1 else self._since_told()
-        self._told = self._store.version
-        for change in fresh:
-            for watch in self._about(change):
+        unsent = [log[-1]] if log and log[-1].version == self._sent_version + 1 else self._unsent()
+        self._sent_version = self._store.version
+        for change in unsent:
+            for watch in self._watches_for(change):
                 before = len(watch.events)
-                watch.tell_change(change)
+                watch.send_change(change)
                 if len(watch.events) != before:
                     watch.wake()
 
-    def _about(self, change: Change) -> tuple[Watch, ...]:
-        """The watches that a change may concern: those of its namespace, and those of all."""
-        home = change.body["metadata"].get("namespace", "")
+    def _watches_for(self, change: StoreChange) -> tuple[Watch, ...]:
+        """The watches that a change may concern: those of its namespace, and those of all namespaces."""
+        namespace = change.body["metadata"].get("namespace", "")
         everywhere = self._open.get((change.kind, ""), ())
-        return (*everywhere, *self._open.get((change.kind, home), ())) if home else tuple(everywhere)
+        return (*everywhere, *self._open.get((change.kind, namespace), ())) if namespace else tuple(everywhere)
 
-    def _since_told(self) -> list[Change]:
-        return list(self._store.since(self._told) or ())
+    def _unsent(self) -> list[StoreChange]:
+        return list(self._store.since(self._sent_version) or ())
 
-    def _tell_all(self, watch: Watch, key: KindKey) -> None:
+    def _send_all(self, watch: Watch, key: KindKey) -> None:
         for body in self._store.of_kind(key, watch.request.namespace):
             if watch.fits(body):
-                watch.tell("ADDED", body)
+                watch.send("ADDED", body)
 
     def _replay(self, watch: Watch, key: KindKey, version: str) -> None:
         if not (version.isascii() and version.isdigit()):
-            words = f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax"
-            raise Refused(500, "", f"resourceVersion: Invalid value: {quoted(version)}: {words}")
+            detail = f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax"
+            raise Refused(500, "", f"resourceVersion: Invalid value: {quoted(version)}: {detail}")
         changes = self._store.since(int(version[:20]))
         if changes is None:
             raise gone(f"too old resource version: {version} ({self._store.version})")
         for change in changes:
             if change.kind == key:
-                watch.tell_change(change)
+                watch.send_change(change)
 
 
 def targets(watch: Watch, store: Store) -> list[Ref]:
-    """The objects that a client which opened this watch may be waiting for."""
+    """The objects that the client of this watch may be waiting for."""
     kind = watch.kind
     name = watch.request.name or named(watch.request.field_selector)
     if name:
@@ -171,7 +171,7 @@ def targets(watch: Watch, store: Store) -> list[Ref]:
 
 
 def in_version(body: Body, kind: ServedKind) -> Body:
-    """The object as this version of its API shows it."""
+    """The object in this version of its API."""
     wanted = kind.api_version
     return body if body.get("apiVersion") == wanted else {**body, "apiVersion": wanted}
 
@@ -180,5 +180,5 @@ def encoded(event: Body) -> bytes:
     return msgspec.json.encode(event) + b"\n"
 
 
-def _nobody() -> None:
-    """No one carries the events yet."""
+def _no_transport() -> None:
+    """No transport yet."""

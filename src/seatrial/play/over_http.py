@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
+from seatrial.cluster.server.http import ApiServer
 from seatrial.engines import Stuck
 from seatrial.model.resource import Body, Ref
 
@@ -25,7 +25,7 @@ DOUBT_SECONDS = 10.0
 class OverHttp:
     """The embedded cluster as `engines.Api`."""
 
-    def __init__(self, cluster: Cluster, server: Server) -> None:
+    def __init__(self, cluster: Cluster, server: ApiServer) -> None:
         self._cluster = cluster
         self._server = server
         self._silent = (0, 0)
@@ -36,7 +36,7 @@ class OverHttp:
         return self._server.kubeconfig(namespace, path)
 
     def believes(self, content: Callable[[Body], bool]) -> None:
-        self._server.content = content
+        self._server.is_ready = content
 
     def stuck(self, patience_seconds: float) -> Stuck | None:
         requests, turns = self._silent
@@ -44,13 +44,13 @@ class OverHttp:
         quiet = self._server.quiet_seconds()
         if quiet < CALM_SECONDS:
             return None
-        certain = self._server.unheard_seconds() > DOUBT_SECONDS
+        certain = self._server.silent_seconds() > DOUBT_SECONDS
         waited = self._server.waited_for()
         if not waited and turns > SILENT_TURNS:
             waited = stuck.vanished(self._cluster)
-        if not waited and (certain or (turns > SILENT_TURNS and self._server.asked_what_is_served())):
+        if not waited and (certain or (turns > SILENT_TURNS and self._server.last_request_was_discovery())):
             waited = stuck.unserved(self._cluster)
-        refs = stuck.stuck_on(self._cluster, waited, self._server.content, certain=certain)
+        refs = stuck.stuck_on(self._cluster, waited, self._server.is_ready, certain=certain)
         if not refs:
             return None
         why, lacking = stuck.why(self._cluster, refs), stuck.lacking(self._cluster, refs)
@@ -65,7 +65,7 @@ class OverHttp:
         passed = max(late.values(), default=0)
         self._passed_seconds += passed
         bodies = [self._cluster.store.get(ref) for ref in refs]
-        return passed if any(body is not None and self._server.content(body) for body in bodies) else 0
+        return passed if any(body is not None and self._server.is_ready(body) for body in bodies) else 0
 
     def silent(self) -> bool:
         return self._server.idle_seconds() > SILENCE_SECONDS and not self._server.waited_for()

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from seatrial.cluster import controllers
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import Server
-from seatrial.cluster.server.transcript import Differs, Transcript
+from seatrial.cluster.server.http import ApiServer
+from seatrial.cluster.server.transcript import ReplayDiffers, Transcript
 from seatrial.engines import Ended, Stalled, argocd, flux, pulumi
 from seatrial.engines.argocd import versions
 from seatrial.engines.helm import process
@@ -94,7 +94,7 @@ def rehearse(plan: Plan, engine: str, schedule: Schedule, *, seed: int = 0, keep
 
 def rehearse_again(plan: Plan, engine: str, schedule: Schedule, heard: Heard) -> Rehearsal:
     """Play `plan` under another schedule, where nobody has to play who would be told what he was told before."""
-    with suppress(Differs):
+    with suppress(ReplayDiffers):
         return _rehearsed(plan, engine, schedule, 0, Heard(), heard)
     return rehearse(plan, engine, schedule)
 
@@ -252,7 +252,7 @@ def _act(stage: _Stage, index: int, played: Played) -> Ended:
         return play(helm3.play_act(act), InProcess(cluster, helm.NAME))
     if index in stage.knows.acts:
         transcript, ended = stage.knows.acts[index]
-        transcript.put_to(cluster)
+        transcript.replay(cluster)
         return ended
     transcript = Transcript()
     ended = _real_helm(cluster, plan.helm, played, transcript)
@@ -264,10 +264,10 @@ def _real_helm(cluster: Cluster, binary: Binary | None, played: Played, transcri
     """Each act has a server of its own: what a cancelled Helm still does behind our back ends with it."""
     step, name, namespace = played.step, played.release_name, played.namespace
     if binary:
-        with Server(cluster, actor=helm.NAME, transcript=transcript) as server:
+        with ApiServer(cluster, actor=helm.NAME, transcript=transcript) as server:
             api, chart = OverHttp(cluster, server), played.archive
             return process.act(step, api, binary, release=name, namespace=namespace, chart=chart, values=played.values)
-    with Server(cluster, actor=helm.NAME, calls_itself=helmsdk.FIELD_MANAGER, transcript=transcript) as server:
+    with ApiServer(cluster, actor=helm.NAME, client_manager=helmsdk.FIELD_MANAGER, transcript=transcript) as server:
         api = OverHttp(cluster, server)
         return helm.act(step, api, release=name, namespace=namespace, chart=played.chart, values=played.values)
 

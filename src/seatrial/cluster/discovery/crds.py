@@ -1,4 +1,4 @@
-"""What a CustomResourceDefinition adds to the API: kinds, versions and schemas. Knows nothing of their objects."""
+"""What a CRD adds to the API: kinds, versions and schemas. Knows nothing of custom resources."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from seatrial.cluster.discovery.schema import Schema, as_schema
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, dig, listed
 
-OTHER_DOORS = {("build.openshift.io", "BuildConfig"): ("instantiate",)}
-"""Subresources that no definition could give a kind: OpenShift serves it from an API server of its own."""
+EXTRA_SUBRESOURCES = {("build.openshift.io", "BuildConfig"): ("instantiate",)}
+"""Subresources that no CRD could define: OpenShift serves these kinds from its own API server."""
 
 
-def established(definition: Body | None) -> bool:
-    """Whether the API server has taken the definition up: its kinds are served from then on."""
-    conditions = listed(definition, "status", "conditions")
+def established(crd: Body | None) -> bool:
+    """Whether the API server serves the kinds of the CRD."""
+    conditions = listed(crd, "status", "conditions")
     return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)
 
 
-def served_kinds(definition: Body | None) -> tuple[ServedKind, ...]:
-    """The kinds that clients find because of this definition."""
-    return tuple(_served_kinds(definition)) if definition and established(definition) else ()
+def served_kinds(crd: Body | None) -> tuple[ServedKind, ...]:
+    """The kinds that clients find because of this CRD."""
+    return tuple(_served_kinds(crd)) if crd and established(crd) else ()
 
 
-def _served_kinds(definition: Body) -> Iterator[ServedKind]:
-    spec = definition.get("spec") or {}
+def _served_kinds(crd: Body) -> Iterator[ServedKind]:
+    spec = crd.get("spec") or {}
     names = spec.get("names") or {}
     kind = str(names.get("kind", ""))
     for version in listed(spec, "versions"):
@@ -41,15 +41,15 @@ def _served_kinds(definition: Body) -> Iterator[ServedKind]:
             categories=tuple(names.get("categories") or ()),
             subresources=(
                 *(name for name in ("status", "scale") if dig(version, "subresources", name) is not None),
-                *OTHER_DOORS.get((str(spec.get("group", "")), kind), ()),
+                *EXTRA_SUBRESOURCES.get((str(spec.get("group", "")), kind), ()),
             ),
             list_kind=str(names.get("listKind") or f"{kind}List"),
         )
 
 
-def schemas(definition: Body | None) -> dict[tuple[str, str, str], Schema]:
+def schemas(crd: Body | None) -> dict[tuple[str, str, str], Schema]:
     """The structural schema of each version, by (group, version, kind)."""
-    spec = (definition or {}).get("spec") or {}
+    spec = (crd or {}).get("spec") or {}
     group, kind = str(spec.get("group", "")), str(dig(spec, "names", "kind") or "")
     return {
         (group, str(version.get("name", "")), kind): as_schema(dig(version, "schema", "openAPIV3Schema"))
@@ -57,7 +57,7 @@ def schemas(definition: Body | None) -> dict[tuple[str, str, str], Schema]:
     }
 
 
-def printer_columns(definition: Body | None, version: str) -> list[Body]:
-    """What `kubectl get` shows of objects in this version."""
-    found = (v for v in listed(definition, "spec", "versions") if v.get("name") == version)
+def printer_columns(crd: Body | None, version: str) -> list[Body]:
+    """The columns that `kubectl get` shows for objects in this version."""
+    found = (v for v in listed(crd, "spec", "versions") if v.get("name") == version)
     return next((listed(v, "additionalPrinterColumns") for v in found), [])

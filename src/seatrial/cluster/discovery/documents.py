@@ -1,4 +1,4 @@
-"""The documents of discovery, in the old form and the aggregated one. Pure functions of the kinds that are served."""
+"""Discovery documents, unaggregated and aggregated. Pure functions of the served kinds."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def aggregated(
     kinds: Callable[[str, str], Iterable[ServedKind]],
     is_down: Callable[[str, str], bool],
 ) -> Body:
-    """All groups with all their resources. A version whose backend is down is there, stale and empty."""
+    """All groups with all their resources. A version whose backend is down is listed as stale and empty."""
     items = []
     for name, versions in groups:
         listed = []

@@ -1,4 +1,4 @@
-"""OpenAPI v3 as the API tells it of itself: which operations take which parameters, and what each kind looks like.
+"""The API's OpenAPI v3 documents: operations with their parameters, and schemas.
 
 Helm and kubectl read from it whether the server validates fields; `kubectl explain` reads the schemas.
 """
@@ -24,7 +24,7 @@ _WRITING = ("dryRun", "fieldManager", "fieldValidation")
 _DELETING = ("dryRun", "gracePeriodSeconds", "propagationPolicy")
 _LISTING = ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "watch")
 
-# HTTP method, action and query parameters of each verb; those of a whole collection first.
+# HTTP method, action and query parameters of each verb; those of a collection first.
 _ON_COLLECTION: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "list": ("get", "list", _LISTING),
     "create": ("post", "post", _WRITING),
@@ -43,15 +43,15 @@ _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 class OpenAPI:
-    """The documents of everything served, each built when it is first asked for and again when its kinds change."""
+    """The documents of everything served, each built on first request and again when its kinds change."""
 
     def __init__(
         self, discovery: Discovery, custom: Callable[[ServedKind], Body | None], *, with_schemas: bool = True
     ) -> None:
-        """`custom` gives the schema of a kind that a CRD brought.
+        """`custom` returns the schema of a kind defined by a CRD.
 
-        Without schemas the documents hold only what Helm looks for, which reads the whole document again for each
-        object it applies: one operation of each kind.
+        Without schemas the documents contain only what Helm needs: one operation per kind. Helm reads the whole
+        document again for each object it applies.
         """
         self._discovery = discovery
         self._custom = custom
@@ -59,7 +59,7 @@ class OpenAPI:
         self._documents: dict[tuple[str, str], tuple[str, bytes]] = {}
 
     def index(self) -> bytes:
-        """Where each document is found. The hash in the address lets a client keep what it has."""
+        """The path of each document. The hash in the URL lets clients cache it."""
         paths = {}
         for group, version in self._discovery.group_versions():
             path = f"apis/{group}/{version}" if group else f"api/{version}"
@@ -68,7 +68,7 @@ class OpenAPI:
         return msgspec.json.encode({"paths": paths})
 
     def document(self, path: str) -> bytes | None:
-        """The answer to a GET of `/openapi/v3/...`; None where nothing is served there."""
+        """The response to a GET of `/openapi/v3/...`; None if nothing is served there."""
         match path.removeprefix(ROOT).strip("/").split("/"):
             case ["api", version]:
                 return self._of_version("", version)
@@ -118,7 +118,7 @@ class OpenAPI:
 
 
 def _patches(kind: ServedKind) -> Iterator[tuple[str, Body]]:
-    """The one operation that Helm looks for: whether a PATCH of this kind may ask for field validation."""
+    """The one operation that Helm looks for: whether a PATCH of this kind accepts fieldValidation."""
     if "patch" in kind.verbs:
         own = {"group": kind.group, "version": kind.version, "kind": kind.kind}
         root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
@@ -170,7 +170,7 @@ def _parameter(name: str, place: str) -> Body:
 
 
 def _custom_schemas(kind: ServedKind, schema: Body) -> Iterator[tuple[str, Body]]:
-    """A CRD's schema and that of its list, with what every object has put in by the server."""
+    """A CRD's schema and that of its list, with the fields that every object has."""
     prefix = ".".join(reversed(kind.group.split("."))) + f".{kind.version}."
     meta = {"allOf": [{"$ref": f"#/components/schemas/{_OBJECT_META}"}]}
     typed = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
@@ -197,7 +197,7 @@ def _custom_schemas(kind: ServedKind, schema: Body) -> Iterator[tuple[str, Body]
 
 
 def _reachable(kube_version: str, names: Iterable[str]) -> Iterator[tuple[str, Raw]]:
-    """These definitions and all that they refer to."""
+    """These definitions and everything they refer to."""
     waiting = list(dict.fromkeys(names))
     seen = set(waiting)
     while waiting:
@@ -216,7 +216,7 @@ def _component(kube_version: str, name: str) -> tuple[Raw, frozenset[str]]:
 
 
 def _as_openapi(node: Any, references: set[str]) -> Any:
-    """A published definition as the API server tells it: one type each, and references under components."""
+    """A published definition as the API server shows it: one type each, and references under components."""
     if isinstance(node, list):
         return [_as_openapi(item, references) for item in node]
     if not isinstance(node, dict):
@@ -226,7 +226,7 @@ def _as_openapi(node: Any, references: set[str]) -> Any:
         case [str(kind), "null"]:
             found["type"] = kind
     match found:
-        # A schema of schemas has a property that is called `$ref` and holds no text.
+        # The schema of JSON schemas has a property `$ref` that is not a string.
         case {"$ref": str(pointer), **beside}:
             name = pointer.rpartition("/")[2]
             references.add(name)

@@ -1,4 +1,4 @@
-"""The published schemas of Kubernetes, and a way to walk them. Loads only the version that is asked for, once."""
+"""The published schemas of Kubernetes. Loads only the requested version, once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _PUBLISHED = "kubernetes-json-schema"
 
 
 class Schema(Struct, frozen=True, eq=False):
-    """One place in a schema. `node` is JSON Schema as OpenAPI has it, `defs` what its `$ref`s point into.
+    """One node of a schema. `node` is JSON Schema as in OpenAPI, `defs` are the targets of its `$ref`s.
 
-    Two are the same only if they are one: what is worked out from a schema is remembered by it.
+    Compared by identity, because results computed from a schema are cached by it.
     """
 
     node: Body
     defs: Body
 
     def child(self, key: str) -> Schema | None:
-        """The schema of a field, or None where the schema does not know it."""
+        """The schema of a field, or None if the schema does not have it."""
         properties = self.node.get("properties")
         found = properties.get(key) if properties else None
         if found is None:
@@ -37,7 +37,7 @@ class Schema(Struct, frozen=True, eq=False):
 
     @property
     def preserves_unknown(self) -> bool:
-        """Whether any field is welcome here."""
+        """Whether any field is accepted here."""
         if self.node.get("x-kubernetes-preserve-unknown-fields"):
             return True
         return "properties" not in self.node and not isinstance(self.node.get("additionalProperties"), dict)
@@ -56,7 +56,7 @@ class Schema(Struct, frozen=True, eq=False):
 
     @property
     def merge_key(self) -> str:
-        """The key of a strategic merge patch, empty where lists are replaced."""
+        """The key of a strategic merge patch, empty if lists are replaced."""
         return str(self.node.get("x-kubernetes-patch-merge-key") or "")
 
     @property
@@ -65,7 +65,7 @@ class Schema(Struct, frozen=True, eq=False):
 
 
 def resolved(node: Body, defs: Body) -> Schema:
-    """Follow a `$ref`; what stands beside it (list types, patch strategies) stays in force."""
+    """Follow a `$ref`. The keys next to it (list types, patch strategies) still apply."""
     pointer = node.get("$ref")
     if pointer is None:
         return Schema(node, defs)
@@ -92,13 +92,13 @@ def _by_kind(kube_version: str) -> dict[tuple[str, str, str], str]:
 
 
 def definition_name(kube_version: str, group: str, version: str, kind: str) -> str | None:
-    """What the definition of a built-in kind is called: `io.k8s.api.apps.v1.Deployment`."""
+    """The name of the definition of a built-in kind: `io.k8s.api.apps.v1.Deployment`."""
     return _by_kind(kube_version).get((group, version, kind))
 
 
 @cache
 def builtin_schema(kube_version: str, group: str, version: str, kind: str) -> Schema | None:
-    """The schema of a kind that Kubernetes itself serves."""
+    """The schema of a built-in kind."""
     name = definition_name(kube_version, group, version, kind)
     if name is None:
         return None
@@ -107,13 +107,13 @@ def builtin_schema(kube_version: str, group: str, version: str, kind: str) -> Sc
 
 
 def published_kinds(kube_version: str) -> frozenset[tuple[str, str, str]]:
-    """(group, version, kind) of everything the published schemas of this version know."""
+    """(group, version, kind) of everything in the published schemas of this version."""
     return frozenset(_by_kind(kube_version))
 
 
 @cache
 def published_versions() -> tuple[str, ...]:
-    """The Kubernetes minors there are schemas of, oldest first."""
+    """The Kubernetes minors with published schemas, oldest first."""
     folder = resources.files("kubernetes_validate").joinpath(_PUBLISHED)
     names = {entry.name for entry in folder.iterdir()}
     minors = {name.removeprefix("v").split(".0-")[0] for name in names if name.endswith("-local")}
@@ -121,5 +121,5 @@ def published_versions() -> tuple[str, ...]:
 
 
 def as_schema(node: Any) -> Schema:
-    """A schema that stands by itself, such as a CRD's."""
+    """A standalone schema, such as a CRD's."""
     return Schema(node if isinstance(node, dict) else {}, {})

@@ -1,4 +1,4 @@
-"""Which kinds the API serves at this moment, and where each is found. Knows nothing of objects or of their schemas."""
+"""The kinds that the API serves now, and their paths. Knows nothing of objects or schemas."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from seatrial.kinds.tables.catalogue import CATALOGUE, GROUPS, ServedKind
 from seatrial.model.resource import Body
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-"""The media type that a client accepts, and is answered with, where it wants discovery in two requests."""
+"""The media type of aggregated discovery."""
 
-# Beta APIs are off by default (KEP 3136) but for those that were on before that was decided.
-# Read from `legacyBetaEnabledByDefaultResources` in pkg/controlplane/instance.go of 1.25 to 1.31.
+# Beta APIs are off by default (KEP 3136), except those that were on before. Read from
+# `legacyBetaEnabledByDefaultResources` in pkg/controlplane/instance.go of 1.25 to 1.31.
 _BETAS_ON = {
     ("autoscaling", "v2beta2"),
     ("flowcontrol.apiserver.k8s.io", "v1beta1"),
@@ -55,7 +55,7 @@ def version_order(version: str) -> tuple[int, int, int, str]:
 
 
 class Discovery:
-    """The kinds of one Kubernetes minor, and of the CRDs and APIServices that came and went since."""
+    """The kinds of one Kubernetes minor, and of the current CRDs and APIServices."""
 
     def __init__(self, kube_version: str) -> None:
         self.kube_version = kube_version
@@ -71,17 +71,17 @@ class Discovery:
         return self._served.get((group, version, plural))
 
     def of_kind(self, group: str, kind: str, version: str = "") -> ServedKind | None:
-        """A kind in this version, or in the one that the API server prefers."""
+        """A kind in this version, or in the preferred version."""
         found = self._by_kind.get((group, kind), ())
         return next((served for served in found if not version or served.version == version), None)
 
     def versions(self, group: str, plural: str) -> tuple[str, ...]:
-        """The versions a resource is served in, the preferred one first."""
+        """The versions of a resource, the preferred one first."""
         found = (version for g, version, p in self._served if g == group and p == plural)
         return tuple(sorted(found, key=version_order))
 
     def versions_of(self, group: str, kind: str) -> tuple[str, ...]:
-        """The versions a kind is served in, the preferred one first."""
+        """The versions of a kind, the preferred one first."""
         return tuple(served.version for served in self._by_kind.get((group, kind), ()))
 
     def kinds(self) -> Iterator[ServedKind]:
@@ -102,40 +102,40 @@ class Discovery:
             self._served[kind.group, kind.version, kind.plural] = kind
             same = [k for k in self._by_kind.get((kind.group, kind.kind), ()) if k.version != kind.version]
             self._by_kind[kind.group, kind.kind] = sorted((*same, kind), key=lambda k: version_order(k.version))
-        self._forget()
+        self._clear_cache()
 
     def remove(self, group: str, plural: str) -> None:
         """Stop serving a resource in all its versions."""
         for version in self.versions(group, plural):
-            gone = self._served.pop((group, version, plural))
-            self._by_kind[group, gone.kind].remove(gone)
-        self._forget()
+            removed = self._served.pop((group, version, plural))
+            self._by_kind[group, removed.kind].remove(removed)
+        self._clear_cache()
 
     def set_down(self, group: str, version: str) -> None:
-        """An APIService promises this group-version and its backend does not answer."""
+        """An APIService registers this group-version and its backend is not available."""
         self._down.add((group, version))
-        self._forget()
+        self._clear_cache()
 
     def set_up(self, group: str, version: str) -> None:
         self._down.discard((group, version))
-        self._forget()
+        self._clear_cache()
 
     def is_down(self, group: str, version: str) -> bool:
         return (group, version) in self._down
 
     def api_versions(self) -> tuple[str, ...]:
-        """What Helm makes of discovery for `.Capabilities.APIVersions`: `apps/v1`, `apps/v1/Deployment`."""
+        """`.Capabilities.APIVersions` as Helm builds it from discovery: `apps/v1`, `apps/v1/Deployment`."""
         if not self._api_versions:
             self._api_versions = tuple(sorted(documents.capabilities(self.group_versions(), self.kinds())))
         return self._api_versions
 
     def unlist(self, groups: frozenset[str]) -> None:
-        """Leave groups out of the lists that clients read, though they are served to whoever asks for them."""
+        """Hide groups from discovery lists. They are still served."""
         self._unlisted = groups
-        self._forget()
+        self._clear_cache()
 
     def document(self, path: str, *, aggregated: bool = False) -> bytes | None:
-        """The encoded answer to a GET of a discovery path; None where nothing is served there."""
+        """The encoded response to a GET of a discovery path; None if nothing is served there."""
         key = path.rstrip("/"), aggregated
         found = self._documents.get(key)
         if found is None:
@@ -178,7 +178,7 @@ class Discovery:
         return [(group, versions) for group, versions in self._groups() if group not in self._unlisted]
 
     def _groups(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Groups in the API server's order, CRDs' behind its own, each with its versions, the preferred first."""
+        """Groups in the API server's order, CRD groups last, each with its versions, the preferred first."""
         found: dict[str, set[str]] = {}
         for group, version in (*((g, v) for g, v, _ in self._served), *self._down):
             found.setdefault(group, set()).add(version)
@@ -186,7 +186,7 @@ class Discovery:
         names = sorted(found, key=lambda group: (place.get(group, len(place)), group))
         return [(name, tuple(sorted(found[name], key=version_order))) for name in names]
 
-    def _forget(self) -> None:
+    def _clear_cache(self) -> None:
         self._documents.clear()
         self._api_versions = ()
 

@@ -1,7 +1,7 @@
-"""Sets of fields in the form that managedFields has them (FieldsV1): nested mappings with `f:`, `k:` and `v:` keys.
+"""Field sets in the format of managedFields (FieldsV1): nested mappings with `f:`, `k:` and `v:` keys.
 
-A node is `{}` for a field that is in the set with nothing below it; a field that is in the set together with some of
-what is below it has a `.` among them. Sets are shared and never changed in place. Knows no schemas and no managers.
+A node is `{}` for a field that is in the set without children. A field that is in the set together with some of its
+children has a `.` key. Sets are shared and never changed in place. Knows no schemas and no managers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _encode = Encoder().encode
 
 
 def element(item: Any, shape: Shape) -> str:
-    """How an item of an associative list is named: `k:{"name":"a"}`, `v:"a"`."""
+    """The name of an item of an associative list: `k:{"name":"a"}`, `v:"a"`."""
     if shape.list_type == "set" or type(item) is not dict:
         return "v:" + _encode(item).decode()
     key = {}
@@ -36,10 +36,10 @@ def element(item: Any, shape: Shape) -> str:
 
 
 def fields_of(value: Any, shape: Shape, *, containers: bool) -> Fields:
-    """Everything in an object.
+    """All fields of an object.
 
-    With `containers` also the fields that hold others, as an update owns them; an apply owns those only where they are
-    keys of free mappings, items of lists, or empty.
+    With `containers` also the fields that contain others, as an update owns them. An apply owns those only if they are
+    keys of free-form mappings, list items, or empty.
     """
     return _node(value, shape, False, containers) or {}
 
@@ -50,7 +50,7 @@ def node_of(value: Any, shape: Shape) -> Fields:
 
 
 def _node(value: Any, shape: Shape, itself: bool, containers: bool) -> Fields | None:
-    """The node of one value, None where nothing of it is in the set."""
+    """The node of one value, None if nothing of it is in the set."""
     kind = type(value)
     if kind is dict and value and shape.granular:
         node: Fields = {ITSELF: MEMBER} if itself else {}
@@ -70,14 +70,14 @@ def _node(value: Any, shape: Shape, itself: bool, containers: bool) -> Fields | 
         items = shape.below[ITEMS]
         for child in value:
             name = element(child, shape)
-            # An item that is there twice is owned whole.
+            # A duplicate item is owned as a whole.
             node[name] = MEMBER if name in node else _node(child, items, True, containers)
         return node
     return MEMBER
 
 
 def union(one: Fields, other: Fields) -> Fields:
-    """Two sets as one. An empty mapping is the empty set."""
+    """The union of two sets. An empty mapping is the empty set."""
     if not one or one is other:
         return other
     return _joined(one, other) if other else one
@@ -94,14 +94,14 @@ def _joined(one: Fields, other: Fields) -> Fields:
 
 
 def is_tree(fields: Any) -> bool:
-    """Whether what a client sent is a set of fields: mappings all the way down."""
+    """Whether a value from a client is a field set: mappings on every level."""
     return isinstance(fields, dict) and all(is_tree(node) for node in fields.values())
 
 
-def without(fields: Fields, gone: Fields) -> Fields:
-    """A set less another; what was below a field that is gone is gone with it. The same object if nothing is."""
+def without(fields: Fields, removed: Fields) -> Fields:
+    """The difference of two sets. Children of a removed field are removed too. The same object if nothing is."""
     result = fields
-    for name, node in gone.items():
+    for name, node in removed.items():
         known = result.get(name)
         if known is None:
             continue
@@ -117,20 +117,20 @@ def without(fields: Fields, gone: Fields) -> Fields:
     return result
 
 
-def _rest(node: Fields, gone: Fields) -> Fields | None:
-    """What stays of a node, None where nothing does."""
+def _rest(node: Fields, removed: Fields) -> Fields | None:
+    """The rest of a node, None if nothing is left."""
     if not node:
-        return None if ITSELF in gone else node
-    rest = without(node, gone)
+        return None if ITSELF in removed else node
+    rest = without(node, removed)
     if len(rest) == 1 and ITSELF in rest:
         return MEMBER
     return rest or None
 
 
 def shared_paths(one: Fields, other: Fields) -> Iterator[str]:
-    """The paths that are in both, as conflicts print them: `.spec.containers[name="a"].image`.
+    """The paths in both sets, as conflicts print them: `.spec.containers[name="a"].image`.
 
-    At each level first the fields themselves, then what is below them, as structured-merge-diff walks its sets.
+    At each level first the fields, then their children, as structured-merge-diff walks its sets.
     """
     names = sorted((name for name in one if name in other and name != ITSELF), key=_sort_key)
     for name in names:
@@ -146,7 +146,7 @@ def is_member(node: Fields) -> bool:
 
 
 def printed(name: str) -> str:
-    """One step of a path as people read it."""
+    """One step of a path, printed for users."""
     kind, text = name[0], name[2:]
     match kind:
         case "f":
@@ -168,7 +168,7 @@ def _printed_value(value: Any) -> str:
 
 
 def _sort_key(name: str) -> tuple[str, list[tuple[str, bool, Any]]]:
-    """Fields by name; items by their keys, numbers before text and by size."""
+    """Fields by name; items by their keys, numbers before strings and by size."""
     kind, text = name[0], name[2:]
     if kind == "f":
         return text, []

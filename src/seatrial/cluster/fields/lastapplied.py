@@ -1,6 +1,6 @@
-"""How the API server helps kubectl from client-side to server-side apply, by the annotation that kubectl leaves.
+"""Migration of kubectl from client-side to server-side apply, through the annotation that kubectl writes.
 
-Only an applier of the name `kubectl` is helped. Knows nothing of entries in managedFields.
+Only for a manager named `kubectl`. Knows nothing of managedFields entries.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from seatrial.model.resource import Body, annotations_of, metadata
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 MANAGER = "kubectl"
 
-# Go writes these as escapes.
+# Go escapes these.
 ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
-def explained(live: Body, manager: str, shape: Shape) -> frozenset[str]:
-    """The paths whose live value is what kubectl itself applied before: no conflict for it, whoever owns them."""
+def unconflicted_paths(live: Body, manager: str, shape: Shape) -> frozenset[str]:
+    """The paths whose live value is what kubectl applied before: they never conflict for kubectl."""
     text = annotations_of(live).get(ANNOTATION) if manager == MANAGER else None
     try:
         last = json.loads(text or "null")
@@ -34,8 +34,8 @@ def explained(live: Body, manager: str, shape: Shape) -> frozenset[str]:
     return frozenset(shared_paths(fields, fields))
 
 
-def noted(body: Body, applied: Body, manager: str) -> Body:
-    """The body with its annotation brought up to date, where it has one."""
+def with_annotation(body: Body, applied: Body, manager: str) -> Body:
+    """The body with its annotation updated, if it has one."""
     annotations = annotations_of(body)
     if manager != MANAGER or not annotations.get(ANNOTATION):
         return body

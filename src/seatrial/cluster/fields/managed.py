@@ -111,7 +111,7 @@ def server_side_apply(
     others = _settled(before, after, others, writer, force, shape)
     if after is not before:
         after = without_nulls(after, schema, known=before)
-    return lastapplied.noted(_with_apply(before, after, mine, others, owned, writer), applied, manager)
+    return lastapplied.with_annotation(_with_apply(before, after, mine, others, owned, writer), applied, manager)
 
 
 def track_update(
@@ -181,7 +181,7 @@ def _settled(before: Body, after: Body, others: list[Entry], writer: Writer, for
     if not force:
         conflicts = [(entry, path) for entry in others for path in shared_paths(entry["fieldsV1"], changed)]
         if conflicts:
-            excused = lastapplied.explained(before, writer.manager, shape)
+            excused = lastapplied.unconflicted_paths(before, writer.manager, shape)
             conflicts = [conflict for conflict in conflicts if conflict[1] not in excused]
         if conflicts:
             raise _conflict(conflicts)

@@ -1,6 +1,6 @@
-"""How two states of an object differ and merge, field by field, after structured-merge-diff. Knows no managers.
+"""Comparing and merging two states of an object, field by field, after structured-merge-diff. Knows no managers.
 
-Values are shared between what comes in and what goes out; a result that is equal to the live value *is* the live value.
+Values are shared between input and output. A result that equals the live value *is* the live value.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ _EMPTY: dict[type, Any] = {dict: {}, list: []}
 
 
 def changes(old: Body, new: Body, shape: Shape) -> tuple[Fields, Fields]:
-    """The fields that are new or different, and the fields that are gone."""
+    """The fields that are new or changed, and the fields that are removed."""
     return _map_changes(old, new, shape)
 
 
 def merged(live: Any, applied: Any, shape: Shape) -> Any:
-    """The live value with the applied one laid over it. Nothing is ever removed by this."""
+    """The live value merged with the applied one. Merging never removes anything."""
     if live is applied:
         return live
     if type(applied) is dict and type(live) is dict and shape.granular:
         return _merged_map(live, applied, shape)
     if type(applied) is list and type(live) is list and shape.list_type != "atomic":
         return _merged_list(live, applied, shape)
-    if applied is None and live and _is_open(live, shape):
+    if applied is None and live and _is_granular(live, shape):
         return live
     return live if live == applied and type(live) is type(applied) else applied
 
 
 def pruned(value: Any, last: Fields, owned: Fields, shape: Shape) -> Any:
-    """The value without the fields that were applied last time and that nobody owns any more."""
+    """The value without the fields that were applied last time and that no manager owns any more."""
     if type(value) is dict and shape.granular:
         return _pruned_map(value, last, owned, shape)
     if type(value) is list and shape.list_type != "atomic":
@@ -51,10 +51,10 @@ def _map_changes(old: Body, new: Body, shape: Shape) -> tuple[Fields, Fields]:
         if key in old:
             before = old[key]
             if before is not value and before != value:
-                _note(changed, removed, "f:" + key, before, value, below[key])
-        elif key in shape.implied and _is_open(value, below[key]):
+                _record(changed, removed, "f:" + key, before, value, below[key])
+        elif key in shape.implied and _is_granular(value, below[key]):
             if value:
-                _note(changed, removed, "f:" + key, None, value, below[key])
+                _record(changed, removed, "f:" + key, None, value, below[key])
         else:
             changed["f:" + key] = node_of(value, below[key])
     for key in old:
@@ -63,12 +63,12 @@ def _map_changes(old: Body, new: Body, shape: Shape) -> tuple[Fields, Fields]:
     return changed, removed
 
 
-def _note(changed: Fields, removed: Fields, name: str, before: Any, after: Any, shape: Shape) -> None:
-    """Write down how a field that was there before differs now."""
+def _record(changed: Fields, removed: Fields, name: str, before: Any, after: Any, shape: Shape) -> None:
+    """Record how an existing field changed."""
     kind = type(after) if before is None else type(before)
     old: Any = _EMPTY.get(kind) if before is None else before
     new: Any = _EMPTY.get(kind) if after is None else after
-    if type(new) is not kind or not _is_open(old, shape) or not (old or new):
+    if type(new) is not kind or not _is_granular(old, shape) or not (old or new):
         changed[name] = node_of(after, shape)
         return
     compare = _map_changes if kind is dict else _list_changes
@@ -89,7 +89,7 @@ def _list_changes(old: list[Any], new: list[Any], shape: Shape) -> tuple[Fields,
         if name not in before or (type(known) is tuple and type(item) is not tuple):
             changed[name] = MEMBER if type(item) is tuple else node_of(item, items)
         elif known is not item and known != item:
-            _note(changed, removed, name, known, item, items)
+            _record(changed, removed, name, known, item, items)
     for name in before:
         if name not in after:
             removed[name] = MEMBER
@@ -97,7 +97,7 @@ def _list_changes(old: list[Any], new: list[Any], shape: Shape) -> tuple[Fields,
 
 
 def _indexed(values: list[Any], shape: Shape) -> dict[str, Any]:
-    """Items by name; those of one name as a tuple, which merges with nothing."""
+    """Items by name. Items of one name become a tuple, which merges with nothing."""
     found: dict[str, Any] = {}
     for item in values:
         name = element(item, shape)
@@ -109,8 +109,8 @@ def _indexed(values: list[Any], shape: Shape) -> dict[str, Any]:
     return found
 
 
-def _is_open(value: Any, shape: Shape) -> bool:
-    """Whether a value is owned by its parts."""
+def _is_granular(value: Any, shape: Shape) -> bool:
+    """Whether the parts of a value are owned separately."""
     if type(value) is dict:
         return shape.granular
     return type(value) is list and shape.list_type != "atomic"
@@ -150,7 +150,7 @@ def _merged_list(live: list[Any], applied: list[Any], shape: Shape) -> list[Any]
 
 
 def _interleaved(live: list[str], applied: list[str]) -> Iterator[int | str]:
-    """The order of a merged list: applied items by name, in their order; the others by place, where they were."""
+    """The order of a merged list: applied items by name, in their order; others by index, at their position."""
     wanted, known = set(applied), set(live)
     shared = iter([name for name in applied if name in known])
     next_shared = next(shared, None)
@@ -162,7 +162,7 @@ def _interleaved(live: list[str], applied: list[str]) -> Iterator[int | str]:
             left += 1
             continue
         if left < len(live) and right < len(applied) and next_shared not in (None, live[left]):
-            # An item that is to stand elsewhere: it comes when its turn does.
+            # An item that moves; it comes later.
             left += 1
             continue
         if left < len(live) and live[left] in done:
@@ -190,15 +190,15 @@ def _pruned_map(value: Body, last: Fields, owned: Fields, shape: Shape) -> Body:
             continue
         declared = key in shape.declared
         now = owned.get(name)
-        gone = (declared or is_member(was)) and (now is None or not (declared or is_member(now)))
-        if not gone and (was == now or type(value[key]) is str):
+        removed = (declared or is_member(was)) and (now is None or not (declared or is_member(now)))
+        if not removed and (was == now or type(value[key]) is str):
             continue
-        rest = None if gone else pruned(value[key], was, now or {}, shape.below[key])
+        rest = None if removed else pruned(value[key], was, now or {}, shape.below[key])
         if rest is value[key]:
             continue
         if result is value:
             result = dict(value)
-        if gone:
+        if removed:
             del result[key]
         else:
             result[key] = rest

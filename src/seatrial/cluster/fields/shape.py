@@ -1,7 +1,7 @@
-"""A schema as server-side apply reads it: which mappings and lists merge, and by which keys. Knows no owners.
+"""A schema as server-side apply reads it: which mappings and lists merge, and by which keys. Knows no managers.
 
-The reading follows kube-openapi's `schemaconv`. Published schemas say less than the API server knows; what they leave
-out is in the tables below, taken from its generated OpenAPI of Kubernetes 1.34.
+Follows kube-openapi's `schemaconv`. The published schemas lack some information. It is in the tables below, from the
+generated OpenAPI of Kubernetes 1.34.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from seatrial.model.resource import Body
 
 ListType = Literal["atomic", "set", "map"]
 
-# The places below a list and below a free mapping, beside the names of fields.
+# The keys of list items and of free-form mapping values, next to field names.
 ITEMS = "[]"
 EXTRA = "{}"
 
-# Keys of associative lists that the API server fills in: ports of containers and of services.
+# Keys of associative lists that the API server defaults: ports of containers and Services.
 KEY_DEFAULTS = {"protocol": "TCP"}
 
-# Fields that are structs in Go, not pointers: an object that does not set them has them all the same, empty.
-ALWAYS_THERE = frozenset(
+# Fields that are structs in Go, not pointers: every object has them, possibly empty.
+ALWAYS_PRESENT = frozenset(
     ("metadata", "spec", "status", "template", "strategy", "updateStrategy", "resources", "loadBalancer")
 )
 
@@ -39,7 +39,7 @@ _TIME = {"type": "string", "format": "date-time"}
 _NUMBER = {"type": "integer"}
 _TRUTH = {"type": "boolean"}
 
-# The metadata of custom resources, whose own schemas say no more of it than that it is an object.
+# The metadata of custom resources. Their own schemas only say that it is an object.
 OBJECT_META = {
     "type": "object",
     "properties": {
@@ -71,22 +71,22 @@ class Shape(Struct, frozen=True, eq=False):
 
     below: Below
     granular: bool = True
-    """Whether fields of a mapping are owned one by one."""
+    """Whether the fields of a mapping are owned separately."""
     list_type: ListType = "atomic"
     keys: tuple[tuple[str, Any], ...] = ()
     """The keys of an associative list, by name, each with its default."""
     declared: frozenset[str] = frozenset()
-    """Fields that the schema names, unlike keys of a free mapping."""
+    """Fields that the schema declares, unlike keys of a free-form mapping."""
     implied: frozenset[str] = frozenset()
-    """Fields that are there, empty, even where nobody set them."""
+    """Fields that always exist, even if empty."""
     closed: bool = False
-    """Whether only declared fields are welcome."""
+    """Whether only declared fields are allowed."""
     type: str = ""
-    """map, list, numeric, string, boolean or scalar; empty where anything is welcome."""
+    """map, list, numeric, string, boolean or scalar; empty if any type is allowed."""
 
 
 class Below(dict[str, Shape]):
-    """The shapes one step down, worked out when first asked for: most of a schema is never used."""
+    """The shapes one level down, computed on demand: most of a schema is never used."""
 
     __slots__ = ("preserves", "schema")
 
@@ -105,12 +105,12 @@ class Below(dict[str, Shape]):
 
 
 DEDUCED = Shape(Below(None, True))
-"""Where no schema speaks: mappings are granular, lists atomic."""
+"""Without a schema: mappings are granular, lists atomic."""
 
 
 @lru_cache(maxsize=4096)
 def shape_of(schema: Schema | None) -> Shape:
-    """The shape of a whole object; without a schema all but its metadata is deduced."""
+    """The shape of a whole object. Without a schema everything but its metadata is deduced."""
     if schema is not None and schema.defs:
         return _read(schema, False)
     own: Body = schema.node if schema else {"x-kubernetes-preserve-unknown-fields": True}
@@ -134,14 +134,14 @@ def _read(schema: Schema, preserves: bool) -> Shape:
         list_type=list_type,
         keys=keys,
         declared=declared,
-        implied=declared & (required | ALWAYS_THERE) if schema.defs else frozenset(),
+        implied=declared & (required | ALWAYS_PRESENT) if schema.defs else frozenset(),
         closed=not open_to_all,
         type=_type(schema),
     )
 
 
 def _list_type(schema: Schema) -> tuple[ListType, tuple[tuple[str, Any], ...]]:
-    """The declared list type; where there is none, a list that strategic patches merge is associative."""
+    """The declared list type. Without one, a list that strategic patches merge is associative."""
     declared = schema.node.get("x-kubernetes-list-type")
     if declared == "set" or (declared is None and "merge" in schema.patch_strategies and not schema.merge_key):
         return "set", ()
@@ -152,7 +152,7 @@ def _list_type(schema: Schema) -> tuple[ListType, tuple[tuple[str, Any], ...]]:
 
 
 def _default(schema: Schema, name: str) -> Any:
-    """What the key of an item is where the item does not say; a required field of Go's is never missing, but zero."""
+    """The value of a list key if the item omits it. A required Go field is never missing, but zero."""
     items = schema.items()
     field = items.child(name) if items else None
     if items is None or field is None or not schema.defs:

@@ -1,4 +1,4 @@
-"""One connection of one client to the embedded API: requests in, replies or the events of a watch out."""
+"""One client connection to the embedded API: requests in, replies or watch events out."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.refusal import Refused, internal
 from seatrial.cluster.request import Request
 from seatrial.cluster.server import routes
-from seatrial.cluster.server.answers import Answer, Asked, reply_to
 from seatrial.cluster.server.options import Query
+from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
 from seatrial.cluster.verbs import rbac
 from seatrial.cluster.watch import Watch
 from seatrial.model.resource import Body, Ref
 
 if TYPE_CHECKING:
-    from seatrial.cluster.server.http import Server
+    from seatrial.cluster.server.http import ApiServer
 
 HEADERS_MAX = 64 * 1024
 REASONS = {200: b"OK", 201: b"Created"}
@@ -30,28 +30,28 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encodin
 LAST_CHUNK = b"0\r\n\r\n"
 HEADERS_TOO_LARGE = Refused(431, "BadRequest", "Request header fields too large")
 UNREAD_MAX = 64 * 1024 * 1024
-"""Events that a client does not read, in bytes, before its watch is cut."""
-UNHEARD_MAX = 64 * 1024 * 1024
+"""Unread events of a client, in bytes, before its watch is closed."""
+DROPPED_MAX = 64 * 1024 * 1024
 LINGER_SECONDS = 2.0
-"""How much, and how long, a client may go on sending after it was refused."""
+"""How much, and for how long, a refused client may continue to send."""
 
 
 class Connection(asyncio.Protocol):
     """One connection of one client: requests in, replies or a stream of watch events out."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ApiServer) -> None:
         self.server = server
         self.transport: asyncio.Transport | None = None
         self.opened: Watch | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._parser = httptools.HttpRequestParser(self)
-        self._deaf = False
-        """Whether the client was refused: what it still sends is dropped, so that it reads why."""
-        self._unheard = 0
-        self._is_whole = False
-        """Whether a request has ended in what was received last."""
-        self._behind = False
-        """Whether something was asked while a watch was open on the same connection."""
+        self._refused = False
+        """Whether the client was refused. Further data is dropped, so that it can read the reply."""
+        self._dropped_bytes = 0
+        self._is_complete = False
+        """Whether a request ended in the last received data."""
+        self._pipelined = False
+        """Whether another request arrived while a watch was open on this connection."""
         self._begin()
 
     def _begin(self) -> None:
@@ -61,31 +61,31 @@ class Connection(asyncio.Protocol):
         self._size = self._header_size = self._head_so_far = 0
         self._is_head = True
 
-    # asyncio calls these.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self.server.connections.add(self)
-        # A reply that waits for the client's delayed acknowledgement would take 40 ms.
+        # Without TCP_NODELAY a reply would wait 40 ms for the client's delayed acknowledgement.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
-            self._unheard += len(data)
-            if self._unheard > UNHEARD_MAX:
+        if self._refused:
+            self._dropped_bytes += len(data)
+            if self._dropped_bytes > DROPPED_MAX:
                 self.cut()
             return
-        self._is_whole = False
+        self._is_complete = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # It was answered as if no other protocol had been asked for. What follows is not HTTP any more.
+            # The request was answered without an upgrade. What follows is not HTTP.
             self._hang_up()
         except httptools.HttpParserCallbackError as wrapped:
-            self._refuse_what_went_wrong(wrapped)
-        except httptools.HttpParserError as wrong:
-            self._refuse(Refused(400, "BadRequest", f"the request is no HTTP that is understood here: {wrong}"))
+            self._refuse_callback_error(wrapped)
+        except httptools.HttpParserError as error:
+            self._refuse(Refused(400, "BadRequest", f"the request is no HTTP that is understood here: {error}"))
         else:
             self._limit_unfinished_head(len(data))
 
@@ -93,7 +93,7 @@ class Connection(asyncio.Protocol):
         self.server.connections.discard(self)
         self._close_watch()
 
-    # httptools calls these.
+    # Called by httptools.
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -102,7 +102,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._limit_headers(len(name) + len(value))
         name = name.lower()
-        # Of the headers that are read here, a client repeats only the groups it wants to be in.
+        # Of the headers that are read here, only impersonate-group may be repeated.
         repeated = self._headers.get(name) if name == b"impersonate-group" else None
         self._headers[name] = value if repeated is None else repeated + b"\n" + value
 
@@ -122,14 +122,14 @@ class Connection(asyncio.Protocol):
         url = self._url.decode("latin-1").removeprefix(self.server.mount)
         headers, body = self._headers, b"".join(self._body)
         keep = self._parser.should_keep_alive()
-        self._is_whole = True
+        self._is_complete = True
         self._begin()
         if self.opened is None:
             self._respond(method, url, headers, body, keep=keep)
         else:
-            self._behind = True
+            self._pipelined = True
 
-    # What we do.
+    # Our own methods.
 
     def cut(self) -> None:
         if self.transport is not None:
@@ -141,28 +141,28 @@ class Connection(asyncio.Protocol):
             raise _TooLarge(HEADERS_TOO_LARGE)
 
     def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
-        polls = self.server.heard(url, asks=method == "GET")
+        polls = self.server.count_request(url, is_read=method == "GET")
         try:
-            asked = self._asked(method, url, headers, body)
-            if method == "GET" and self._watch(asked):
+            request = self._http_request(method, url, headers, body)
+            if method == "GET" and self._watch(request):
                 return
             if polls:
-                self.server.move_for(url, asked.actor)
-            reply = reply_to(self.server.cluster, asked)
+                self.server.run_for(url, request.actor)
+            reply = reply_to(self.server.cluster, request)
             if self.server.transcript is not None:
-                self.server.transcript.answered(asked, reply)
+                self.server.transcript.answered(request, reply)
         except Refused as refused:
-            reply = Answer(refused.code, msgspec.json.encode(refused.status()))
+            reply = HttpResponse(refused.code, msgspec.json.encode(refused.status()))
         self._send(reply, keep=keep, head=method == "HEAD")
-        self.server.stir(reads=method == "GET")
+        self.server.mark_activity(reads=method == "GET")
 
-    def _asked(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes) -> Asked:
+    def _http_request(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes) -> HttpRequest:
         path, _, query = url.partition("?")
         agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
-        return Asked(
+        return HttpRequest(
             method=method,
             path=path,
-            query=self.server.renamed(query),
+            query=self.server.with_actor(query),
             content_type=headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip(),
             accept=headers.get(b"accept", b"").decode("latin-1"),
             body=body,
@@ -171,20 +171,20 @@ class Connection(asyncio.Protocol):
             user=rbac.user_of(self.server.cluster, headers),
         )
 
-    def _watch(self, asked: Asked) -> bool:
-        """Begin to stream, where a watch is asked for."""
-        query = Query(asked.query)
+    def _watch(self, http: HttpRequest) -> bool:
+        """Start streaming if the request is a watch."""
+        query = Query(http.query)
         if not query.flag("watch"):
             return False
         if self.server.refusing:
             raise Refused(403, "Forbidden", "forbidden: the rehearsal has ended this wait")
-        request = routes.to_request(asked.method, asked.path, query, asked.content_type, asked.body, asked.actor)
+        request = routes.to_request(http.method, http.path, query, http.content_type, http.body, http.actor)
         if request.verb != "watch":
             return False
-        self._stream(msgspec.structs.replace(request, user=asked.user), query)
+        self._stream(msgspec.structs.replace(request, user=http.user), query)
         return True
 
-    def _send(self, reply: Answer, *, keep: bool, head: bool = False, lingers: bool = False) -> None:
+    def _send(self, reply: HttpResponse, *, keep: bool, head: bool = False, lingers: bool = False) -> None:
         if self.transport is None:
             return
         reason = REASONS.get(reply.code, b"Refused")
@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
             b"HTTP/1.1 %d %s" % (reply.code, reason),
             b"Content-Type: " + reply.content_type.encode(),
             b"Content-Length: %d" % len(reply.body),
-            b"Cache-Control: no-store",  # or Go clients write what they learn into the home of the user
+            b"Cache-Control: no-store",  # otherwise Go clients cache discovery in the user's home
         ]
         lines += [b'Warning: 299 - "%s"' % _quoted(text) for text in reply.warnings]
         if not keep:
@@ -206,28 +206,28 @@ class Connection(asyncio.Protocol):
             self.transport.write(data)
 
     def _refuse(self, refused: Refused) -> None:
-        """Answer a client that cannot be understood, and hear no more of it.
+        """Reply to an invalid request and ignore further data.
 
-        Were the connection closed at once, what it is still sending would reset it before the answer is read.
+        If the connection were closed at once, data in transit would reset it before the client reads the reply.
         """
-        if self._deaf or self.transport is None:
+        if self._refused or self.transport is None:
             return
-        self._deaf = True
-        self._send(Answer(refused.code, msgspec.json.encode(refused.status())), keep=False, lingers=True)
+        self._refused = True
+        self._send(HttpResponse(refused.code, msgspec.json.encode(refused.status())), keep=False, lingers=True)
         self.transport.write_eof()
         self.timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.cut)
 
-    def _refuse_what_went_wrong(self, wrapped: httptools.HttpParserCallbackError) -> None:
-        """The parser wraps whatever comes out of the methods it calls."""
-        wrong = wrapped.__context__
-        if not isinstance(wrong, _TooLarge):
+    def _refuse_callback_error(self, wrapped: httptools.HttpParserCallbackError) -> None:
+        """The parser wraps exceptions of its callbacks."""
+        error = wrapped.__context__
+        if not isinstance(error, _TooLarge):
             self._refuse(internal("this is a fault of seatrial's: it said more on its standard error"))
-            raise wrong or wrapped
-        self._refuse(wrong.refused)
+            raise error or wrapped
+        self._refuse(error.refused)
 
     def _limit_unfinished_head(self, size: int) -> None:
-        """The parser tells of a header once it is whole, which it may never be."""
-        self._head_so_far = self._head_so_far + size if self._is_head and not self._is_whole else 0
+        """The parser reports a header only when it is complete, which may never happen."""
+        self._head_so_far = self._head_so_far + size if self._is_head and not self._is_complete else 0
         if self._head_so_far > HEADERS_MAX * 2:
             self._refuse(HEADERS_TOO_LARGE)
 
@@ -236,7 +236,7 @@ class Connection(asyncio.Protocol):
             self.transport.close()
 
     def _stream(self, request: Request, query: Query) -> None:
-        """Answer a watch: what is there, then whatever comes, until the client leaves or its time is up."""
+        """Serve a watch: existing objects, then changes, until the client disconnects or the timeout ends."""
         cluster = self.server.cluster
         initial = query.flag("sendInitialEvents") if query.has("sendInitialEvents") else None
         bookmarks = query.flag("allowWatchBookmarks")
@@ -245,36 +245,36 @@ class Connection(asyncio.Protocol):
         except Refused as refused:
             if refused.code != 410:
                 raise
-            # The API server finds out when the watch is open already, and says so as an event.
+            # The API server notices this after the watch is open, and sends it as an event.
             self._write(STREAM + _chunk({"type": "ERROR", "object": refused.status()}) + LAST_CHUNK)
             return
         self.opened = opened
         if self.server.transcript is not None:
             self.server.transcript.watched(opened)
-        self.server.stir()
+        self.server.mark_activity()
         self._write(STREAM)
         loop = asyncio.get_running_loop()
         opened.wake = lambda: _soon(loop, self._flush)
         if request.timeout_seconds > 0:
             self.timer = loop.call_later(request.timeout_seconds, self._end_watch)
-        cluster.awaits(request.actor, self._unhappy(opened))
+        cluster.awaits(request.actor, self._unready(opened))
         with cluster.lock:
-            opened.freshen(cluster.store.version)
+            opened.refresh(cluster.store.version)
         self._flush()
 
-    def _unhappy(self, opened: Watch) -> list[Ref]:
-        """What is watched and is not yet as the client wants it. What is there already is not waited for."""
-        store, content = self.server.cluster.store, self.server.content
+    def _unready(self, opened: Watch) -> list[Ref]:
+        """Watched objects that are not ready for the client yet. Ready ones are not waited for."""
+        store, is_ready = self.server.cluster.store, self.server.is_ready
         found = ((ref, store.get(ref)) for ref in watch.targets(opened, store))
-        return [ref for ref, body in found if body is None or not content(body)]
+        return [ref for ref, body in found if body is None or not is_ready(body)]
 
     def _flush(self) -> None:
         if self.opened is None or self.transport is None or not self.opened.events:
             return
         chunks = []
         while self.opened.events:
-            chunks.append(_chunk(self.opened.pass_on()))
-        self.server.stir()
+            chunks.append(_chunk(self.opened.next_event()))
+        self.server.mark_activity()
         self._write(b"".join(chunks))
         if self.transport.get_write_buffer_size() > UNREAD_MAX:
             self.cut()
@@ -283,7 +283,7 @@ class Connection(asyncio.Protocol):
         self._flush()
         self._close_watch()
         self._write(LAST_CHUNK)
-        if self._behind:
+        if self._pipelined:
             self._hang_up()
 
     def _close_watch(self) -> None:
@@ -296,13 +296,13 @@ class Connection(asyncio.Protocol):
             self.opened = None
 
 
-def asked_about(cluster: Cluster, url: str) -> list[Ref]:
-    """The objects that a GET is about."""
+def objects_of(cluster: Cluster, url: str) -> list[Ref]:
+    """The objects that a GET reads."""
     path, _, query = url.partition("?")
     try:
         request = routes.to_request("GET", path, Query(query), "", b"", "")
     except Refused:
-        return []  # What the API is made of, and no object.
+        return []  # Discovery or another path without objects.
     kind = cluster.discovery.find(request.group, request.version, request.plural)
     if kind is None:
         return []

@@ -1,4 +1,4 @@
-"""How deep a body may be nested: far deeper than any kind, and shallow enough for every walk over it."""
+"""The nesting limit of a body: deeper than any kind, and shallow enough for a recursive walk."""
 
 from __future__ import annotations
 

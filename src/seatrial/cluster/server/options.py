@@ -1,4 +1,4 @@
-"""The options of a request, read as Go reads a query and refused as apimachinery's `meta/v1/validation` does."""
+"""The options of a request, parsed as Go parses a query and validated as apimachinery's `meta/v1/validation`."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 MANAGER_BYTES_MAX = 128
 PARAMETERS_MAX = 1000
 NO_OBJECT = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
-"""The Go type that only tells the kind of a body, as its decoder names it."""
+"""The Go type that holds only the kind of a body, as its decoder names it."""
 
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 class Query:
-    """The part of a URL behind `?`."""
+    """The part of a URL after `?`."""
 
     def __init__(self, text: str) -> None:
         try:
             found = parse_qs(text, keep_blank_values=True, max_num_fields=PARAMETERS_MAX) if text else {}
-        except ValueError as wrong:
-            raise bad_request(f"the query of the request cannot be read: {wrong}") from wrong
+        except ValueError as error:
+            raise bad_request(f"the query of the request cannot be read: {error}") from error
         self._values = found
 
     def get(self, name: str) -> str:
@@ -54,7 +54,7 @@ class Query:
         return name in self._values
 
     def flag(self, name: str) -> bool:
-        """Whatever is there is true, but for `0` and `false`."""
+        """True if present, unless it is `0` or `false`."""
         return self.has(name) and self.get(name).lower() not in ("0", "false")
 
     def number(self, name: str) -> int | None:
@@ -70,14 +70,14 @@ class Query:
 
 
 def refuse_bad_options(verb: Verb, query: Query, body: Body, patch_type: PatchType | None) -> None:
-    """Refuse what the API server does not take; `body` holds the options of a DELETE, which may stand there too."""
+    """Refuse options that the API server rejects. `body` has the options in the body of a DELETE."""
     causes = list(_problems(verb, query, body, patch_type))
     if causes:
         raise invalid(OPTIONS[verb], "meta.k8s.io", "", causes)
 
 
 def delete_options(body: Any) -> Body:
-    """The options in the body of a DELETE, which are of the right types."""
+    """The options in the body of a DELETE, with correct types."""
     if body is None:
         return {}
     if not isinstance(body, dict):

@@ -1,4 +1,4 @@
-"""The protobuf that typed Go clients send: `k8s\\0`, then `runtime.Unknown`. Reads what they write, writes nothing."""
+"""The protobuf that typed Go clients send: `k8s\\0`, then `runtime.Unknown`. Reads what they send, writes nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PACKAGES = (
     ("io.k8s.kube-aggregator.pkg.apis.", ""),
 )
 
-# Go writes every field that is no pointer, also where it is empty; JSON would leave those out. These are pointers,
-# so that zero, false and the empty string mean something.
+# Go writes every field that is not a pointer, even if it is empty; JSON would omit those. These fields are pointers, so
+# zero, false and the empty string are significant.
 POINTERS = frozenset(
     [
         "activeDeadlineSeconds",
@@ -76,7 +76,7 @@ POINTERS = frozenset(
 
 class Field(msgspec.Struct, frozen=True):
     name: str
-    """Empty where the message is inlined in JSON."""
+    """Empty if the message is inlined in JSON."""
     type: str
 
 
@@ -105,7 +105,7 @@ def _message_of(type_meta: Body) -> str:
 
 @cache
 def _lines() -> dict[str, str]:
-    """The fields of every message, not yet taken apart."""
+    """The fields of every message, unparsed."""
     text = resources.files(__package__).joinpath("protobuf_fields.txt").read_text()
     pairs = (line.partition(" ") for line in text.splitlines() if not line.startswith("#"))
     return {name: fields for name, _, fields in pairs}
@@ -166,7 +166,7 @@ def _value(type_: str, value: Any, depth: int) -> Any:
 
 def _time(fields: Body) -> str | None:
     seconds = fields.get("seconds", 0)
-    if not 0 < seconds < 253402300800:  # Year 10000, where the notation ends.
+    if not 0 < seconds < 253402300800:  # Year 10000, the end of the notation.
         return None
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -192,7 +192,7 @@ def _items(fields: Body) -> Any:
 
 
 def _either(*names: str) -> Callable[[Body], Any]:
-    """A message that is one of several shapes in JSON."""
+    """A message that has one of several shapes in JSON."""
     return lambda fields: next((fields[name] for name in names if name in fields), None)
 
 

@@ -1,4 +1,4 @@
-"""From an HTTP request to a `Request`: paths, queries and bodies as Kubernetes clients write them. No sockets here."""
+"""From an HTTP request to a `Request`: paths, queries and bodies as Kubernetes clients send them. No sockets here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from seatrial.model.resource import Body
 from seatrial.text import yamlnode
 
 BODY_MAX = 3 * 1024 * 1024
-"""The API server's own limit on a request's body."""
+"""The API server's limit on a request body."""
 
 PATCHES: dict[str, PatchType] = {
     "application/json-patch+json": "json",
@@ -46,14 +46,14 @@ VERBS: dict[tuple[str, bool], Verb] = {
     ("DELETE", True): "delete",
     ("DELETE", False): "deletecollection",
 }
-OF_A_NAMESPACE = ("status", "finalize")
+NAMESPACE_SUBRESOURCES = ("status", "finalize")
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-CLOSED = frozenset(("attach", "binding", "eviction", "exec", "portforward", "proxy"))
-"""Doors of an object that nobody stands behind here."""
+UNIMPLEMENTED = frozenset(("attach", "binding", "eviction", "exec", "portforward", "proxy"))
+"""Subresources that are not implemented."""
 
 
 def to_request(method: str, path: str, query: Query, content_type: str, data: bytes, actor: str) -> Request:
-    """What a client asks of one resource; raises `Refused` where no resource can be under this path."""
+    """The request for one resource. Raises `Refused` if the path cannot name a resource."""
     group, version, namespace, plural, name, subresource = _resource(path)
     verb = VERBS.get((method, bool(name)))
     if verb is None:
@@ -94,11 +94,11 @@ def to_request(method: str, path: str, query: Query, content_type: str, data: by
 
 
 def refuse_misplaced(kind: ServedKind, request: Request) -> None:
-    """Refuse what no path of this kind leads to: a namespace too many or too few, a door that it does not have."""
+    """Refuse a path that this kind does not have: a wrong scope, or a missing subresource."""
     if request.namespace and not kind.namespaced:
         raise unknown_resource()
     if request.subresource:
-        _refuse_closed_door(kind, request)
+        _refuse_subresource(kind, request)
         return
     if request.verb not in kind.verbs or (request.name and request.verb == "create"):
         raise method_not_allowed()
@@ -109,10 +109,10 @@ def refuse_misplaced(kind: ServedKind, request: Request) -> None:
             raise method_not_allowed()
 
 
-def _refuse_closed_door(kind: ServedKind, request: Request) -> None:
+def _refuse_subresource(kind: ServedKind, request: Request) -> None:
     if request.subresource not in kind.subresources or (kind.namespaced and not request.namespace):
         raise unknown_resource()
-    if request.verb not in SUBRESOURCES[request.subresource].verbs or request.subresource in CLOSED:
+    if request.verb not in SUBRESOURCES[request.subresource].verbs or request.subresource in UNIMPLEMENTED:
         raise method_not_allowed()
 
 
@@ -126,7 +126,7 @@ def _resource(path: str) -> tuple[str, str, str, str, str, str]:
         case _:
             raise unknown_resource()
     match rest:
-        case ["namespaces", name, subresource] if subresource in OF_A_NAMESPACE and not group:
+        case ["namespaces", name, subresource] if subresource in NAMESPACE_SUBRESOURCES and not group:
             return group, version, "", "namespaces", *_names([name, subresource])
         case ["namespaces", namespace, plural, *parts] if len(parts) <= 2:
             return group, version, namespace, plural, *_names(parts)
@@ -179,12 +179,12 @@ def _duplicates(verb: Verb, content_type: str, data: bytes, body: Any) -> tuple[
 def _json(data: bytes) -> Any:
     try:
         body = msgspec.json.decode(data)
-    except RecursionError as wrong:
-        raise too_deep() from wrong
-    except msgspec.DecodeError as wrong:
-        raise bad_request(f"couldn't get version/kind; json parse error: {wrong}") from wrong
+    except RecursionError as error:
+        raise too_deep() from error
+    except msgspec.DecodeError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
     except UnicodeDecodeError:
-        # Go reads what is no UTF-8 as the character that stands for what cannot be read.
+        # Go replaces invalid UTF-8 by U+FFFD.
         return _json(data.decode(errors="replace").encode())
     if data.count(b"[") + data.count(b"{") > NESTING_MAX:
         refuse_deep(body)
@@ -192,7 +192,7 @@ def _json(data: bytes) -> Any:
 
 
 def _yaml(data: bytes) -> Any:
-    """Helm and kubectl send JSON under the YAML type, which is quicker to read as what it is."""
+    """Helm and kubectl send JSON with the YAML content type. Parsing it as JSON is faster."""
     if data.lstrip()[:1] == b"{":
         try:
             return _json(data)
@@ -200,8 +200,8 @@ def _yaml(data: bytes) -> Any:
             pass
     try:
         body = yamlnode.value_of(data.decode())
-    except (yamlnode.InvalidYaml, UnicodeDecodeError) as wrong:
-        raise bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {wrong}") from wrong
+    except (yamlnode.InvalidYaml, UnicodeDecodeError) as error:
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {error}") from error
     refuse_deep(body)
     return body
 

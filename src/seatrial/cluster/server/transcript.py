@@ -1,7 +1,7 @@
-"""What a client asked and what it was told, so that another cluster can be asked the same without the client.
+"""The requests of a client and their responses, so that they can be replayed on another cluster without the client.
 
-A client is a function of its input and of what the API tells it. Where a second cluster tells it nothing else, it asks
-for nothing else there and comes to the same end.
+A client is a function of its input and of the API's responses. If a second cluster responds in the same way, the client
+sends the same requests and gets the same result.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.answers import Answer, Asked, reply_to
+from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
 from seatrial.cluster.watch import Watch
 from seatrial.model.resource import Body
 
-DIFFERS_ANYWAY = frozenset(
+VOLATILE = frozenset(
     (
         "resourceVersion",
         "uid",
@@ -31,29 +31,29 @@ DIFFERS_ANYWAY = frozenset(
         "lastProbeTime",
     )
 )
-"""Counters and clocks of a cluster: that these are set counts, and not to what."""
-LOOKED_AFTER = ("/pods", "/replicasets")
-"""What is listed by label only to see how a wait gets on."""
+"""Counters and times of a cluster: only whether they are set is compared."""
+PROGRESS_PATHS = ("/pods", "/replicasets")
+"""Paths that are listed by label only to follow the progress of a wait."""
 
 
-class Differs(Exception):
-    """The client was told something else here; nobody but itself can say what it would do."""
+class ReplayDiffers(Exception):
+    """This cluster responds differently, so the client itself must run."""
 
 
 class Transcript:
-    """What one client has asked of one cluster, in order."""
+    """The requests of one client to one cluster, in order."""
 
     def __init__(self) -> None:
-        self._lines: list[tuple[Asked, Answer] | Watch] = []
+        self._lines: list[tuple[HttpRequest, HttpResponse] | Watch] = []
 
-    def answered(self, asked: Asked, answer: Answer) -> None:
-        self._lines.append((asked, answer))
+    def answered(self, request: HttpRequest, response: HttpResponse) -> None:
+        self._lines.append((request, response))
 
     def watched(self, opened: Watch) -> None:
         self._lines.append(opened)
 
-    def put_to(self, cluster: Cluster) -> None:
-        """Ask everything again; raises `Differs` where the client would be told something else."""
+    def replay(self, cluster: Cluster) -> None:
+        """Send all requests again. Raises `ReplayDiffers` if a response differs."""
         for line in self._lines:
             if isinstance(line, Watch):
                 _compare_watch(line, cluster)
@@ -61,28 +61,29 @@ class Transcript:
                 _compare(*line, cluster)
 
 
-def _compare(asked: Asked, told: Answer, cluster: Cluster) -> None:
-    if asked.method == "GET" and asked.path.endswith(LOOKED_AFTER) and "labelSelector=" in asked.query:
+def _compare(request: HttpRequest, recorded: HttpResponse, cluster: Cluster) -> None:
+    if request.method == "GET" and request.path.endswith(PROGRESS_PATHS) and "labelSelector=" in request.query:
         return
-    answer = reply_to(cluster, asked)
-    if answer == told:
+    response = reply_to(cluster, request)
+    if response == recorded:
         return
-    if (answer.code, answer.warnings) != (told.code, told.warnings) or _said(answer.body) != _said(told.body):
-        raise Differs(f"{asked.method} {asked.path}")
+    same_content = _content(response.body) == _content(recorded.body)
+    if (response.code, response.warnings) != (recorded.code, recorded.warnings) or not same_content:
+        raise ReplayDiffers(f"{request.method} {request.path}")
 
 
-def _compare_watch(told: Watch, cluster: Cluster) -> None:
-    """What is there must be what the client was told last: it went on when it saw that."""
-    request, kind = told.request, told.kind
+def _compare_watch(recorded: Watch, cluster: Cluster) -> None:
+    """The objects must be those that the client saw last: it continued when it saw them."""
+    request, kind = recorded.request, recorded.kind
     with cluster.lock:
         found = cluster.store.of_kind((kind.group, kind.kind), request.namespace)
-        here = [_comparable(body) for body in found if told.fits(body)]
-    if here != [_comparable(body) for body in told.told.values()]:
-        raise Differs(f"watch {kind.kind}")
+        here = [_comparable(body) for body in found if recorded.fits(body)]
+    if here != [_comparable(body) for body in recorded.seen.values()]:
+        raise ReplayDiffers(f"watch {kind.kind}")
 
 
-def _said(data: bytes) -> object:
-    """What an answer says to a client that does not wait: not how far the objects are."""
+def _content(data: bytes) -> object:
+    """The content of a response for a client that does not wait: without status."""
     try:
         body = msgspec.json.decode(data)
     except msgspec.DecodeError:
@@ -90,30 +91,30 @@ def _said(data: bytes) -> object:
     if not isinstance(body, dict):
         return body
     if "items" in body:
-        return {**body, "metadata": {}, "items": [_unfinished(item) for item in body["items"]]}
-    return _unfinished(body)
+        return {**body, "metadata": {}, "items": [_without_status(item) for item in body["items"]]}
+    return _without_status(body)
 
 
-def _unfinished(body: Body) -> object:
-    spoken = {key: value for key, value in body.items() if key != "status"}
-    meta = spoken.get("metadata")
+def _without_status(body: Body) -> object:
+    rest = {key: value for key, value in body.items() if key != "status"}
+    meta = rest.get("metadata")
     if isinstance(meta, dict) and "managedFields" in meta:
         others = [entry for entry in meta["managedFields"] if entry.get("subresource") != "status"]
-        spoken["metadata"] = {**meta, "managedFields": others}
-    return _comparable(spoken)
+        rest["metadata"] = {**meta, "managedFields": others}
+    return _comparable(rest)
 
 
 def _comparable(body: Body) -> object:
-    """An object with its counters and clocks stopped; its own uid may also be among its labels."""
-    return _stopped(body, str((body.get("metadata") or {}).get("uid") or "\0"))
+    """An object without counters and times. Its uid may also be in its labels."""
+    return _without_volatile(body, str((body.get("metadata") or {}).get("uid") or "\0"))
 
 
-def _stopped(value: Any, uid: str) -> Any:
+def _without_volatile(value: Any, uid: str) -> Any:
     match value:
         case dict():
-            return {k: bool(v) if k in DIFFERS_ANYWAY else _stopped(v, uid) for k, v in value.items()}
+            return {k: bool(v) if k in VOLATILE else _without_volatile(v, uid) for k, v in value.items()}
         case list():
-            return [_stopped(item, uid) for item in value]
+            return [_without_volatile(item, uid) for item in value]
         case str():
             return value.replace(uid, "")
     return value

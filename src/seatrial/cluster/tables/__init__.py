@@ -1,1 +1,1 @@
-"""What `kubectl get` shows, kind by kind. Read from `pkg/printers/internalversion/printers.go` of Kubernetes 1.34."""
+"""The columns of `kubectl get`, by kind. From `pkg/printers/internalversion/printers.go` of Kubernetes 1.34."""

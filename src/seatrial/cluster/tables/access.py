@@ -1,4 +1,4 @@
-"""How `kubectl get` shows accounts, bindings, webhooks and priorities."""
+"""Columns of `kubectl get` for ServiceAccounts, bindings, webhooks and priority classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long ago, as kubectl shows it. Is told what time it is."""
+"""Ages as kubectl shows them. The current time is an argument."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from datetime import datetime
 UNKNOWN = "<unknown>"
 
 
-def since(moment: object, now: str) -> str:
-    """From a time of an object to now; what is no time is unknown."""
-    then = parsed(moment)
+def since(timestamp: object, now: str) -> str:
+    """The time since a timestamp of an object; `<unknown>` if it is not a timestamp."""
+    then = parsed(timestamp)
     return UNKNOWN if then is None else between(then, datetime.fromisoformat(now))
 
 
-def parsed(moment: object) -> datetime | None:
-    if not isinstance(moment, str) or not moment:
+def parsed(timestamp: object) -> datetime | None:
+    if not isinstance(timestamp, str) or not timestamp:
         return None
     try:
-        return datetime.fromisoformat(moment)
+        return datetime.fromisoformat(timestamp)
     except ValueError:
         return None
 
 
 def between(start: datetime, end: datetime) -> str:
-    """As `HumanDuration` in apimachinery's `util/duration`: two units where the larger one is small."""
+    """As `HumanDuration` in apimachinery's `util/duration`: two units if the larger one is small."""
     seconds = int((end - start).total_seconds())
     if seconds < -1:
         return "<invalid>"

@@ -1,4 +1,4 @@
-"""The columns of a table: what stands in each, for one object at one time. Knows no kind."""
+"""Table columns: the cell of each, for one object at one time. Knows no kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seatrial.cluster.tables.age import since
 from seatrial.model.resource import Body, dig
 
 Cell = Callable[[Body, str], Any]
-"""From an object and the time it is to what stands in the column."""
+"""From an object and the current time to the cell."""
 
 NONE = "<none>"
 
@@ -30,7 +30,7 @@ Columns = dict[tuple[str, str], tuple[Column, ...]]
 
 
 def at(*path: str | int, default: Any = "") -> Cell:
-    """The value at a path, or what is shown where there is none."""
+    """The value at a path, or the default."""
 
     def cell(body: Body, now: str) -> Any:
         found = dig(body, *path)

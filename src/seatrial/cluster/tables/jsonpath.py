@@ -24,7 +24,7 @@ _TOKENS = re.compile(
 
 
 def find(path: str, body: Any) -> list[Any]:
-    """Everything that a path leads to; nothing where it cannot be read."""
+    """Everything at a path; empty if the path cannot be parsed."""
     steps = _steps(path)
     found = [] if steps is None else [body]
     for step in steps or ():

@@ -1,4 +1,4 @@
-"""How `kubectl get` shows what routes to pods."""
+"""Columns of `kubectl get` for Services, Ingresses and NetworkPolicies."""
 
 from __future__ import annotations
 

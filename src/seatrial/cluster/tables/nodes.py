@@ -1,4 +1,4 @@
-"""How `kubectl get` shows nodes, namespaces and events."""
+"""Columns of `kubectl get` for nodes, namespaces and events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _address(kind: str) -> Cell:
     return cell
 
 
-# Events of the core group, and the same ones in events.k8s.io, name most of their fields differently.
+# Events of the core group and of events.k8s.io name most of their fields differently.
 _FIRST = ("firstTimestamp",), ("deprecatedFirstTimestamp",), ("eventTime",)
 _LAST = ("lastTimestamp",), ("deprecatedLastTimestamp",), *_FIRST
 

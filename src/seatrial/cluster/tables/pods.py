@@ -1,4 +1,4 @@
-"""What `kubectl get pods` says of a pod. Read from `printPod` in `pkg/printers/internalversion/printers.go` (1.34)."""
+"""Columns of `kubectl get pods`. From `printPod` in `pkg/printers/internalversion/printers.go` (1.34)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ready(body: Body, now: str) -> str:
 
 
 def status(body: Body, now: str) -> str:
-    """One word for where a pod stands: the first thing that holds it up, or else its phase."""
+    """The STATUS column: the first reason that the pod is not running, or its phase."""
     phase = dig(body, "status", "phase") or ""
     word = dig(body, "status", "reason") or phase
     if any(c.get("reason") == "SchedulingGated" for c in listed(body, "status", "conditions")):
@@ -59,7 +59,7 @@ def _initialized(body: Body) -> bool:
 
 
 def _initializing(body: Body) -> str:
-    """What the first init container that is not over says; empty where all are."""
+    """The status of the first unfinished init container; empty if all are finished."""
     sidecars = _sidecars(body)
     for index, entry in enumerate(listed(body, "status", "initContainerStatuses")):
         terminated = dig(entry, "state", "terminated")
@@ -78,7 +78,7 @@ def _initializing(body: Body) -> str:
 
 def _of_containers(body: Body, word: str) -> str:
     words = list(_held_up(body))
-    # Containers are read from the last to the first, so the first one's word stands.
+    # Containers are read from last to first, so the first one's reason wins.
     word = words[0] if words else word
     running = any(
         s.get("ready") and dig(s, "state", "running") is not None for s in listed(body, "status", "containerStatuses")

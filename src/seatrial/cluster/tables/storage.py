@@ -1,4 +1,4 @@
-"""How `kubectl get` shows stored data: ConfigMaps, Secrets, volumes and their claims and classes."""
+"""Columns of `kubectl get` for ConfigMaps, Secrets, PersistentVolumes, PVCs and StorageClasses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _phase(body: Body, now: str) -> str:
 
 
 def _bound(cell: Cell) -> Cell:
-    """What is only shown of a claim that has its volume."""
+    """A cell that is only shown for a bound PVC."""
     return lambda body, now: cell(body, now) if dig(body, "spec", "volumeName") else ""
 
 

@@ -1,4 +1,4 @@
-"""Answers as tables, which is how `kubectl get` asks for them. Is told what time it is; changes no object."""
+"""Responses as tables, as `kubectl get` requests them. The current time is an argument; changes no object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
 from seatrial.model.resource import Body
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-"""The media type that a client accepts, and is answered with, where it wants a table."""
+"""The media type of a table."""
 
 COLUMNS: Columns = {
     **access.COLUMNS,
@@ -25,7 +25,7 @@ COLUMNS: Columns = {
     **workloads.COLUMNS,
 }
 DEFAULT = (NAME, CREATED)
-"""Of built-in kinds that no columns are written for, CustomResourceDefinitions among them."""
+"""For built-in kinds without columns of their own, such as CRDs."""
 
 
 def wants_table(accept: str) -> bool:
@@ -35,8 +35,8 @@ def wants_table(accept: str) -> bool:
 def as_table(kind: ServedKind, answer: Body, now: str, printed: list[Body] | None = None, include: str = "") -> Body:
     """A list or a single object as a table.
 
-    `printed` are the additionalPrinterColumns of a custom kind's version; `include` says how much of each object goes
-    with its row: Metadata (the default), Object or None.
+    `printed` are the additionalPrinterColumns of a custom kind's version. `include` selects what is sent of each
+    object: Metadata (the default), Object or None.
     """
     columns = _columns(kind, printed)
     items = answer.get("items")

@@ -1,4 +1,4 @@
-"""How `kubectl get` shows controllers of pods."""
+"""Columns of `kubectl get` for pod controllers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from seatrial.model.resource import Body, dig, listed, metadata
 
 
 def _wide(selector: Cell | None, *template: str) -> tuple[Column, ...]:
-    """What `-o wide` adds to everything with a template of pods."""
+    """The columns that `-o wide` adds for kinds with a pod template."""
     containers = (*template, "spec", "containers")
     found = (
         Column("Containers", lambda b, now: joined((c.get("name") for c in listed(b, *containers)), ""), wide=True),

@@ -1,9 +1,8 @@
-"""What the API server refuses an object for, in its own words: metadata, and the specs of the kinds most used.
+"""Validation of objects, in the API server's words: metadata, and the specs of common kinds.
 
-Each module of a family of kinds exports `RULES`, by (group, kind): from a body to whole sentences, in the order of the
-server. Bodies have been decoded by then, so every value has its type; a field that the server would fill in may be
-missing. The wording is that of Kubernetes 1.34, kept honest by answers recorded from its API server
-(tests/unit/recorded/creations.jsonl).
+Each module of a family of kinds exports `RULES`, by (group, kind): from a body to error texts, in the server's order.
+Bodies are already decoded, so every value has its type. Fields with defaults may be missing. The texts are those of
+Kubernetes 1.34, checked against responses recorded from its API server (tests/unit/recorded/creations.jsonl).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the API server refuses roles, their bindings, webhooks and priorities for."""
+"""Validation of roles, bindings, webhooks and priority classes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _subject(at: str, subject: Body, namespaced: bool) -> Iterator[str]:
                 yield from each(f"{at}.name", name, names.subdomain(name))
             if group:
                 yield unsupported(f"{at}.apiGroup", group, ("",))
-            # The server fills in the binding's own namespace, where it has one.
+            # The server fills in the binding's own namespace, if it has one.
             if not subject.get("namespace") and not namespaced:
                 yield required(f"{at}.namespace")
         case "User" | "Group":

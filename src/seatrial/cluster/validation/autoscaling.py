@@ -1,4 +1,4 @@
-"""What the API server refuses a HorizontalPodAutoscaler for. The order follows autoscaling/validation."""
+"""Validation of HorizontalPodAutoscalers. The order follows autoscaling/validation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from seatrial.cluster.validation import Rules
 from seatrial.cluster.validation.causes import forbidden, invalid, required, unsupported
 from seatrial.model.resource import Body
 
-# Kinds of metric, and the field each is told in.
+# Metric types and the field of each.
 _SOURCES = {
     "ContainerResource": "containerResource",
     "External": "external",

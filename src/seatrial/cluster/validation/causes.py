@@ -1,4 +1,4 @@
-"""The words in which the API server faults a field, as in apimachinery's `util/validation/field/errors.go`."""
+"""The API server's error texts for a field, as in apimachinery's `util/validation/field/errors.go`."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _BEFORE: tuple[tuple[int, re.Pattern[str], _Rewrite], ...] = (
     (34, re.compile(r"Invalid value: (\{.*\}): `selector`"), _go_map),
 )
 
-# What a minor takes that those before it refuse.
+# What a minor accepts that those before it reject.
 _SINCE: dict[str, int] = {
     "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1": 37,  # HPAScaleToZero is on by default
 }
 
 
 def is_refused(minor: int, sentence: str) -> bool:
-    """Whether a Kubernetes of this minor refuses what one of 1.34 refuses with these words."""
+    """Whether a Kubernetes of this minor rejects what 1.34 rejects with this text."""
     return minor < _SINCE.get(sentence, minor + 1)
 
 
 def in_words_of(minor: int, sentence: str) -> str:
-    """A sentence of Kubernetes 1.34 as an older one wrote it, where a value is quoted that people meet."""
+    """An error text of Kubernetes 1.34 as an older minor wrote it, for common values."""
     for first, pattern, instead in _BEFORE:
         if minor < first:
             sentence = pattern.sub(instead, sentence)
@@ -60,7 +60,7 @@ def duplicate(field: str, value: Any) -> str:
 
 
 def unsupported(field: str, value: Any, supported: Iterable[str]) -> str:
-    """The order of `supported` is the server's own: most lists are sorted, some are not."""
+    """The order of `supported` is the server's: most lists are sorted, some are not."""
     listed = ", ".join(f'"{name}"' for name in supported)
     return f"{field}: Unsupported value: {shown(value)}: supported values: {listed}"
 
@@ -78,7 +78,7 @@ def too_long(field: str, bytes_max: int) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as Go prints it there: JSON with sorted keys, its angle brackets and ampersands escaped."""
+    """A value as Go prints it in errors: JSON with sorted keys, and escaped angle brackets and ampersands."""
     text = msgspec.json.encode(value, order="sorted").decode()
     if isinstance(value, str):
         return text
@@ -86,11 +86,11 @@ def shown(value: Any) -> str:
 
 
 def internal(body: Body, fields: Iterable[str]) -> Raw:
-    """An object as Go prints the type it works with: every field by its Go name, in the order of the struct."""
+    """An object as Go prints its internal type: every field by its Go name, in the order of the struct."""
     found = {name: body.get(name[:1].lower() + name[1:], body.get(name[:2].lower() + name[2:])) for name in fields}
     return Raw(msgspec.json.encode(found))
 
 
 def each(field: str, value: Any, problems: Iterable[str]) -> list[str]:
-    """One sentence for each thing that is wrong with one value."""
+    """One error text for each problem of a value."""
     return [invalid(field, value, problem) for problem in problems]

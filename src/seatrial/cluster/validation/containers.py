@@ -1,4 +1,4 @@
-"""What the API server refuses a container for. The order follows `validateContainerCommon` in core/validation."""
+"""Validation of containers. The order follows `validateContainerCommon` in core/validation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CONTEXT_FIELDS = (
 
 
 def container_problems(at: str, container: Body, volumes: frozenset[str]) -> Iterator[str]:
-    """What is wrong with any container, whichever list it is in."""
+    """The problems of any container, in whichever list."""
     name = container.get("name")
     if not name:
         yield required(f"{at}.name")
@@ -77,7 +77,7 @@ def container_problems(at: str, container: Body, volumes: frozenset[str]) -> Ite
 
 
 def running_problems(at: str, container: Body) -> Iterator[str]:
-    """What is wrong with the probes and hooks of a container that keeps running."""
+    """The problems of the probes and lifecycle hooks of a container that keeps running."""
     for moment in ("postStart", "preStop"):
         handler = (container.get("lifecycle") or {}).get(moment)
         if handler is not None:
@@ -89,7 +89,7 @@ def running_problems(at: str, container: Body) -> Iterator[str]:
 
 
 def waiting_problems(at: str, container: Body) -> Iterator[str]:
-    """An init container is over before any probe could matter, unless it is a sidecar."""
+    """An init container ends before any probe could run, unless it is a sidecar."""
     if container.get("restartPolicy") == "Always":
         yield from running_problems(at, container)
         return
@@ -206,7 +206,7 @@ def _env_source(at: str, key: str, source: Body) -> Iterator[str]:
 
 
 def field_path(at: str, path: str) -> Iterator[str]:
-    """That there is such a field of a pod."""
+    """The problem of a fieldPath that a pod does not have."""
     if not path:
         yield required(at)
     elif path not in _FIELD_PATHS and not path.startswith(("metadata.labels", "metadata.annotations")):

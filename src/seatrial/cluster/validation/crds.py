@@ -1,4 +1,4 @@
-"""What the API server refuses a CustomResourceDefinition for. The order follows apiextensions/validation."""
+"""Validation of CRDs. The order follows apiextensions/validation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KIND_WORDS = (
 )
 
 
-def _definition(body: Body) -> Iterator[str]:
+def _crd(body: Body) -> Iterator[str]:
     spec = body.get("spec") or {}
     group, named = spec.get("group") or "", spec.get("names") or {}
     if name_of(body) != f"{named.get('plural') or ''}.{group}":
@@ -70,7 +70,7 @@ def _versions(versions: list[Body]) -> Iterator[str]:
         name = version.get("name") or ""
         yield from each(f"{at}.name", name, names.label_1035(name))
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        # The server moves what a lone version says to the top, and says so in its paths.
+        # The server moves the settings of a single version to the top level, and uses that path in errors.
         alone = len(versions) == 1
         if schema is None:
             yield required(f"{at}.schema.openAPIV3Schema")
@@ -122,7 +122,7 @@ def _name(at: str, value: str, problems: names.Problems) -> Iterator[str]:
 
 
 def _root(at: str, schema: Body) -> Iterator[str]:
-    """The parts of the rules for structural schemas that schemas written by hand break."""
+    """The rules for structural schemas that hand-written schemas often break."""
     kind = schema.get("type")
     if not kind and not schema.get("x-kubernetes-preserve-unknown-fields"):
         yield required(f"{at}.type", "must not be empty at the root")
@@ -155,4 +155,4 @@ def _schema(at: str, schema: Body) -> Iterator[str]:
             yield from _schema(f"{at}.{key}", schema[key])
 
 
-RULES: Rules = {("apiextensions.k8s.io", "CustomResourceDefinition"): _definition}
+RULES: Rules = {("apiextensions.k8s.io", "CustomResourceDefinition"): _crd}

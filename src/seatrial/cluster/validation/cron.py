@@ -1,10 +1,10 @@
-"""Schedules of CronJobs: whether a text is one, in the words of the cron library that Kubernetes uses."""
+"""Validation of CronJob schedules, with the errors of the cron library that Kubernetes uses."""
 
 from __future__ import annotations
 
 import re
 
-# Least, most and names of each of the five fields.
+# Minimum, maximum and names of each of the five fields.
 _MONTHS = {
     name: number
     for number, name in enumerate(
@@ -23,15 +23,15 @@ _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midni
 _DURATION = re.compile(r"@every (\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+")
 
 
-class _Unreadable(Exception):
-    """Why a schedule cannot be read."""
+class _InvalidSchedule(Exception):
+    """Why a schedule cannot be parsed."""
 
 
 def schedule_fault(schedule: str) -> str:
-    """Why a text is no schedule; empty where it is one."""
+    """Why a text is not a schedule; empty if it is one."""
     try:
         _read(schedule)
-    except _Unreadable as why:
+    except _InvalidSchedule as why:
         return str(why)
     return ""
 
@@ -41,11 +41,11 @@ def _read(schedule: str) -> None:
         schedule = schedule.partition(" ")[2].strip()
     if schedule.startswith("@"):
         if schedule not in _DESCRIPTORS and not _DURATION.fullmatch(schedule):
-            raise _Unreadable(f"unrecognized descriptor: {schedule}")
+            raise _InvalidSchedule(f"unrecognized descriptor: {schedule}")
         return
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
-        raise _Unreadable(f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")
+        raise _InvalidSchedule(f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")
     for field, (least, most, names) in zip(fields, _FIELDS, strict=True):
         for part in filter(None, field.split(",")):
             _read_range(part, least, most, names)
@@ -57,29 +57,29 @@ def _read_range(part: str, least: int, most: int, names: dict[str, int]) -> None
     if ends[0] in ("*", "?"):
         start, end = least, most
     elif len(ends) > 2:
-        raise _Unreadable(f"too many hyphens: {part}")
+        raise _InvalidSchedule(f"too many hyphens: {part}")
     else:
         start, end = _number(ends[0], names), _number(ends[-1], names)
     if len(steps) > 1:
-        raise _Unreadable(f"too many slashes: {part}")
+        raise _InvalidSchedule(f"too many slashes: {part}")
     step = _number(steps[0], {}) if steps else 1
     if steps and len(ends) == 1:
         end = most
     if start < least:
-        raise _Unreadable(f"beginning of range ({start}) below minimum ({least}): {part}")
+        raise _InvalidSchedule(f"beginning of range ({start}) below minimum ({least}): {part}")
     if end > most:
-        raise _Unreadable(f"end of range ({end}) above maximum ({most}): {part}")
+        raise _InvalidSchedule(f"end of range ({end}) above maximum ({most}): {part}")
     if start > end:
-        raise _Unreadable(f"beginning of range ({start}) beyond end of range ({end}): {part}")
+        raise _InvalidSchedule(f"beginning of range ({start}) beyond end of range ({end}): {part}")
     if step == 0:
-        raise _Unreadable(f"step of range should be a positive number: {part}")
+        raise _InvalidSchedule(f"step of range should be a positive number: {part}")
 
 
 def _number(text: str, names: dict[str, int]) -> int:
     if text.lower() in names:
         return names[text.lower()]
     if not re.fullmatch("[-+]?[0-9]+", text):
-        raise _Unreadable(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
+        raise _InvalidSchedule(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
     if int(text) < 0:
-        raise _Unreadable(f"negative number ({int(text)}) not allowed: {text}")
+        raise _InvalidSchedule(f"negative number ({int(text)}) not allowed: {text}")
     return int(text)

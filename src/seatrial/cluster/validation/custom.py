@@ -1,6 +1,6 @@
-"""What the API server refuses a custom resource for: its structural schema. The words are kube-openapi's validators'.
+"""Validation of custom resources against their structural schema, with the errors of kube-openapi's validators.
 
-Rules in CEL (`x-kubernetes-validations`) are only found here; `expressions` evaluates them.
+Rules in CEL (`x-kubernetes-validations`) are only collected here; `expressions` evaluates them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNCHECKED = (
     "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
 )
-# Faults after which CEL rules are not run. A plain `Invalid value` is none, unless it is about a type.
+# Errors after which CEL rules are not run. `Invalid value` is not one of them, unless it is about a type.
 _BLOCKING = (": Required value", ": Unsupported value", ": Too long", ": Too many", " in body must be of type ")
 
 _NAMES: dict[type, str] = {
@@ -45,7 +45,7 @@ _FORMATS: dict[str, Callable[[str], object]] = {
 
 
 def custom_problems(body: Body, node: Body) -> Iterator[str]:
-    """What is wrong with a custom resource that has been pruned and defaulted."""
+    """The problems of a custom resource that is already pruned and defaulted."""
     found = [*_fields(body, node, ""), *_list_problems(body, node, "")]
     yield from found
     if any(word in sentence for sentence in found for word in _BLOCKING) and next(rules_in_cel(node), None):
@@ -53,7 +53,7 @@ def custom_problems(body: Body, node: Body) -> Iterator[str]:
 
 
 def rules_in_cel(node: Body) -> Iterator[tuple[Body, Body]]:
-    """All rules, each with the schema of what it is about."""
+    """All rules, each with the schema it belongs to."""
     for rule in node.get(CEL) or ():
         yield rule, node
     for child in (node.get("properties") or {}).values():
@@ -119,7 +119,7 @@ def _combined(value: Any, node: Body, path: str) -> Iterator[str]:
 
 
 def _text(value: str, node: Body, path: str) -> Iterator[str]:
-    """The first of these that is wrong."""
+    """The first of these problems."""
     if (most := node.get("maxLength")) is not None and len(value) > most:
         yield f"{path}: Too long: may not be more than {most} bytes"
     elif (least := node.get("minLength")) is not None and len(value) < least:
@@ -130,7 +130,7 @@ def _text(value: str, node: Body, path: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """None where Go's dialect has something that Python's has not; such a pattern lets everything pass."""
+    """None if Go's dialect has something that Python's does not. Such a pattern matches everything."""
     try:
         return re.compile(pattern)
     except re.error:
@@ -179,7 +179,7 @@ def _fields(value: Body, node: Body, path: str) -> Iterator[str]:
         yield f"{path}: Too many: {len(value)}: must have at most {most} items"
     for key, child in value.items():
         below = properties.get(key, extra)
-        # The metadata of the whole has been looked at already.
+        # The metadata of the root object was validated before.
         if isinstance(below, dict) and (path or key != "metadata"):
             yield from _problems(child, below, f"{path}.{key}" if path else key)
     needed = [*(node.get("required") or ()), *(("apiVersion", "kind") if node.get(EMBEDDED) else ())]
@@ -189,7 +189,7 @@ def _fields(value: Body, node: Body, path: str) -> Iterator[str]:
 
 
 def _list_problems(value: Any, node: Body, path: str) -> Iterator[str]:
-    """That no item of a set, and no key of a list of maps, is there twice."""
+    """The problem of duplicate items in a set, or duplicate keys in a list of maps."""
     match value:
         case dict():
             properties, extra = node.get("properties") or {}, node.get("additionalProperties")

@@ -1,7 +1,7 @@
-"""A body as the Go types of the API server read it: unknown fields, values of the wrong type. Knows no custom kinds.
+"""Decoding of a body into the API server's Go types: unknown fields, values of the wrong type. Knows no custom kinds.
 
-The words are those of Go's JSON decoder, and of apimachinery's unstructured converter, which reads strategic patches
-and applied objects. What can be read is read fast; faults are looked for only where something does not fit.
+The errors are those of Go's JSON decoder, and of apimachinery's unstructured converter, which reads strategic patches
+and applied objects. Valid bodies are decoded fast; errors are searched only if something does not fit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Form = Literal[
     "any",
 ]
 
-# Definitions that decode themselves.
+# Definitions with their own decoder.
 _OWN_FORMS: dict[str, Form] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intstr",
@@ -51,7 +51,7 @@ _LIMITS = {"int32": 2**31, "int64": 2**63, "intstr": 2**31}
 _JSON_NAMES = {str: "string", int: "number", float: "number", bool: "bool", dict: "object", list: "array"}
 _GO_KINDS = {str: "string", int: "int64", float: "float64", bool: "bool", dict: "map", list: "slice"}
 
-# What Go makes of a null in a list or a map. A field that is null is as good as not set.
+# What Go makes of a null in a list or a map. A null field counts as not set.
 _ZERO: dict[Form, Any] = {
     "struct": {},
     "map": {},
@@ -91,12 +91,12 @@ class GoType(Struct, eq=False):
 
     form: Form
     name: str
-    """As an error names it: `v1.PodSpec`, `[]string`."""
+    """As errors name it: `v1.PodSpec`, `[]string`."""
     fields: Fields
     fitting: type | None = None
-    """The one type of which every value fits, where there is one."""
+    """The one Python type of which every value fits, if there is one."""
     required: frozenset[str] = frozenset()
-    """Of a struct, the fields that are written even where they are empty."""
+    """In a struct, the fields that are written even if empty."""
 
     def item(self) -> GoType:
         """The type of every value of a map or slice."""
@@ -106,9 +106,9 @@ class GoType(Struct, eq=False):
 
 
 class Fields(dict[str, "GoType | None"]):
-    """The types of a struct's fields, worked out when first asked for; None for one that the struct does not have.
+    """The types of a struct's fields, computed on demand; None for a field that the struct does not have.
 
-    Those of a map or slice are all the same, and are found under the empty name.
+    In a map or slice all are the same, under the empty name.
     """
 
     __slots__ = ("kube_version", "nodes")
@@ -127,16 +127,16 @@ class Fields(dict[str, "GoType | None"]):
 
 
 class Reading(Struct, frozen=True):
-    """What came of a body."""
+    """The result of decoding a body."""
 
     body: Any
-    """Without nulls and empty fields, and without the fields that its type does not have."""
+    """Without nulls, empty fields and unknown fields."""
     unknown: tuple[str, ...] = ()
-    """Their paths, in the order of the text."""
+    """The paths of unknown fields, in the order of the text."""
     wrong: str = ""
-    """The JSON decoder's words for the first value that could not be read."""
+    """The JSON decoder's error for the first value that could not be decoded."""
     unconvertible: str = ""
-    """The unstructured converter's words for the same."""
+    """The unstructured converter's error for the same value."""
 
 
 @cache
@@ -147,7 +147,7 @@ def go_type(kube_version: str, kind: ServedKind) -> GoType | None:
 
 
 def read(body: Any, type_: GoType, known: Body | None = None) -> Reading:
-    """Decode a body into its type; what it shares with `known`, which was read before, is not looked at again."""
+    """Decode a body into its type. Values shared with `known`, which was decoded before, are skipped."""
     if _fits(body if known is None else _unread(body, known), type_):
         return Reading(body)
     faults = _Faults([], [])
@@ -157,7 +157,7 @@ def read(body: Any, type_: GoType, known: Body | None = None) -> Reading:
 
 
 def _unread(body: Body, known: Body) -> Body:
-    """The fields, and those of metadata, that are not the very ones of `known`; the server writes managedFields."""
+    """The fields, and metadata fields, that are not identical to those of `known`. The server writes managedFields."""
     rest = {key: value for key, value in body.items() if known.get(key) is not value}
     if "metadata" in rest:
         before = known.get("metadata") or {}
@@ -205,7 +205,7 @@ def _type(node: Body, kube_version: str) -> GoType:
 
 
 def _fits(value: Any, type_: GoType) -> bool:
-    """Whether a value can be read as it is: nothing unknown, nothing null, nothing that is left out when empty."""
+    """Whether a value can be used as it is: nothing unknown, no nulls, nothing that is omitted if empty."""
     match type_.form:
         case "struct":
             if type(value) is not dict:
@@ -231,21 +231,21 @@ def _fits(value: Any, type_: GoType) -> bool:
 
 
 def _is_left_out(value: Any, key: str, there: GoType, struct: GoType) -> bool:
-    """Whether Go writes nothing for a field: `omitempty` is said of maps and lists, but for those that must be set."""
+    """Whether Go omits a field: maps and lists are `omitempty`, unless they are required."""
     return not value and there.form in ("map", "slice") and key not in struct.required
 
 
 def _all_fit(values: Iterable[Any], type_: GoType) -> bool:
     item = type_.item()
     fitting = item.fitting
-    for value in values:  # noqa: SIM110, a generator would cost more than the look itself
+    for value in values:  # noqa: SIM110, a generator would cost more than the check itself
         if type(value) is not fitting and not _fits(value, item):
             return False
     return True
 
 
 class _Place(Struct, frozen=True):
-    """Where the walk is, as the strict decoder (`ports[0].name`) and as Go's own (`Container.ports.name`) say it."""
+    """The current path, for the strict decoder (`ports[0].name`) and for Go's own (`Container.ports.name`)."""
 
     path: str
     trail: str
@@ -262,7 +262,7 @@ class _Faults(Struct):
 
 
 def _walked(value: Any, type_: GoType, place: _Place, faults: _Faults) -> Any:
-    """The value without what is unknown; whatever is wrong is noted."""
+    """The value without unknown fields. Problems are recorded."""
     match value, type_.form:
         case dict(), "struct":
             return _struct(value, type_, place, faults)
@@ -298,7 +298,7 @@ def _struct(value: Body, type_: GoType, place: _Place, faults: _Faults) -> Body:
 
 
 def _fault(value: Any, type_: GoType, place: _Place) -> tuple[str, str] | None:
-    """What both decoders say of a value that is not of its type."""
+    """The errors of both decoders for a value of the wrong type."""
     match type_.form:
         case "any":
             return None
@@ -318,7 +318,7 @@ _MISMATCH = "mismatch"
 
 
 def _scalar_fault(value: Any, type_: GoType) -> str:
-    """Why a value is no such scalar: in words of its own, or as a plain mismatch."""
+    """Why a value is not such a scalar: a specific error, or a type mismatch."""
     match type_.form, value:
         case "string", str():
             return ""

@@ -1,8 +1,8 @@
-"""What the API server refuses a custom resource for by rules in CEL (`x-kubernetes-validations`).
+"""Validation of custom resources by rules in CEL (`x-kubernetes-validations`).
 
-Upstream: `validateExpressions` in pkg/apiserver/schema/cel/validation.go of apiextensions-apiserver. A rule that calls
-what only Kubernetes has (`quantity`, `url`, `ip`), or that is about values which have types of their own there, is not
-evaluated here and taken to allow; `is_evaluated` tells which. Costs are not counted.
+Upstream: `validateExpressions` in pkg/apiserver/schema/cel/validation.go of apiextensions-apiserver. A rule that uses
+functions of Kubernetes (`quantity`, `url`, `ip`), or values with special types, is not evaluated here and assumed to
+pass; `is_evaluated` tells which. Costs are not counted.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ CALLS = frozenset(
         *("int", "uint", "double", "string", "bool", "dyn", "type", "duration"),
     )
 )
-"""What may be called: the same here and there."""
+"""Functions that are the same here and in Kubernetes."""
 TYPED = ("date-time", "date", "duration", "byte")
-"""Formats whose texts are no texts in CEL."""
+"""Formats whose values are not strings in CEL."""
 RESERVED = frozenset(
     (
         *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"),
@@ -42,7 +42,7 @@ _OLD = re.compile(r"\boldSelf\b")
 
 
 def rule_problems(new: Any, old: Any, node: Body, path: str = "", *, ratchets: bool = False) -> Iterator[str]:
-    """The refusals of an object, or of what it is to become. What is not changed is not refused (`ratchets`)."""
+    """The errors for a new or changed object. Unchanged values are not validated again (`ratchets`)."""
     if new is None:
         return
     same = new == old if old is not None else ratchets
@@ -60,7 +60,7 @@ def rule_problems(new: Any, old: Any, node: Body, path: str = "", *, ratchets: b
 
 
 def is_evaluated(rule: Body, node: Body) -> bool:
-    """Whether what a rule says of a value of this schema is known here."""
+    """Whether a rule on a value of this schema is evaluated here."""
     text = str(rule.get("rule") or "")
     calls = set(_CALL.findall(_TEXT.sub("''", text)))
     if rule.get("optionalOldSelf") or not calls <= CALLS or node.get("format") in TYPED:
@@ -110,7 +110,7 @@ def _child(node: Body, key: str, path: str) -> tuple[Body, str]:
 
 
 def _paired(item: Any, old: Any, node: Body) -> Any:
-    """What an item of a list with keys was before."""
+    """The earlier state of an item in a list with keys."""
     keys = node.get("x-kubernetes-list-map-keys") or ()
     if not keys or not isinstance(old, list) or not isinstance(item, dict):
         return None
@@ -119,7 +119,7 @@ def _paired(item: Any, old: Any, node: Body) -> Any:
 
 
 def _value(value: Any, node: Body, *, sorts: bool) -> Any:
-    """A value as CEL sees it: names that are none in CEL escaped, numbers as fractions, sets without an order."""
+    """A value as CEL sees it: escaped names, numbers as floats, sets without an order."""
     if isinstance(value, dict):
         fields, others = node.get("properties") or {}, node.get("additionalProperties")
         rest = others if isinstance(others, dict) else {}
@@ -145,7 +145,7 @@ def _escaped(name: str) -> str:
 
 
 def _typed(node: Body) -> Iterator[str]:
-    """The names of fields, however deep, whose values have types of their own."""
+    """The names of fields on any level whose values have special types."""
     for name, child in (node.get("properties") or {}).items():
         if child.get("format") in TYPED:
             yield name

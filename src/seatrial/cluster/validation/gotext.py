@@ -1,4 +1,4 @@
-"""Values as Go's standard library prints them, for refusals that quote one. Knows nothing of Kubernetes."""
+"""Values as Go's standard library prints them, for errors that quote one. Knows nothing of Kubernetes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def quoted(text: str) -> str:
 
 
 def cannot_decode(value: Any, expected: str) -> str:
-    """What encoding/json says where another kind of value was expected."""
+    """The error of encoding/json for another type of value."""
     return f"json: cannot unmarshal {JSON_NAMES.get(type(value), 'null')} into Go value of type {expected}"
 
 

@@ -1,7 +1,7 @@
-"""What may be a name, a label or a key in Kubernetes, and the API server's words for what may not.
+"""Names, labels and keys in Kubernetes, and the API server's errors for invalid ones.
 
-Each function gives what is wrong with a text, nothing where it is right. The wording follows apimachinery's
-`util/validation/validation.go` of Kubernetes 1.34; older minors say some of it differently.
+Each function returns the problems of a text. The texts follow apimachinery's `util/validation/validation.go` of
+Kubernetes 1.34; older minors word some of them differently.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def label_1035(value: str) -> Problems:
 
 
 def path_segment(value: str) -> Problems:
-    """Names of RBAC's kinds: anything that fits between two slashes."""
+    """Names of RBAC kinds: anything that fits between two slashes."""
     if value in (".", ".."):
         return (f"may not be '{value}'",)
     return tuple(f"may not contain '{part}'" for part in ("/", "%") if part in value)
@@ -130,7 +130,7 @@ def label_value(value: str) -> Problems:
 
 
 def config_key(value: str) -> Problems:
-    """Keys of ConfigMaps and Secrets: file names that do not climb."""
+    """Keys of ConfigMaps and Secrets: file names without a path."""
     if len(value) <= 253 and value[:1] != "." and _is_config_key(value):
         return ()
     found = [*_longer_than(value, 253), *(() if _is_config_key(value) else (_CONFIG_KEY_WORDS,))]
@@ -172,7 +172,7 @@ def port_number(value: int) -> Problems:
 
 
 def as_prefix(value: str) -> str:
-    """A generateName may end in a dash, since more follows it."""
+    """A generateName may end in a dash, because a suffix follows."""
     return f"{value[:-2]}a" if len(value) > 1 and value.endswith("-") else value
 
 

@@ -1,4 +1,4 @@
-"""What the API server refuses Services, Ingresses and NetworkPolicies for."""
+"""Validation of Services, Ingresses and NetworkPolicies."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _service_ports(ports: list[Body], headless: bool) -> Iterator[str]:
             yield invalid(f"{at}.port", number, PORTS)
         yield from one_of(f"{at}.protocol", entry.get("protocol"), PROTOCOLS)
         if not headless:
-            # What is not set points at the port itself.
+            # The default target is the port itself.
             yield from port(f"{at}.targetPort", entry.get("targetPort") or number)
 
 

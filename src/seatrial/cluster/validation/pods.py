@@ -1,4 +1,4 @@
-"""What the API server refuses pods and their templates for. The order follows `ValidatePodSpec` in core/validation."""
+"""Validation of pods and pod templates. The order follows `ValidatePodSpec` in core/validation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REQUIRED, _PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how 
 
 
 def template_problems(at: str, template: Body, claims: frozenset[str] = frozenset()) -> Iterator[str]:
-    """`claims` are volumes that a StatefulSet brings along."""
+    """`claims` are the volumes of a StatefulSet's volumeClaimTemplates."""
     meta = template.get("metadata") or {}
     yield from label_problems(f"{at}.labels", meta.get("labels") or {})
     yield from annotation_problems(f"{at}.annotations", meta.get("annotations") or {})
@@ -46,7 +46,7 @@ def template_problems(at: str, template: Body, claims: frozenset[str] = frozense
 
 def pod_problems(at: str, spec: Body, claims: frozenset[str] = frozenset()) -> Iterator[str]:
     volumes: set[str] = set(claims)
-    # A claim takes the place of a volume of its name.
+    # A claim replaces a volume of the same name.
     if given := [volume for volume in spec.get("volumes") or () if volume.get("name") not in claims]:
         yield from volume_problems(f"{at}.volumes", given, volumes)
     yield from _containers(at, spec, frozenset(volumes))
@@ -191,7 +191,7 @@ def _spread(at: str, constraints: list[Body]) -> Iterator[str]:
         if action not in _SPREAD_ACTIONS:
             yield unsupported(f"{here}.whenUnsatisfiable", action, _SPREAD_ACTIONS)
         if (key, action) in seen:
-            # The server names the first of them by the place of the first constraint.
+            # The server names the first of them by the index of the first constraint.
             yield duplicate(f"{at}[{index - 1}].{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
         seen.add((key, action))
         yield from selector(f"{here}.labelSelector", constraint.get("labelSelector") or {})

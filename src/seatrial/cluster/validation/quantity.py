@@ -1,4 +1,4 @@
-"""Quantities as the API server reads and writes them. What they amount to is `kinds.quantities`' to say."""
+"""Quantities as the API server parses and prints them. Their values are in `kinds.core.quantities`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ amount = lru_cache(maxsize=1024)(_amount)
 
 @lru_cache(maxsize=1024)
 def quantity_fault(text: str) -> str:
-    """Why a text is no quantity; empty where it is one."""
+    """Why a text is not a quantity; empty if it is one."""
     found = _split(text)
     if found is None:
         return _FORMAT_WRONG
@@ -33,7 +33,7 @@ def quantity_fault(text: str) -> str:
 
 
 def canonical(value: str | int | float) -> str:
-    """As the server writes a quantity back: `0.5` is `500m`, `1024Mi` is `1Gi`."""
+    """The canonical form of a quantity: `0.5` is `500m`, `1024Mi` is `1Gi`."""
     much = amount(value)
     if not much:
         return "0"

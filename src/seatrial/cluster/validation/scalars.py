@@ -19,20 +19,20 @@ _WITHOUT_VALUES = ("Exists", "DoesNotExist")
 
 
 def not_negative(field: str, spec: Body, *keys: str) -> Iterator[str]:
-    """For each of these fields of `spec`, that it is no less than 0."""
+    """Each of these fields of `spec` must be at least 0."""
     for key in keys:
         if (value := spec.get(key)) is not None and value < 0:
             yield invalid(f"{field}.{key}" if field else key, value, NOT_NEGATIVE)
 
 
 def one_of(field: str, value: Any, choices: tuple[str, ...]) -> Iterator[str]:
-    """That a value is one of those supported; what is not set gets its default."""
+    """A value must be one of the choices. An unset value gets its default."""
     if value and value not in choices:
         yield unsupported(field, value, choices)
 
 
 def port(field: str, value: str | int) -> Iterator[str]:
-    """That a value is the number or the name of a port."""
+    """A value must be the number or the name of a port."""
     problems = names.port_name(value) if isinstance(value, str) else names.port_number(value)
     yield from each(field, value, problems)
 
@@ -54,7 +54,7 @@ def is_zero(value: str | int | None) -> bool:
 
 
 def selector(field: str, value: Body) -> Iterator[str]:
-    """What is wrong with a label selector."""
+    """The problems of a label selector."""
     yield from label_problems(f"{field}.matchLabels", value.get("matchLabels") or {})
     for index, expression in enumerate(value.get("matchExpressions") or ()):
         yield from _expression(f"{field}.matchExpressions[{index}]", expression)

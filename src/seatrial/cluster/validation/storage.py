@@ -1,4 +1,4 @@
-"""What the API server refuses stored data for: ConfigMaps, Secrets, claims, volumes and their classes."""
+"""Validation of ConfigMaps, Secrets, PVCs, PersistentVolumes and StorageClasses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DATA_BYTES_MAX = 1024 * 1024
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 
-# Keys without which a Secret of a type is refused.
+# The required keys of typed Secrets.
 _SECRET_KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -35,7 +35,7 @@ _JSON_KEYS = (".dockercfg", ".dockerconfigjson")
 
 
 def claim_problems(at: str, spec: Body) -> Iterator[str]:
-    """What is wrong with a PersistentVolumeClaim's spec, or with a template of one."""
+    """The problems of a PVC's spec, or of a template of one."""
     modes = spec.get("accessModes") or []
     if not modes:
         yield required(f"{at}.accessModes", "at least 1 access mode is required")
@@ -106,7 +106,7 @@ def _plain(body: Body, key: str) -> bytes:
 
 
 def _json_fault(text: bytes) -> str:
-    """Go's words for the commonest: a text that ends too early. Other faults name the letter."""
+    """Go's error for the most common problem: unexpected end of JSON input. Other errors name the character."""
     try:
         json.loads(text)
     except json.JSONDecodeError as fault:

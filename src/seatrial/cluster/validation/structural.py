@@ -1,6 +1,6 @@
-"""Custom resources as their structural schema has them: unknown fields pruned, nulls dropped, defaults filled in.
+"""Custom resources by their structural schema: unknown fields pruned, nulls dropped, defaults set.
 
-Follows apiextensions' `pkg/apiserver/schema`: pruning, defaulting, objectmeta. Judges no values.
+Follows apiextensions' `pkg/apiserver/schema`: pruning, defaulting, objectmeta. Validates no values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPED = ("apiVersion", "kind", "metadata")
 
 
 def read_custom(body: Body, schema: Schema, kube_version: str) -> Reading:
-    """A custom resource as it is stored; what its schema does not know is told of, sorted."""
+    """A custom resource as it is stored. Unknown fields are reported, sorted."""
     meta = named_type(OBJECT_META, kube_version)
     unknown: list[str] = []
     wrong: list[str] = []
@@ -29,7 +29,7 @@ def read_custom(body: Body, schema: Schema, kube_version: str) -> Reading:
 
 
 class _Seen:
-    """What a walk has noticed so far."""
+    """What a walk has found so far."""
 
     __slots__ = ("meta", "unknown", "wrong")
 
@@ -40,7 +40,7 @@ class _Seen:
 
 
 def _resource(body: Body, node: Body, path: str, seen: _Seen) -> Body:
-    """An object with a kind and metadata of its own: the whole, or one embedded in it."""
+    """An object with its own kind and metadata: the root, or an embedded one."""
     own = {key: value for key, value in body.items() if key not in _TYPED}
     shaped = _mapping(own, node, path, seen)
     typed: Body = {key: body[key] for key in ("apiVersion", "kind") if key in body}
@@ -81,7 +81,7 @@ def _mapping(value: Body, node: Body, path: str, seen: _Seen) -> Body:
                 seen.unknown.append(here)
         elif child is not None or below.get("nullable"):
             shaped[key] = _shaped(child, below, here, seen)
-        # A null where none is allowed counts as not set.
+        # A null that is not allowed counts as not set.
     for key, below in properties.items():
         if key not in shaped and "default" in below:
             shaped[key] = _shaped(below["default"], below, f"{path}.{key}", seen)

@@ -1,4 +1,4 @@
-"""What the API server refuses the volumes of a pod for. The order follows `ValidateVolumes` in core/validation."""
+"""Validation of a pod's volumes. The order follows `ValidateVolumes` in core/validation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from seatrial.cluster.validation.causes import duplicate, each, forbidden, inval
 from seatrial.cluster.validation.containers import descending_path, field_path
 from seatrial.model.resource import Body
 
-# In the order in which the server looks; only the first one given is looked at more closely.
+# In the server's order. Only the first one that is set is validated further.
 SOURCES = (
     *("emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi"),
     *("glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc"),
@@ -31,7 +31,7 @@ _MODES = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
 def volume_problems(at: str, volumes: list[Body], good: set[str]) -> Iterator[str]:
-    """`good` gets the names of volumes that can be mounted: one with a fault of its own is not found either."""
+    """`good` gets the names of valid volumes: mounts of an invalid one are reported as not found."""
     for index, volume in enumerate(volumes):
         found = list(_volume(f"{at}[{index}]", volume))
         name = volume.get("name") or ""
@@ -70,7 +70,7 @@ def _source(at: str, key: str, source: Body) -> Iterator[str]:
 
 
 def _item(at: str, key: str, item: Body) -> Iterator[str]:
-    """One key or field and the file it is put in."""
+    """One key or field and its file."""
     if key == "downwardAPI":
         if field := item.get("fieldRef"):
             yield from field_path(f"{at}.fieldRef.fieldPath", field.get("fieldPath") or "")

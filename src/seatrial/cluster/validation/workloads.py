@@ -1,4 +1,4 @@
-"""What the API server refuses controllers of pods for: apps, batch, autoscaling and disruption budgets."""
+"""Validation of pod controllers: apps, batch, autoscaling and disruption budgets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from seatrial.model.resource import Body, metadata
 
 _STRATEGY = ("Type", "RollingUpdate")
 _CRON_NAME_MAX = 52
-"""Of a CronJob's name, so that its Jobs' names stay within 63."""
+"""For a CronJob's name, so that its Jobs' names stay within 63."""
 
 
 def _deployment(body: Body) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _replica_set(body: Body) -> Iterator[str]:
 
 
 def _replicated(spec: Body, called: str, bad_selector: str, claims: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The selector and the template of a kind that keeps pods running."""
+    """The selector and template of a kind that keeps pods running."""
     chosen = spec.get("selector")
     if chosen is None:
         yield required("spec.selector")
@@ -70,7 +70,7 @@ def _replicated(spec: Body, called: str, bad_selector: str, claims: frozenset[st
 
 def _labels_fit(chosen: Body | None, template: Body) -> Iterator[str]:
     labels = metadata(template).get("labels")
-    # A selector that is missing picks nothing; one that is empty picks everything.
+    # A missing selector matches nothing; an empty one matches everything.
     if chosen is None or not fits(labels or {}, chosen):
         yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 

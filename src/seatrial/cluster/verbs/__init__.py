@@ -1,1 +1,1 @@
-"""What each verb does: get, list, create, update, patch, apply, delete."""
+"""The verbs: get, list, create, update, patch, apply, delete."""

@@ -1,7 +1,7 @@
-"""Field selectors as clients write them in a query, and the fields that each kind lets them name.
+"""Field selectors in a query, and the fields that each kind supports.
 
-The grammar and the words of its errors follow apimachinery's `fields/selector.go`; the fields are those that each API
-group registers with `AddFieldLabelConversionFunc` in Kubernetes 1.34.
+The grammar and error texts follow apimachinery's `fields/selector.go`. The fields are those that each API group
+registers with `AddFieldLabelConversionFunc` in Kubernetes 1.34.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
 from seatrial.model.resource import Body, dig
 
 NAMES = ("metadata.name", "metadata.namespace")
-"""What can be selected by of every kind; of most, nothing else."""
+"""The fields that every kind supports; most kinds support no others."""
 
 Fields = dict[str, tuple[str, str]]
-"""By the name in a selector: where the value stands, and what it is where nothing stands there."""
+"""By the name in a selector: the path of the value, and its default."""
 
 _POD = (
     *("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
@@ -57,7 +57,7 @@ _COMMA = re.compile(r"((?:\\.|[^\\,])*\\?),?", re.S)
 
 @lru_cache(maxsize=4096)
 def field_test(selector: str, kind: ServedKind) -> Test:
-    """Whether an object's fields fit `metadata.name=web,status.phase!=Running`."""
+    """Whether an object's fields match `metadata.name=web,status.phase!=Running`."""
     parsed = list(_terms(selector))
     terms = [(_field(name, kind), value, wanted) for name, value, wanted in parsed if name or value]
     if not terms:
@@ -66,12 +66,12 @@ def field_test(selector: str, kind: ServedKind) -> Test:
 
 
 def named(selector: str) -> str:
-    """The name that a field selector pins, where it does."""
+    """The name that a field selector requires, if any."""
     return next((value for name, value, wanted in _terms(selector) if name == "metadata.name" and wanted), "")
 
 
 def _terms(selector: str) -> Iterator[tuple[str, str, bool]]:
-    """(field, value, whether it must be that) of each term."""
+    """(field, value, whether it must be equal) of each term."""
     for term in sorted(filter(None, _COMMA.findall(selector))):
         found = _TERM.fullmatch(term)
         if not found:
@@ -81,16 +81,16 @@ def _terms(selector: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def _unescaped(value: str) -> str:
-    """The value without the backslashes before `\\`, `,` and `=`, which may not stand there without them."""
+    """The value without the backslashes before `\\`, `,` and `=`, which must be escaped."""
     text = ""
     letters = iter(value)
     for letter in letters:
-        meant = next(letters, "") if letter == "\\" else letter
-        if letter == "\\" and meant not in ("\\", ",", "="):
-            raise bad_request(f"invalid field selector: invalid escape sequence: \\{meant}")
+        escaped = next(letters, "") if letter == "\\" else letter
+        if letter == "\\" and escaped not in ("\\", ",", "="):
+            raise bad_request(f"invalid field selector: invalid escape sequence: \\{escaped}")
         if letter in ",=":
             raise bad_request(f"invalid field selector: unescaped character in value: {ord(letter)}")
-        text += meant
+        text += escaped
     return text
 
 

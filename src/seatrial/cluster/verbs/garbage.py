@@ -1,6 +1,6 @@
-"""Deletion and what follows from it: finalizers, grace, dependents. Truth about metadata, not about kinds.
+"""Deletion rules for metadata: finalizers, grace period, dependents. Knows no kinds.
 
-The garbage collector is a controller like the others, one for each object whose owner is gone or going.
+The garbage collector is a controller like the others, one for each object whose owner is gone or terminating.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ORPHAN = "orphan"
 
 
 def finalizers_for(body: Body, propagation: str) -> list[str]:
-    """The finalizers an object has once its deletion was asked for in this way."""
+    """The finalizers of an object after a deletion request with this propagation policy."""
     present = [f for f in metadata(body).get("finalizers") or () if f not in (FOREGROUND, ORPHAN)]
     added = {"Foreground": [FOREGROUND], "Orphan": [ORPHAN]}.get(propagation)
     if added is None:
@@ -32,7 +32,7 @@ def owner_uids(body: Body) -> Iterator[str]:
 
 
 def without_owner(body: Body, uid: str) -> Body:
-    """The object, no longer a dependent of the owner with this uid."""
+    """The object without this owner."""
     owners = [o for o in metadata(body).get("ownerReferences") or () if o.get("uid") != uid]
     meta = {**metadata(body), "ownerReferences": owners}
     if not owners:
@@ -41,6 +41,6 @@ def without_owner(body: Body, uid: str) -> Body:
 
 
 def blocks(body: Body, uid: str) -> bool:
-    """Whether this dependent holds up the foreground deletion of its owner."""
+    """Whether this dependent blocks the foreground deletion of its owner."""
     owners = metadata(body).get("ownerReferences") or ()
     return any(owner.get("uid") == uid and owner.get("blockOwnerDeletion") for owner in owners)

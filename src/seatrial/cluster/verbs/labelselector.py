@@ -1,6 +1,6 @@
-"""Label selectors as clients write them in a query. Knows nothing of kinds.
+"""Label selectors in a query. Knows nothing of kinds.
 
-The grammar and the words of its errors follow `Parser` in apimachinery's `labels/selector.go`.
+The grammar and error texts follow `Parser` in apimachinery's `labels/selector.go`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Test = Callable[[Body], bool]
 Labels = dict[str, str]
 Term = Callable[[Labels], bool]
 Tokens = deque[str]
-"""What is still to be read; the empty text is the end."""
+"""The remaining tokens. The empty string marks the end."""
 
 _TOKENS = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
 _SYMBOLS = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">", ""))
@@ -34,7 +34,7 @@ def everything(body: Body) -> bool:
 
 @lru_cache(maxsize=4096)
 def label_test(selector: str) -> Test:
-    """Whether an object's labels fit `app=web,tier in (a,b),!canary`."""
+    """Whether an object's labels match `app=web,tier in (a,b),!canary`."""
     terms = _terms(deque((*_TOKENS.findall(selector), "")))
     if not terms:
         return everything
@@ -49,11 +49,11 @@ def _terms(tokens: Tokens) -> list[Term]:
         raise bad_request(f"found '{tokens[0]}', expected: !, identifier, or 'end of string'")
     while True:
         terms.append(_term(tokens))
-        follows = tokens.popleft()
-        if not follows:
+        separator = tokens.popleft()
+        if not separator:
             return terms
-        if follows != ",":
-            raise bad_request(f"found '{follows}', expected: ',' or 'end of string'")
+        if separator != ",":
+            raise bad_request(f"found '{separator}', expected: ',' or 'end of string'")
         if not _begins_a_term(tokens[0]):
             raise bad_request(f"found '{tokens[0]}', expected: identifier after ','")
 
@@ -95,7 +95,7 @@ def _value(tokens: Tokens) -> str:
 
 
 def _listed(tokens: Tokens) -> list[str]:
-    """The values of `(a,b)`. Nothing before, between or behind commas is the empty value."""
+    """The values of `(a,b)`. A missing value before, between or after commas is the empty string."""
     opening = tokens.popleft()
     if opening != "(":
         raise _unparsed(f"found '{opening}' expected: '('")
@@ -104,11 +104,11 @@ def _listed(tokens: Tokens) -> list[str]:
     values = []
     while True:
         values.append("" if tokens[0] in (",", ")") else _word(tokens, "found '{}', expected: ',', or identifier"))
-        follows = tokens.popleft()
-        if follows == ")":
+        separator = tokens.popleft()
+        if separator == ")":
             return values
-        if follows != ",":
-            raise _unparsed(f"found '{follows}', expected: ',' or ')'")
+        if separator != ",":
+            raise _unparsed(f"found '{separator}', expected: ',' or ')'")
 
 
 def _compared(key: str, operator: str, values: list[str]) -> Term:
@@ -131,13 +131,13 @@ def _refuse_bad_values(key: str, operator: str, values: list[str]) -> None:
     causes = []
     for index, value in enumerate(values):
         if operator in ("<", ">") and not _INTEGER.fullmatch(value):
-            words = "for 'Gt', 'Lt' operators, the value must be an integer"
-            causes.append(f"values[{index}]: Invalid value: {quoted(value)}: {words}")
+            detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+            causes.append(f"values[{index}]: Invalid value: {quoted(value)}: {detail}")
         if problems := names.label_value(value):
             causes.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(problems)}")
     if causes:
         raise _unparsed(causes[0] if len(causes) == 1 else f"[{', '.join(causes)}]")
 
 
-def _unparsed(words: str) -> Refused:
-    return bad_request(f"unable to parse requirement: {words}")
+def _unparsed(detail: str) -> Refused:
+    return bad_request(f"unable to parse requirement: {detail}")

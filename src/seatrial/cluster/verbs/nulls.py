@@ -1,4 +1,4 @@
-"""What becomes of nulls in the kinds that Kubernetes itself serves: Go's types keep none, custom resources do."""
+"""Nulls in built-in kinds: Go's types drop them. Custom resources keep them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NOTHING: Body = {}
 
 
 def without_nulls(body: Body, schema: Schema | None, known: Body = _NOTHING) -> Body:
-    """The body as it is after Go has read it; the same object where it holds no null.
+    """The body as Go decodes it; the same object if it contains no null.
 
-    What it shares with `known`, an object that was read before, is not looked at again.
+    Values shared with `known`, an object that was decoded before, are skipped.
     """
     if schema is None or not schema.defs:
         return body
@@ -47,7 +47,7 @@ def _read_map(value: Body, shape: Shape, known: Body = _NOTHING) -> Body:
         if read is not None:
             result[key] = read
         elif there.type == "string" and not declared:
-            # A null in a mapping of texts is the empty text.
+            # A null in a mapping of strings becomes the empty string.
             result[key] = ""
         else:
             del result[key]

@@ -1,7 +1,7 @@
 """JSON patches (RFC 6902) and JSON merge patches (RFC 7386) as the API server applies them. Knows no schema.
 
-The API server hides why a JSON patch did not apply: every fault is the same refusal. What counts as a fault follows
-evanphx/json-patch v4.12, which is laxer than the RFC in places (`replace` adds a key that an object lacks).
+The API server does not report why a JSON patch failed: every error is the same refusal. What is an error follows
+evanphx/json-patch v4.12, which is laxer than the RFC in places (`replace` adds a missing key).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["json_patch", "merge_patch", "strategic_patch"]
 
 OPERATIONS_MAX = 10_000
 COPIED_BYTES_MAX = 3 * 1024 * 1024
-"""By all copies of a patch together, of which each may double what is there."""
+"""For all copies of a patch together. Each copy may double the size."""
 INDEX = re.compile(r"[+-]?[0-9]+")
 
 
 def json_patch(live: Body, operations: Any) -> Body:
-    """The body with every operation done, in order; refused whole where one does not apply."""
+    """The body with all operations applied in order. Refused as a whole if one fails."""
     if not isinstance(operations, list):
         raise bad_request("error decoding patch: " + cannot_decode(operations, "[]handlers.jsonPatchOp"))
     if len(operations) > OPERATIONS_MAX:
@@ -37,14 +37,14 @@ def json_patch(live: Body, operations: Any) -> Body:
     for operation in operations:
         if not isinstance(operation, dict):
             raise bad_request("error decoding patch: " + cannot_decode(operation, "handlers.jsonPatchOp"))
-        act = ACTS.get(str(operation.get("op")))
-        if act is None:
+        apply = OPERATIONS.get(str(operation.get("op")))
+        if apply is None:
             raise _does_not_apply()
-        if act is _copy:
+        if apply is _copy:
             copied_bytes += len(msgspec.json.encode(_found(body, _path(operation, "from"))))
         if copied_bytes > COPIED_BYTES_MAX:
             raise _does_not_apply()
-        body = act(body, operation)
+        body = apply(body, operation)
     if not isinstance(body, dict):
         raise _does_not_apply()
     refuse_deep(body)
@@ -52,7 +52,7 @@ def json_patch(live: Body, operations: Any) -> Body:
 
 
 def merge_patch(live: Body, patch: Any) -> Body:
-    """The body with the patch laid over it: null deletes, mappings merge, all else replaces."""
+    """The body merged with the patch: null deletes, mappings merge, anything else replaces."""
     if patch is None:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):
@@ -94,7 +94,7 @@ def _remove(body: Any, operation: Body) -> Any:
 
 def _replace(body: Any, operation: Body) -> Any:
     if operation.get("path") == "":
-        # A value that is no object is passed over without a word.
+        # A value that is not an object or list is ignored.
         return operation["value"] if isinstance(operation.get("value"), dict | list) else body
     path = _path(operation, "path")
     return _edited(body, path, lambda holder, key: _replaced(holder, key, operation.get("value")))
@@ -120,7 +120,7 @@ def _test(body: Any, operation: Body) -> Any:
     return body
 
 
-ACTS: dict[Any, Callable[[Any, Body], Any]] = {
+OPERATIONS: dict[Any, Callable[[Any, Body], Any]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,
@@ -131,7 +131,7 @@ ACTS: dict[Any, Callable[[Any, Body], Any]] = {
 
 
 def _path(operation: Body, field: str) -> list[str]:
-    """A JSON pointer as its decoded parts; what stands before the first slash is ignored."""
+    """A JSON pointer as its decoded parts. Text before the first slash is ignored."""
     pointer = operation.get(field)
     if not isinstance(pointer, str) or "/" not in pointer:
         raise _does_not_apply()
@@ -139,7 +139,7 @@ def _path(operation: Body, field: str) -> list[str]:
 
 
 def _found(body: Any, path: list[str]) -> Any:
-    """The value at the end of the path; None where the last mapping has no such key."""
+    """The value at the path; None if the last mapping has no such key."""
     for part in path[:-1]:
         body = _step(body, part)
     if isinstance(body, dict):
@@ -148,7 +148,7 @@ def _found(body: Any, path: list[str]) -> Any:
 
 
 def _edited(body: Any, path: list[str], edit: Callable[[Any, str], Any]) -> Any:
-    """The body with `edit` done to what holds the last part of the path; everything off the path is shared."""
+    """The body with `edit` applied to the parent of the last part of the path. Everything else is shared."""
     if len(path) == 1:
         return edit(body, path[0])
     below = _edited(_step(body, path[0]), path[1:], edit)
@@ -201,7 +201,7 @@ def _removed(holder: Any, key: str) -> Any:
 
 
 def _index(key: str, size: int) -> int:
-    """A place in a list of `size` places; a negative one counts from the end."""
+    """An index into a list of this size. Negative indices count from the end."""
     if not INDEX.fullmatch(key):
         raise _does_not_apply()
     index = int(key)

@@ -1,4 +1,4 @@
-"""Get and list, as the API server answers them. Changes nothing."""
+"""Get and list. Changes nothing."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TOO_OLD = (
 )
 
 
-class Token(msgspec.Struct, frozen=True):
-    """Where a list goes on."""
+class ContinueToken(msgspec.Struct, frozen=True):
+    """Where a list continues."""
 
     version: int
     after: list[str]
-    """Namespace and name of the last object that was sent."""
+    """Namespace and name of the last object sent."""
 
 
 def answer(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
@@ -43,8 +43,8 @@ def answer(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 
 
 def get(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
-    if asked := request.resource_version:
-        _refuse_future(cluster, _version(asked, Refused(500, "", unreadable(asked))))
+    if version_text := request.resource_version:
+        _refuse_future(cluster, _version(version_text, Refused(500, "", unreadable(version_text))))
     body = cluster.store.get(ref_for(kind, request))
     if body is None:
         raise not_found(kind.plural, kind.group, request.name)
@@ -61,11 +61,11 @@ def ref_for(kind: ServedKind, request: Request) -> Ref:
 
 
 def listing(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
-    """One page of a list; `continue` carries the version it was begun at and the last key that was sent."""
-    version, after = _asked(cluster, request)
+    """One page of a list. `continue` contains the list's version and the last key sent."""
+    version, after = _requested(cluster, request)
     labels, fields = label_test(request.label_selector), field_test(request.field_selector, kind)
-    home = request.namespace if kind.namespaced else ""
-    bodies = _all_of(cluster, kind, home, version)
+    namespace = request.namespace if kind.namespaced else ""
+    bodies = _all_of(cluster, kind, namespace, version)
     found = [body for body in bodies if labels(body) and fields(body) and (after is None or _key(body) > after)]
     meta: Body = {"resourceVersion": str(version)}
     if request.limit and len(found) > request.limit:
@@ -82,7 +82,7 @@ def listing(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
 
 def _all_of(cluster: Cluster, kind: ServedKind, namespace: str, version: int) -> list[Body]:
     stored = cluster.store.of_kind_at((kind.group, kind.kind), namespace, version)
-    return stored + as_events(cluster.sayings, kind, namespace) if kind.kind == "Event" else stored
+    return stored + as_events(cluster.emitted, kind, namespace) if kind.kind == "Event" else stored
 
 
 def unreadable(version: str) -> str:
@@ -90,16 +90,16 @@ def unreadable(version: str) -> str:
     return f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: invalid syntax"
 
 
-def _asked(cluster: Cluster, request: Request) -> tuple[int, list[str] | None]:
-    """The version that is listed, and the key behind which a page begins."""
-    asked = request.resource_version
+def _requested(cluster: Cluster, request: Request) -> tuple[int, list[str] | None]:
+    """The version to list, and the key after which the page begins."""
+    version_text = request.resource_version
     if request.continue_token:
-        if asked and asked != "0":
+        if version_text and version_text != "0":
             raise bad_request("specifying resource version is not allowed when using continue")
         return _continued(cluster, request.continue_token)
-    if not asked:
+    if not version_text:
         return cluster.store.version, None
-    version = _version(asked, bad_request(f"invalid resource version: {unreadable(asked)}"))
+    version = _version(version_text, bad_request(f"invalid resource version: {unreadable(version_text)}"))
     _refuse_future(cluster, version)
     if request.resource_version_match != "Exact":
         return cluster.store.version, None
@@ -117,8 +117,8 @@ def _version(text: str, otherwise: Refused) -> int:
 def _refuse_future(cluster: Cluster, version: int) -> None:
     if version > cluster.store.version:
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-        words = f"Timeout: Too large resource version: {version}, current: {cluster.store.version}"
-        raise Refused(504, "Timeout", words, {"causes": [cause], "retryAfterSeconds": 1})
+        message = f"Timeout: Too large resource version: {version}, current: {cluster.store.version}"
+        raise Refused(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
 
 
 def _key(body: Body) -> list[str]:
@@ -126,16 +126,16 @@ def _key(body: Body) -> list[str]:
 
 
 def _token(version: int, after: list[str]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(Token(version, after))).decode().rstrip("=")
+    return base64.urlsafe_b64encode(msgspec.json.encode(ContinueToken(version, after))).decode().rstrip("=")
 
 
 def _continued(cluster: Cluster, text: str) -> tuple[int, list[str]]:
     try:
         found = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        token = msgspec.json.decode(found, type=Token)
-    except (ValueError, msgspec.DecodeError) as wrong:
-        words = "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"
-        raise bad_request(words) from wrong
+        token = msgspec.json.decode(found, type=ContinueToken)
+    except (ValueError, msgspec.DecodeError) as error:
+        message = "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"
+        raise bad_request(message) from error
     if cluster.store.since(token.version) is None or token.version > cluster.store.version:
         raise gone(TOO_OLD)
     return token.version, token.after

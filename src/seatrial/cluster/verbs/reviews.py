@@ -1,4 +1,4 @@
-"""Questions that are answered and never stored: may I, may they, who am I, whose token is this; and tokens.
+"""Virtual resources that are answered and never stored: access reviews, token reviews, self subject reviews, tokens.
 
 From pkg/registry/authorization, pkg/registry/authentication and core/serviceaccount/storage of Kubernetes 1.34.
 """
@@ -27,21 +27,21 @@ AUDIENCE = "https://kubernetes.default.svc.cluster.local"
 TOKEN_SECONDS = 3600
 TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX = 600, 2**32
 SIGNATURE = "c2VhdHJpYWw"
-"""Nobody checks it: a token is believed if it names an account that is there."""
+"""Not verified: a token is valid if it names an existing ServiceAccount."""
 
 
 def answer(cluster: Cluster, request: Request) -> Reply | None:
-    """The answer to a question; None where the request is none."""
+    """The reply to a review; None if the request is not one."""
     if request.verb != "create":
         return None
     if (request.group, request.plural, request.subresource) == ("", "serviceaccounts", "token"):
         return Reply(201, _token_request(cluster, request))
-    asked = QUESTIONS.get((request.group, request.plural))
-    return None if asked is None else Reply(201, asked(cluster, request, _body(cluster, request)))
+    review = REVIEWS.get((request.group, request.plural))
+    return None if review is None else Reply(201, review(cluster, request, _body(cluster, request)))
 
 
 def user_of(cluster: Cluster, token: str) -> User | None:
-    """The account that a token of ours was made for, while it is there."""
+    """The ServiceAccount that one of our tokens was issued for, while it exists."""
     claims = _claims(token)
     account = dig(claims, "kubernetes.io", "serviceaccount") or {}
     namespace, name = str(dig(claims, "kubernetes.io", "namespace") or ""), str(account.get("name") or "")
@@ -51,34 +51,34 @@ def user_of(cluster: Cluster, token: str) -> User | None:
     return service_account(namespace, name, uid_of(found))
 
 
-def _may_i(cluster: Cluster, request: Request, review: Body) -> Body:
+def _self_subject_access(cluster: Cluster, request: Request, review: Body) -> Body:
     spec = review.get("spec") or {}
-    _refuse_unclear(spec)
+    _refuse_ambiguous(spec)
     return {**review, "status": _verdict(cluster, request.user, spec)}
 
 
-def _may_they(cluster: Cluster, request: Request, review: Body) -> Body:
+def _subject_access(cluster: Cluster, request: Request, review: Body) -> Body:
     spec = review.get("spec") or {}
     user = User(str(spec.get("user") or ""), tuple(listed(spec, "groups")), str(spec.get("uid") or ""))
     unnamed = (
         [] if user.name or user.groups else [_invalid("user", '""', "at least one of user or group must be specified")]
     )
-    _refuse_unclear(spec, *unnamed)
+    _refuse_ambiguous(spec, *unnamed)
     return {**review, "status": _verdict(cluster, user, spec)}
 
 
-def _may_they_here(cluster: Cluster, request: Request, review: Body) -> Body:
-    """As asked by who may ask only about one namespace."""
+def _local_subject_access(cluster: Cluster, request: Request, review: Body) -> Body:
+    """A LocalSubjectAccessReview: only about one namespace."""
     where = str(dig(review, "spec", "resourceAttributes", "namespace") or "")
     if where != request.namespace:
-        words = "must match metadata.namespace"
-        causes = [_invalid("resourceAttributes.namespace", f'"{where}"', words)]
+        detail = "must match metadata.namespace"
+        causes = [_invalid("resourceAttributes.namespace", f'"{where}"', detail)]
         raise invalid("", request.group, "", causes)
     review = {**review, "metadata": {**(review.get("metadata") or {}), "namespace": request.namespace}}
-    return _may_they(cluster, request, review)
+    return _subject_access(cluster, request, review)
 
 
-def _my_rules(cluster: Cluster, request: Request, review: Body) -> Body:
+def _self_subject_rules(cluster: Cluster, request: Request, review: Body) -> Body:
     namespace = str(dig(review, "spec", "namespace") or "")
     if not namespace:
         raise bad_request("no namespace on request")
@@ -91,12 +91,12 @@ def _my_rules(cluster: Cluster, request: Request, review: Body) -> Body:
     return {**review, "metadata": {}, "spec": {}, "status": status}
 
 
-def _who_am_i(cluster: Cluster, request: Request, review: Body) -> Body:
+def _self_subject(cluster: Cluster, request: Request, review: Body) -> Body:
     meta = {"creationTimestamp": cluster.store.now()}
     return {**review, "metadata": meta, "status": {"userInfo": _user_info(request.user)}}
 
 
-def _whose_token(cluster: Cluster, request: Request, review: Body) -> Body:
+def _token_review(cluster: Cluster, request: Request, review: Body) -> Body:
     token = str(dig(review, "spec", "token") or "")
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
@@ -107,13 +107,13 @@ def _whose_token(cluster: Cluster, request: Request, review: Body) -> Body:
     return {**review, "status": {"authenticated": True, "user": _user_info(user), "audiences": audiences}}
 
 
-QUESTIONS: dict[tuple[str, str], Callable[[Cluster, Request, Body], Body]] = {
-    ("authorization.k8s.io", "selfsubjectaccessreviews"): _may_i,
-    ("authorization.k8s.io", "subjectaccessreviews"): _may_they,
-    ("authorization.k8s.io", "localsubjectaccessreviews"): _may_they_here,
-    ("authorization.k8s.io", "selfsubjectrulesreviews"): _my_rules,
-    ("authentication.k8s.io", "selfsubjectreviews"): _who_am_i,
-    ("authentication.k8s.io", "tokenreviews"): _whose_token,
+REVIEWS: dict[tuple[str, str], Callable[[Cluster, Request, Body], Body]] = {
+    ("authorization.k8s.io", "selfsubjectaccessreviews"): _self_subject_access,
+    ("authorization.k8s.io", "subjectaccessreviews"): _subject_access,
+    ("authorization.k8s.io", "localsubjectaccessreviews"): _local_subject_access,
+    ("authorization.k8s.io", "selfsubjectrulesreviews"): _self_subject_rules,
+    ("authentication.k8s.io", "selfsubjectreviews"): _self_subject,
+    ("authentication.k8s.io", "tokenreviews"): _token_review,
 }
 
 
@@ -122,29 +122,29 @@ def _body(cluster: Cluster, request: Request) -> Body:
     if not isinstance(body, dict):
         raise bad_request(f"couldn't get version/kind; json parse error: the body is no object: {type(body).__name__}")
     kind = cluster.discovery.find(request.group, request.version, request.plural)
-    assert kind is not None  # Or nobody would have come here.
+    assert kind is not None  # The request was routed by this kind.
     if request.subresource:
         kind = structs.replace(kind, group="authentication.k8s.io", version="v1", kind="TokenRequest")
     read = pipeline.decoded(kind, {**body, "kind": kind.kind, "apiVersion": kind.api_version}, cluster.kube_version)
     return {**read.body, "metadata": metadata(read.body)}
 
 
-def _refuse_unclear(spec: Body, *more: str) -> None:
+def _refuse_ambiguous(spec: Body, *more: str) -> None:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     causes = list(more)
     if resource is not None and path is not None:
-        words = "cannot be specified in combination with resourceAttributes"
-        causes.insert(0, _invalid("nonResourceAttributes", msgspec.json.encode(path).decode(), words))
+        detail = "cannot be specified in combination with resourceAttributes"
+        causes.insert(0, _invalid("nonResourceAttributes", msgspec.json.encode(path).decode(), detail))
     if resource is None and path is None:
-        words = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        causes.insert(0, _invalid("resourceAttributes", "null", words))
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        causes.insert(0, _invalid("resourceAttributes", "null", detail))
     if causes:
-        # These questions have lost their kind by the time they are looked at.
+        # The API server does not know the kind of these reviews any more when it validates them.
         raise invalid("", "authorization.k8s.io", "", causes)
 
 
-def _invalid(field: str, value: str, words: str) -> str:
-    return f"spec.{field}: Invalid value: {value}: {words}"
+def _invalid(field: str, value: str, detail: str) -> str:
+    return f"spec.{field}: Invalid value: {value}: {detail}"
 
 
 def _verdict(cluster: Cluster, user: User, spec: Body) -> Body:
@@ -157,9 +157,9 @@ def _verdict(cluster: Cluster, user: User, spec: Body) -> Body:
 def _access(spec: Body) -> Access:
     if path := spec.get("nonResourceAttributes"):
         return Access(str(path.get("verb") or ""), path=str(path.get("path") or ""))
-    asked = spec.get("resourceAttributes") or {}
+    attributes = spec.get("resourceAttributes") or {}
     named = ("verb", "group", "resource", "namespace", "name", "subresource")
-    return Access(**{key: str(asked.get(key) or "") for key in named})
+    return Access(**{key: str(attributes.get(key) or "") for key in named})
 
 
 def _user_info(user: User) -> Body:
@@ -168,7 +168,7 @@ def _user_info(user: User) -> Body:
 
 
 def _token_request(cluster: Cluster, request: Request) -> Body:
-    """A token for an account, good for as long as is asked for."""
+    """A token for a ServiceAccount, valid for the requested time."""
     body = _body(cluster, request)
     ref = Ref("ServiceAccount", request.namespace, request.name)
     account = cluster.store.get(ref)
@@ -192,12 +192,12 @@ def _token_request(cluster: Cluster, request: Request) -> Body:
 
 
 def _refuse_lifetime(seconds: int) -> None:
-    for is_wrong, words in (
+    for is_invalid, detail in (
         (seconds < TOKEN_SECONDS_MIN, "may not specify a duration less than 10 minutes"),
         (seconds > TOKEN_SECONDS_MAX, "may not specify a duration larger than 2^32 seconds"),
     ):
-        if is_wrong:
-            cause = f"spec.expirationSeconds: Invalid value: {seconds}: {words}"
+        if is_invalid:
+            cause = f"spec.expirationSeconds: Invalid value: {seconds}: {detail}"
             raise invalid("TokenRequest", "authentication.k8s.io", "", [cause])
 
 
@@ -218,7 +218,7 @@ def _token(account: Body, ref: Ref, audiences: Any, until: int) -> str:
 
 
 def _claims(token: str) -> Body:
-    """What a token says, where it is one of ours."""
+    """The claims of a token, if it is one of ours."""
     match token.split("."):
         case [_, claims, signature] if signature == SIGNATURE:
             try:

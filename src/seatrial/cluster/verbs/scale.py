@@ -1,4 +1,4 @@
-"""The `scale` subresource: the replicas of an object as a small object of its own. Knows where each kind keeps them."""
+"""The `scale` subresource: the replicas of an object as a Scale. Knows where each kind stores them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TERMS = {"In": "{} in ({})", "NotIn": "{} notin ({})", "Exists": "{}", "DoesNotE
 
 
 class Paths(Struct, frozen=True):
-    """Where an object keeps what its scale shows."""
+    """The paths of the fields that a Scale shows."""
 
     spec: tuple[str, ...] = ("spec", "replicas")
     status: tuple[str, ...] = ("status", "replicas")
     selector: tuple[str, ...] = ()
-    """A text; of built-in kinds the selector is made of `spec.selector`."""
+    """A string. For built-in kinds the selector is built from `spec.selector`."""
 
 
 def paths_of(cluster: Cluster, kind: ServedKind) -> Paths:
@@ -39,7 +39,7 @@ def paths_of(cluster: Cluster, kind: ServedKind) -> Paths:
 
 
 def scale_of(body: Body, paths: Paths) -> Body:
-    """What a GET of `scale` shows."""
+    """The Scale that a GET returns."""
     replicas = dig(body, *paths.spec)
     status: Body = {"replicas": dig(body, *paths.status) or 0}
     selector = dig(body, *paths.selector) if paths.selector else _selector(dig(body, "spec", "selector"))
@@ -55,27 +55,27 @@ def scale_of(body: Body, paths: Paths) -> Body:
 
 
 def refuse_without_replicas(body: Body, paths: Paths) -> None:
-    """A custom resource that does not say how many it wants has no scale that could be read."""
+    """A custom resource without spec replicas has no Scale."""
     if paths != Paths() and dig(body, *paths.spec) is None:
         raise internal(f'the spec replicas field ".{".".join(paths.spec)}" does not exist')
 
 
 def scaled(live: Body, scale: Any, paths: Paths) -> Body:
-    """The object with the replicas that a Scale asks for."""
+    """The object with the replicas of a Scale."""
     kind, version = scale.get("kind") or "Scale", str(scale.get("apiVersion") or "autoscaling/v1")
     if (kind, version) != ("Scale", "autoscaling/v1"):
         short = version.rpartition("/")[2]
-        words = f"converting ({short}.{kind}) to (autoscaling.Scale): unknown conversion"
-        raise bad_request(f'{kind} in version "{short}" cannot be handled as a Scale: {words}')
+        message = f"converting ({short}.{kind}) to (autoscaling.Scale): unknown conversion"
+        raise bad_request(f'{kind} in version "{short}" cannot be handled as a Scale: {message}')
     replicas = dig(scale, "spec", "replicas") or 0
     if not isinstance(replicas, int):
         raise bad_request('Scale in version "v1" cannot be handled as a Scale: spec.replicas is no number')
     if replicas < 0:
-        words = f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0"
-        raise invalid("Scale", "autoscaling", name_of(live), [words])
+        message = f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0"
+        raise invalid("Scale", "autoscaling", name_of(live), [message])
     meta = {**live["metadata"]}
-    if asked := metadata(scale).get("resourceVersion"):
-        meta["resourceVersion"] = asked
+    if version_text := metadata(scale).get("resourceVersion"):
+        meta["resourceVersion"] = version_text
     changed: Body = _with(live, paths.spec, replicas)
     return {**changed, "metadata": meta}
 
@@ -91,7 +91,7 @@ def _parts(path: str | None) -> tuple[str, ...]:
 
 
 def _selector(selector: Body | None) -> str:
-    """A selector as a query would have it; a ReplicationController's is a plain mapping."""
+    """A selector in query syntax. A ReplicationController's is a plain mapping."""
     if not selector:
         return ""
     labels = (

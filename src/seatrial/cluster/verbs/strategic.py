@@ -1,7 +1,7 @@
 """Strategic merge patches, after apimachinery's `util/strategicpatch`. Knows schemas, not kinds.
 
-A schema says by which key the items of a list merge; directives in the patch (`$patch`, `$retainKeys`,
-`$setElementOrder/...`, `$deleteFromPrimitiveList/...`) say what merging alone cannot.
+A schema defines the key by which list items merge. Directives in the patch (`$patch`, `$retainKeys`,
+`$setElementOrder/...`, `$deleteFromPrimitiveList/...`) express what merging cannot.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from seatrial.model.resource import Body
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
 ORDER = "$setElementOrder"
-DELETE_FROM_LIST = "$deleteFromPrimitiveList"
-DIRECTIVES = (DIRECTIVE, RETAIN_KEYS, ORDER, DELETE_FROM_LIST)
+DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList"
+DIRECTIVES = (DIRECTIVE, RETAIN_KEYS, ORDER, DELETE_FROM_PRIMITIVE_LIST)
 
 ACCEPTED_FOR_CUSTOM_RESOURCES = (
     "application/json-patch+json",
@@ -27,7 +27,7 @@ ACCEPTED_FOR_CUSTOM_RESOURCES = (
 
 
 def strategic_patch(live: Body, patch: Any, schema: Schema | None) -> Body:
-    """The body with the patch merged into it; refused for custom resources, which have no merge keys."""
+    """The body merged with the patch; refused for custom resources, which have no merge keys."""
     if schema is None or not schema.defs:
         raise unsupported_media(ACCEPTED_FOR_CUSTOM_RESOURCES)
     if patch is None:
@@ -50,8 +50,8 @@ def _merged_map(live: Body, patch: Body, schema: Schema | None) -> Body:
     for key, value in patch.items():
         if key in done:
             continue
-        if key.startswith(DELETE_FROM_LIST):
-            field = _directive_field(key, DELETE_FROM_LIST, "invalid patch format of primitive list")
+        if key.startswith(DELETE_FROM_PRIMITIVE_LIST):
+            field = _directive_field(key, DELETE_FROM_PRIMITIVE_LIST, "invalid patch format of primitive list")
             if isinstance(result.get(field), list):
                 result[field] = [item for item in result[field] if item not in (value or ())]
         elif value is None:
@@ -73,7 +73,7 @@ def _directed_map(patch: Body) -> Body:
 
 
 def _retained(live: Body, patch: Body) -> Body:
-    """What `$retainKeys` leaves of the live mapping; all of it without the directive."""
+    """What `$retainKeys` keeps of the live mapping; all of it without the directive."""
     if RETAIN_KEYS not in patch:
         return dict(live)
     keys = patch[RETAIN_KEYS]
@@ -91,7 +91,7 @@ def _directive_field(key: str, prefix: str, fault: str) -> str:
 
 
 def _set_merged(result: Body, key: str, value: Any, schema: Schema | None) -> None:
-    """Lay one value of the patch over what `result` holds under its key."""
+    """Merge one value of the patch into `result`."""
     before = result.get(key)
     child = schema.child(key) if schema else None
     if isinstance(before, dict) and isinstance(value, dict):
@@ -105,7 +105,7 @@ def _set_merged(result: Body, key: str, value: Any, schema: Schema | None) -> No
 
 
 def _set_ordered(result: Body, patch: Body, field: str, order: Any, schema: Schema | None) -> None:
-    """Merge a list of the patch and put its items into the order that the patch asks for."""
+    """Merge a list of the patch and put its items into the requested order."""
     before, given = result.get(field), patch.get(field)
     child = schema.child(field) if schema else None
     key = child.merge_key if child else ""
@@ -129,7 +129,7 @@ def _set_ordered(result: Body, patch: Body, field: str, order: Any, schema: Sche
 
 
 def _check_order(given: list[Any], order: list[Any], key: str) -> None:
-    """Every item of the patch must stand in the order list, and in the same order."""
+    """Every item of the patch must be in the order list, in the same order."""
     if not order or not given:
         return
     kept = iter(_identity(item, key) for item in order)
@@ -166,7 +166,7 @@ def _merged_items(live: list[Any], patch: list[Any], key: str, schema: Schema | 
 
 
 def _directed_items(live: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """What stays of the live list, and the items of the patch that are no directives."""
+    """What remains of the live list, and the items of the patch that are not directives."""
     given = [item for item in patch if not _is_directive(item)]
     replaced = False
     for item in patch:
@@ -174,8 +174,8 @@ def _directed_items(live: list[Any], patch: list[Any], key: str) -> tuple[list[A
             case None:
                 continue
             case "delete":
-                gone = _identity(item, key)
-                live = [known for known in live if known.get(key) != gone]
+                removed = _identity(item, key)
+                live = [known for known in live if known.get(key) != removed]
             case "replace":
                 replaced = True
             case "merge":
@@ -186,7 +186,7 @@ def _directed_items(live: list[Any], patch: list[Any], key: str) -> tuple[list[A
 
 
 def _overwritten(live: list[Any], patch: list[Any], key: str) -> list[Any]:
-    """The live list as it is when its order is asked for: Go has put new items into the places of deleted ones."""
+    """The live list when its order is applied: Go has put new items into the places of deleted ones."""
     if not key:
         return live
     kept, given = _directed_items(live, patch, key)
@@ -196,7 +196,7 @@ def _overwritten(live: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 
 def _in_order(items: list[Any], order: list[Any], live: list[Any], key: str) -> list[Any]:
-    """Items named in `order` in that order; the others where the live list had them, as far as that can be."""
+    """Items named in `order` in that order; the others at their live position, as far as possible."""
     wanted = {_key_of(item, key): place for place, item in reversed(list(enumerate(order)))}
     before = {_key_of(item, key): place for place, item in reversed(list(enumerate(live)))}
     named = [item for item in items if _key_of(item, key) in wanted]
@@ -212,7 +212,7 @@ def _in_order(items: list[Any], order: list[Any], live: list[Any], key: str) -> 
 
 
 def _key_of(item: Any, key: str) -> Any:
-    """What an item is known by. What is no key for Go is none here, but must be looked up all the same."""
+    """The key of an item. Values that Go cannot use as a key are printed."""
     found = item.get(key) if key else item
     return plain(found) if isinstance(found, dict | list) else found
 
@@ -235,7 +235,7 @@ def _is_directive(item: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value of the patch that meets nothing in the live object: mappings with a `$patch` of their own go too."""
+    """A value of the patch without a live counterpart. Mappings with their own `$patch` are dropped."""
     match value:
         case dict():
             return _whole({key: _plain(item) for key, item in value.items() if not _is_directive(item)})
@@ -246,7 +246,7 @@ def _plain(value: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    """A value of the patch that is taken as it is. Nulls and directives are no fields, so decoding drops them."""
+    """A value of the patch that is used as a whole. Decoding drops nulls and directives."""
     match value:
         case dict():
             kept = ((key, item) for key, item in value.items() if item is not None and not key.startswith(DIRECTIVES))
@@ -258,5 +258,5 @@ def _whole(value: Any) -> Any:
 
 
 def _failed(message: str) -> Refused:
-    """What the API server answers where it wraps no status around an error."""
+    """The API server's reply to an error without a status."""
     return Refused(500, "", message)

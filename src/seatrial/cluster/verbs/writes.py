@@ -22,8 +22,8 @@ from seatrial.cluster.validation.custom import rules_in_cel
 from seatrial.cluster.validation.expressions import is_evaluated, rule_problems
 from seatrial.cluster.verbs import conversion, reads
 from seatrial.cluster.verbs.changes import change, defaulted, named_ref, prepared
-from seatrial.cluster.verbs.intake import as_sent, named, object_of, refuse_another_object
 from seatrial.cluster.verbs.patch import json_patch, merge_patch, strategic_patch
+from seatrial.cluster.verbs.request_object import as_sent, named, object_of, refuse_another_object
 from seatrial.cluster.verbs.scale import paths_of, scale_of, scaled
 from seatrial.cluster.verbs.sizes import refuse_large
 from seatrial.cluster.watch import in_version

@@ -1,4 +1,4 @@
-"""Who has to do with what: makers by what they make, workloads by images, pods by claims. Looks nothing up itself."""
+"""Indexes over the store: producers by product, workloads by image, pods by PVC. Reads no objects itself."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from seatrial.model.resource import Body, Ref
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Origins:
-    """Kept up to date with every change of the store."""
+class Indexes:
+    """Updated with every change of the store."""
 
     def __init__(self) -> None:
-        self.makers: dict[Ref, set[Ref]] = {}
-        """By an object: those that lead to it, while whoever acts on them runs."""
-        self.runners: dict[str, set[Ref]] = {}
-        """By the name of an image: the workloads that run it."""
+        self.producers: dict[Ref, set[Ref]] = {}
+        """By object: the objects that lead to it, while their controllers run."""
+        self.workloads: dict[str, set[Ref]] = {}
+        """By image name: the workloads that run it."""
 
         self.users: dict[Ref, set[Ref]] = {}
-        """By a claim: the pods that use it."""
+        """By PVC: the pods that use it."""
 
         self.volumes: dict[Ref, set[Ref]] = {}
-        """By a claim, or ANY_CLAIM: the volumes that name it."""
+        """By PVC, or ANY_CLAIM: the PersistentVolumes that name it."""
 
     def changed(self, ref: Ref, before: Body | None, after: Body | None, kind: Kind | None) -> None:
         if kind is not None:
-            _note(self.makers, ref, before, after, kind.produces)
+            _update(self.producers, ref, before, after, kind.produces)
         if ref.kind in WORKLOADS:
-            _note(self.runners, ref, before, after, running_images)
+            _update(self.workloads, ref, before, after, running_images)
         elif ref.kind == "Pod":
-            _note(self.users, ref, before, after, used_claims)
+            _update(self.users, ref, before, after, used_claims)
         elif ref.kind == "PersistentVolume":
-            _note(self.volumes, ref, before, after, claim_of_volume)
+            _update(self.volumes, ref, before, after, claim_of_volume)
 
 
-def _note(
+def _update(
     index: dict[Key, set[Ref]],
     ref: Ref,
     before: Body | None,

@@ -1,4 +1,4 @@
-"""From what a client sent to an object that has its names. Stores nothing."""
+"""From a client's request body to a named object. Stores nothing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
 NAME_MAX = 63 - 5
-"""Of a generated name, what is left for the prefix."""
+"""The part of a generated name that is left for the prefix."""
 SCHEME = "pkg/runtime/scheme.go:110"
-"""Where the API server keeps its types, as it tells everyone."""
+"""The source location of the API server's scheme, as its errors show it."""
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def object_of(kind: ServedKind, request: Request) -> Body:
-    """The object in a request, its names filled in from the path, or refused where they disagree."""
+    """The object in a request, with its names from the path; refused if they disagree."""
     body = request.body
     if not isinstance(body, dict):
         raise bad_request(f"couldn't get version/kind; json parse error: the body is no object: {type(body).__name__}")
@@ -44,24 +44,24 @@ def object_of(kind: ServedKind, request: Request) -> Body:
 
 
 def as_sent(body: Body, request: Request) -> Body:
-    """An applied object without the namespace that only its path names: it is not looked at with it."""
+    """An applied object without a namespace that only the path names: field ownership ignores it."""
     if metadata(request.body).get("namespace"):
         return body
     return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key != "namespace"}}
 
 
 def refuse_another_object(kind: ServedKind, live: Body, body: Body, request: Request) -> None:
-    """Refuse a patch that makes of an object another one."""
+    """Refuse a patch that changes the identity of an object."""
     version, name = body.get("apiVersion"), body.get("kind")
     if (version, name) != (kind.api_version, kind.kind):
         shown = quoted(msgspec.json.encode(body).decode())
-        words = f'no kind "{name}" is registered for version "{version}" in scheme "{SCHEME}"'
-        raise invalid("", "", "", [f"patch: Invalid value: {shown}: {words}"])
+        message = f'no kind "{name}" is registered for version "{version}" in scheme "{SCHEME}"'
+        raise invalid("", "", "", [f"patch: Invalid value: {shown}: {message}"])
     _refuse_another_name(kind, metadata(body), request)
     uid = metadata(body).get("uid")
     if uid not in (None, "", uid_of(live)):
-        words = f'metadata.uid: Invalid value: "{uid}": field is immutable'
-        raise invalid(kind.kind, kind.group, request.name, [words, words])
+        message = f'metadata.uid: Invalid value: "{uid}": field is immutable'
+        raise invalid(kind.kind, kind.group, request.name, [message, message])
 
 
 def _refuse_another_name(kind: ServedKind, meta: Body, request: Request) -> None:
@@ -95,19 +95,19 @@ def named(cluster: Cluster, kind: ServedKind, body: Body) -> Body:
         return body
     prefix = meta.get("generateName")
     if not prefix:
-        words = "metadata.name: Required value: name or generateName is required"
-        raise invalid(kind.kind, kind.group, "", [words])
+        message = "metadata.name: Required value: name or generateName is required"
+        raise invalid(kind.kind, kind.group, "", [message])
     namespace = meta.get("namespace", "") if kind.namespaced else ""
     name = _generated(cluster, kind, namespace, str(prefix))
     return {**body, "metadata": {**meta, "name": name}}
 
 
 def _generated(cluster: Cluster, kind: ServedKind, namespace: str, prefix: str) -> str:
-    """The first free name; the letters depend on the prefix and on how often it was used, so runs repeat."""
+    """The first unused name. The suffix depends on the prefix and how often it was used, so runs are reproducible."""
     for count in range(1_000_000):
         digest = hashlib.md5(f"{namespace}/{prefix}{count}".encode(), usedforsecurity=False).digest()
         suffix = "".join(SUFFIX_LETTERS[byte % len(SUFFIX_LETTERS)] for byte in digest[:5])
         ref = Ref(kind.kind, namespace, prefix[:NAME_MAX] + suffix, kind.group)
-        if not cluster.store.lived(ref):
+        if not cluster.store.existed(ref):
             return ref.name
     raise already_exists(kind.plural, kind.group, prefix)

@@ -1,0 +1,107 @@
+"""HTTP responses: objects, and discovery, OpenAPI, health and tables beside them. No sockets."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.discovery.served import AGGREGATED
+from seatrial.cluster.refusal import Refused, method_not_allowed, unknown_resource
+from seatrial.cluster.request import Request
+from seatrial.cluster.server import routes
+from seatrial.cluster.server.options import Query
+from seatrial.cluster.tables import table
+from seatrial.kinds.access.authorizer import ADMIN, User
+from seatrial.model.resource import Body
+
+JSON = "application/json"
+OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+HEALTH = ("/healthz", "/livez", "/readyz")
+
+
+class HttpResponse(Struct, frozen=True):
+    code: int
+    body: bytes
+    content_type: str = JSON
+    warnings: tuple[str, ...] = ()
+
+
+class HttpRequest(Struct, frozen=True):
+    """One HTTP request and its client."""
+
+    method: str
+    path: str
+    query: str = ""
+    content_type: str = ""
+    accept: str = ""
+    body: bytes = b""
+    actor: str = ""
+    agent: str = ""
+    user: User = ADMIN
+
+
+def reply_to(cluster: Cluster, request: HttpRequest) -> HttpResponse:
+    """The response to a request that is not a watch."""
+    try:
+        return _answer(cluster, request)
+    except Refused as refused:
+        return HttpResponse(refused.code, msgspec.json.encode(refused.status()))
+
+
+def _answer(cluster: Cluster, request: HttpRequest) -> HttpResponse:
+    if (response := _without_objects(cluster, request.path, request.accept)) is not None:
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        return response
+    query = Query(request.query)
+    parsed = routes.to_request(request.method, request.path, query, request.content_type, request.body, request.actor)
+    api_request = msgspec.structs.replace(parsed, user=request.user)
+    if api_request.subresource == "log":
+        return _log(cluster, api_request)
+    if not api_request.field_manager and api_request.patch_type != "apply":
+        api_request = msgspec.structs.replace(api_request, field_manager=request.agent)
+    reply = cluster.request(api_request)
+    wants_table = (
+        api_request.verb in ("get", "list") and table.wants_table(request.accept) and not api_request.subresource
+    )
+    if reply.code == 200 and wants_table:
+        return HttpResponse(200, msgspec.json.encode(_table(cluster, api_request, reply.body, query)), table.TABLE)
+    return HttpResponse(reply.code, msgspec.json.encode(reply.body), warnings=reply.warnings)
+
+
+def _log(cluster: Cluster, request: Request) -> HttpResponse:
+    """Containers have no logs here, but the pod must exist."""
+    reply = cluster.request(request)
+    if reply.code != 200:
+        return HttpResponse(reply.code, msgspec.json.encode(reply.body))
+    return HttpResponse(200, b"", "text/plain")
+
+
+def _table(cluster: Cluster, request: Request, body: Body, query: Query) -> Body:
+    kind = cluster.discovery.find(request.group, request.version, request.plural)
+    assert kind is not None  # It was found to answer the request.
+    return table.as_table(kind, body, cluster.store.now(), cluster.printer_columns(kind), query.get("includeObject"))
+
+
+def _without_objects(cluster: Cluster, path: str, accept: str) -> HttpResponse | None:
+    """Responses that are not objects; None if the path names a resource."""
+    if path.startswith(HEALTH):
+        return HttpResponse(200, b"ok", "text/plain")
+    if path == "/openapi/v2":
+        # Helm and kubectl request it for a kind that is not served. With an empty document they report the missing
+        # kind.
+        return HttpResponse(200, b"", OPENAPI_V2)
+    if path.startswith("/openapi/"):
+        document = cluster.openapi.document(path)
+        if document is None:
+            raise unknown_resource()
+        return HttpResponse(200, document)
+    if path.count("/") > 3:
+        return None
+    aggregated = "as=APIGroupDiscoveryList" in accept
+    document = cluster.discovery.document(path, aggregated=aggregated)
+    if document is None:
+        return None
+    shown = AGGREGATED if aggregated and path.rstrip("/") in ("/api", "/apis") else JSON
+    return HttpResponse(200, document, shown)
