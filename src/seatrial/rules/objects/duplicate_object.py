@@ -1,17 +1,17 @@
-"""An object is written twice under the same name, and only one of the two counts.
+"""A release contains two objects with the same name, and only one of them takes effect.
 
 ## What happens
-Two templates call an object the same; or one template makes an object for each tenant, and the names of two tenants are
-one when they are in lower case or cut to 63 characters. `helm template` and `helm lint` say nothing.
+Two templates use the same name; or one template creates an object per tenant, and the names of two tenants become equal
+in lower case or when cut to 63 characters. `helm template` and `helm lint` do not notice.
 
-Helm 4 applies both, and the one that comes last wins: what the other wanted is gone, and Helm reports success. Helm 3
-fails with `already exists` at the second. Of a hook and a plain object of one name `dual-identity-hook-copy` tells;
-of two that are alike only `helm-version-differs`.
+Helm 4 applies both and the last one wins: the content of the other is lost, and Helm reports success. Helm 3 fails at
+the second with `already exists`. A hook and a regular resource of one name are `dual-identity-hook-copy`; two identical
+objects are only reported by `helm-version-differs`.
 
-Argo CD keeps the last object of each kind, namespace and name, in the order of the rendered text, and leaves the
-others out: a `RepeatedResourceWarning` on the Application is all that tells of it. Where one of them is a hook and the
-other is not, only the hook is left, since hooks come last in what Helm renders: the object is deleted and made anew
-with every sync. With several sources the later source wins.
+Argo CD keeps the last object of each kind, namespace and name, in the order of the rendered text, and ignores the
+others; the only sign is a `RepeatedResourceWarning` on the Application. If one is a hook and the other is not, only the
+hook remains, because hooks come last in Helm's output: every sync then deletes and recreates the object. With several
+sources the later source wins.
 
 ## Example
 ```yaml
@@ -24,11 +24,11 @@ metadata: {name: notebook-validator}
 ```
 
 ## Instead
-Delete one of them. If a subchart brings the other, say so with its values. Of names that are made of values: a check in
-the template (`fail`) or in `values.schema.json`, and a hash at the end of what is cut.
+Delete one of them. If the other comes from a subchart, disable it with the subchart's values. For names built from
+values, add a check in the template (`fail`) or in `values.schema.json`, and append a hash to truncated names.
 
 ## Fix safety
-What counts is the one that stays: compare the two before.
+The one that you keep takes effect: compare the two first.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ REPEATED = re.compile(
 )
 
 ONE_IS_LEFT = (
-    "They are not alike: what only the others say is lost, and Helm reports success. An install makes objects of one "
-    "kind at the same time, so that it is left to chance which one stays; after an upgrade it is the last one."
+    "They differ: what only the others contain is lost, and Helm reports success. An install creates objects of one "
+    "kind concurrently, so which one remains is random; after an upgrade it is the last one."
 )
 
 
@@ -65,7 +65,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _of_syncs(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for step, operation in operations(rehearsal):
         for condition in operation.conditions:
             said, release = REPEATED.match(condition), case.releases[step]
@@ -73,8 +73,8 @@ def _of_syncs(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 continue
             ref = Ref(said["kind"], said["namespace"], said["name"], said["group"])
             copies = [resource for resource in release.resources if resource.ref == ref]
-            if len(copies) > 1 and ref not in told:
-                told.add(ref)
+            if len(copies) > 1 and ref not in reported:
+                reported.add(ref)
                 yield _left_out(Moment(rehearsal, case, step), operation, copies, condition)
 
 
@@ -87,11 +87,11 @@ def _left_out(moment: Moment, operation: Operation, copies: list[Resource], cond
         moment,
         objects=[last.ref],
         damage="nuisance",
-        message=f"{last.ref} is written {len(copies)} times, and the sync of {operation.app} applies the last only",
+        message=f"{last.ref} is in the source {len(copies)} times; the sync of {operation.app} applies only the last",
         details=(
             f'The Application shows "{condition}"',
-            "They are alike: nothing is lost." if alike else "They are not alike: what only the others say is lost.",
-            "The last one is a hook: the object is no plain one any more." if flips else "",
+            "They are identical: nothing is lost." if alike else "They differ: what only the others contain is lost.",
+            "The last one is a hook, so the object is no longer a regular resource." if flips else "",
         ),
         places=[last.place("metadata", "name"), *(other.place("metadata", "name") for other in others)],
         confirm=f"argocd app get {operation.app} -o yaml  # status.conditions",
@@ -99,14 +99,14 @@ def _left_out(moment: Moment, operation: Operation, copies: list[Resource], cond
 
 
 def _of_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    """What Helm wrote more than once in a step, each time otherwise."""
-    told: set[Ref] = set()
+    """Objects that Helm wrote more than once in a step, with different content."""
+    reported: set[Ref] = set()
     for step, release in enumerate(case.releases):
         moment = Moment(rehearsal, case, step)
         for ref, copies in unlike_copies(release).items():
             events = [e for e in done_by_helm(moment, ref) if e.verb != "delete"]
-            if len(events) > 1 and ref not in told:
-                told.add(ref)
+            if len(events) > 1 and ref not in reported:
+                reported.add(ref)
                 yield _written_over(moment, copies, events)
 
 
@@ -118,11 +118,11 @@ def _written_over(moment: Moment, copies: list[Resource], events: list[Event]) -
         moment,
         objects=[last.ref],
         damage="failed-deploy",
-        message=f"{last.ref} is written {len(copies)} times, and helm {ended.action} "
-        + ("fails at the second" if fails else "leaves only one of them"),
+        message=f"{last.ref} is in the chart {len(copies)} times; helm {ended.action} "
+        + ("fails at the second" if fails else "keeps only one of them"),
         details=(
             helm_says(ended) if fails else ONE_IS_LEFT,
-            "" if fails else f'Helm 3 fails: "{in_api(last.ref)} "{last.ref.name}" already exists".',
+            "" if fails else f'Helm 3 fails with "{in_api(last.ref)} "{last.ref.name}" already exists".',
         ),
         places=[last.place("metadata", "name"), *(other.place("metadata", "name") for other in copies[:-1])],
         evidence=events[:3],

@@ -1,10 +1,10 @@
-"""A field of Argo CD's is written where another of its kinds has it: the API server drops it, and nothing happens.
+"""An Argo CD setting is on the wrong kind or level: the API server drops the field, and it has no effect.
 
 ## What happens
 `ignoreDifferences` is a field of an `Application`; the operator's `ArgoCD` resource calls it
-`resourceIgnoreDifferences`. `syncOptions` and `automated` belong under `syncPolicy`. The API server leaves out fields
-that the definition of a kind does not have, with a warning that only who applies by hand can read; Argo CD does not
-show it. The setting is believed to be there and is not.
+`resourceIgnoreDifferences`. `syncOptions` and `automated` belong under `syncPolicy`. The API server drops fields that
+the CRD does not have, with a warning that is only visible with kubectl; Argo CD does not show it. The setting looks
+active and is not.
 
 ## Example
 ```yaml
@@ -18,10 +18,10 @@ spec:
 ```
 
 ## Instead
-Write the field that the kind has.
+Use the field that the kind has.
 
 ## Fix safety
-The setting then takes effect: look first whether it is still wanted.
+The setting then takes effect: check first that it is still wanted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from seatrial.phrases.objects import in_kubectl
 
 Path = tuple[str, ...]
 
-# From the definitions of Argo CD 3.5 and of its operator 0.18.
+# From the CRDs of Argo CD 3.5 and of its operator 0.18.
 INSTEAD: dict[str, dict[Path, str]] = {
     "ArgoCD": {
         ("spec", "ignoreDifferences"): "spec.resourceIgnoreDifferences, or spec.ignoreDifferences of an Application",
@@ -73,8 +73,8 @@ def _finding(moment: Moment, resource: Resource, path: Path, instead: str) -> Fi
         moment,
         objects=[resource.ref],
         damage="nuisance",
-        message=f"{resource.ref} has {'.'.join(path)}, which its kind does not know: the API server leaves it out",
-        details=(f"It is called {instead}.", "Nobody is told: the object is applied, and the setting is not there."),
+        message=f"{resource.ref} sets {'.'.join(path)}, which its kind does not have: the API server drops it",
+        details=(f"The field is {instead}.", "The object is applied without an error, and the setting has no effect."),
         places=[resource.place(*path)],
         confirm=f"kubectl get {in_kubectl(resource.ref)} -o jsonpath='{{.{'.'.join(path)}}}'  # is empty",
     )

@@ -1,15 +1,15 @@
-"""An object is none that Kubernetes takes: a name, a label or a field breaks the rules of its kind.
+"""Kubernetes rejects an object as invalid: a name, a label or a field breaks the rules of its kind.
 
 ## What happens
-Templates put names and labels together out of values: of a release, of a tenant, of a branch. What comes out may be too
-long, have capitals or end with a dash. `helm template`, `helm lint` and schemas let it pass, since to them a name is a
-text; the API server refuses it. Helm has made what comes before it by then and leaves that behind.
+Templates build names and labels from values: a release, a tenant, a branch. The result may be too long, contain capital
+letters or end with a dash. `helm template`, `helm lint` and schemas accept it, because to them a name is any string;
+the API server rejects it. By then Helm has created everything before it, and leaves that behind.
 
-What people fall over: names of Services and namespaces have at most 63 characters, and so have the *values* of labels;
-most other names may have 253. `trunc 63` may leave a dash at the end, hence `trimSuffix "-"`.
-And two long names that differ in their last letter are one name when both are cut: `duplicate-object` tells that.
+Common mistakes: names of Services and namespaces have at most 63 characters, and so do label *values*; most other names
+may have 253. `trunc 63` may leave a dash at the end, hence `trimSuffix "-"`. Two long names that differ only in their
+last letter become equal when both are cut: see `duplicate-object`.
 
-Told is what the API server refused when it was to be made. What may not be changed later has rules of its own.
+This rule reports what the API server rejected on creation. Changes of immutable fields have rules of their own.
 
 ## Example
 ```yaml
@@ -21,10 +21,10 @@ metadata:
 
 ## Instead
 `{{ .Values.tenant.name | lower | replace " " "-" | trunc 63 | trimSuffix "-" }}`; or a `values.schema.json` with a
-`pattern` for it, which says so before anything is made. What is no name belongs into an annotation.
+`pattern` for it, which fails before anything is created. Free text belongs in an annotation.
 
 ## Fix safety
-Another name is another object. This one was never made, so there is nothing to lose.
+Another name is another object. This one was never created, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ VALUE = re.compile(r'Invalid value: "(?P<value>[^"]*)"')
 ANNOTATIONS_MAX = 262144
 TOO_LONG = f"metadata.annotations: Too long: may not be more than {ANNOTATIONS_MAX} bytes"
 LAST_APPLIED = (
-    "It is kubectl apply that makes it so: it writes the whole object into the annotation "
-    "kubectl.kubernetes.io/last-applied-configuration. --server-side (of Argo CD: ServerSideApply=true) does without."
+    "kubectl apply causes this: it writes the whole object into the annotation "
+    "kubectl.kubernetes.io/last-applied-configuration. --server-side (Argo CD: ServerSideApply=true) does not."
 )
 GATED = {
     "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1": "Before Kubernetes 1.37 this needs the "
     "feature gate HPAScaleToZero, which some clusters have.",
 }
-"""What the API server says only where a feature is off, which nobody can see from here."""
+"""Errors that depend on a feature gate, which the input does not show."""
 STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 
@@ -84,19 +84,19 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
         certainty="may" if gate else "will",
         message=f"{outcome_of(moment)}: {event.object} is invalid at {field}",
         details=(
-            f'The API server says: "{event.message}"',
+            f'The API server rejects it: "{event.message}"',
             _left(rehearsal, case, event),
             LAST_APPLIED if _is_own_annotation(event, written) else "",
             gate,
         ),
         places=[written.place(*_path(field, event.message, written))],
         evidence=[event],
-        confirm=f"kubectl {verb} --dry-run=server -f -  # given the object as it is rendered",
+        confirm=f"kubectl {verb} --dry-run=server -f -  # with the rendered object",
     )
 
 
 def _is_own_annotation(event: Event, written: Resource) -> bool:
-    """Whether an object has too many annotations only since kubectl, or who uses its code, adds one."""
+    """Whether the annotations are too long only because client-side apply adds one."""
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations_of(written.body).items())
     return TOO_LONG in event.message and size <= ANNOTATIONS_MAX
 
@@ -110,7 +110,7 @@ def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
 
 
 def _path(field: str, message: str, written: Resource) -> tuple[str | int, ...]:
-    """Where a field of the API server's words is written; of labels, which are refused all together, the one."""
+    """The path of the field in the error; for labels, which are validated as a whole, that of the wrong one."""
     steps = (part.strip("[]") for part in STEP_OF_PATH.findall(field))
     path = tuple(int(step) if step.isdigit() else step for step in steps)
     value, texts = VALUE.search(message), dig(written.body, *path)

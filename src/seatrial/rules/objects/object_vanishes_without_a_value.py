@@ -1,16 +1,16 @@
-"""A template writes nothing, because a value that may be given in several places is given in none.
+"""A template renders nothing, because a value that can be set in several places is set in none.
 
 ## What happens
-`{{ $url := .Values.a.url | default .Values.b.url | default "" }}` and then `{{ if $url }}` reads as if nothing could go
-wrong. Where nobody gives the value, the object is not written, and with it all that stands behind the same question: no
-error, no warning, a release that is deployed or `Synced`, and something missing that others wait for. The next who
-gives the value in a fourth place, which is not in the chain, gets the same.
+`{{ $url := .Values.a.url | default .Values.b.url | default "" }}` followed by `{{ if $url }}` looks safe. If the value
+is not set, the object is not rendered, nor is anything else inside the same `if`: no error, no warning, a release that
+is deployed or `Synced`, and a missing object that others wait for. The same happens to a user who sets the value in a
+fourth place that is not in the chain.
 
-The chain does not even help where the map of one place is missing: `.Values.b.url` fails with `nil pointer evaluating
-interface {}.url` then, whichever place comes first, and nothing is rendered at all. That is an error, and told as one.
+The chain does not even help if the parent map is missing: `.Values.b.url` then fails with `nil pointer evaluating
+interface {}.url`, whichever place comes first, and nothing is rendered at all. That is a render error, exit code 2.
 
-It **may** be meant: of a value that is looked for in several places it is taken that somebody should give it. What asks
-about one value only, or about `enabled`, is left alone.
+The omission **may** be intended. The rule assumes that a value with several places is meant to be set. A template that
+checks one value only, or `enabled`, is not reported.
 
 ## Example
 ```yaml
@@ -28,7 +28,7 @@ kind: BuildConfig
 ```
 
 ## Fix safety
-Whoever has got along without the object has to give the value now.
+Users who worked without the object must now set the value.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from seatrial.model.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for step, release in enumerate(case.releases):
-        new = [one for one in release.vanished if one.place.file not in told] if release else []
+        new = [one for one in release.vanished if one.place.file not in reported] if release else []
         if new:
-            told.update(one.place.file for one in new)
+            reported.update(one.place.file for one in new)
             yield _finding(Moment(rehearsal, case, step), new)
 
 
@@ -60,8 +60,8 @@ def _finding(moment: Moment, those: list[Vanished]) -> Finding:
         certainty="may",
         message=_in_words(those[0]),
         details=(
-            *(f"Likewise {_in_words(one)}." for one in those[1:]),
-            "Nothing fails, and nothing says so: who needs what it would bring waits for it.",
+            *(f"The same: {_in_words(one)}." for one in those[1:]),
+            "There is no error and no warning: whatever needs the object waits for it.",
         ),
         places=[one.place for one in those],
         confirm=f"helm template . --show-only {inside}  # could not find template {inside} in chart",
@@ -70,7 +70,7 @@ def _finding(moment: Moment, those: list[Vanished]) -> Finding:
 
 def _in_words(one: Vanished) -> str:
     kinds, values = " and ".join(one.kinds), ", ".join(one.values)
-    return f"{one.place.file} writes no {kinds}: the value it asks for is given in none of {values}"
+    return f"{one.place.file} renders no {kinds}: none of {values} is set"
 
 
 RULE = Rule("ST706", "object-vanishes-without-a-value", check)

@@ -1,14 +1,14 @@
-"""A workload gets no pods: its namespace takes none that are made like these.
+"""A workload gets no pods, because its namespace does not admit them.
 
 ## What happens
-Pod Security, quotas and limits judge pods and not the workloads that make them. The API server takes the Deployment, at
-most with a warning that few tools show; Helm reports success; and then the ReplicaSet is refused every pod: `Error
-creating: pods "web-..." is forbidden: violates PodSecurity "restricted:latest"`. There is no pod to look at and no log
-to read: the words are in the events of the ReplicaSet. Those who wait (`--wait`, Argo CD, Flux) wait in vain, and a
-hook whose Job gets no pod keeps Helm until its timeout.
+Pod Security, quotas and limits apply to pods, not to the workloads that create them. The API server accepts the
+Deployment, at most with a warning that few tools show, and Helm reports success. Then every pod of the ReplicaSet is
+rejected: `Error creating: pods "web-..." is forbidden: violates PodSecurity "restricted:latest"`. There is no pod to
+inspect and no log to read: the error is in the events of the ReplicaSet. Clients that wait (`--wait`, Argo CD, Flux)
+time out, and a hook Job without a pod blocks Helm until its timeout.
 
-What the namespace allows is written at the namespace, and mostly not in the chart: say it with `--assume`, or the
-namespace is taken to be one that allows everything.
+What a namespace admits is written on the namespace, usually not in the chart. Pass it with `--assume`; otherwise
+seatrial assumes that the namespace admits everything.
 
 ## Example
 ```yaml
@@ -24,18 +24,18 @@ spec:
   template:
     spec:
       containers:
-        - name: app                # runs as root, and may become more than it is
+        - name: app                # runs as root, with privilege escalation allowed
           image: registry.example/shop:1
 ```
 
 ## Instead
 For `restricted`: `runAsNonRoot: true` and `seccompProfile: {type: RuntimeDefault}` for the pod,
-`allowPrivilegeEscalation: false` and `capabilities: {drop: [ALL]}` for every container, those that start first
-included. For a quota: requests and limits that fit into it, with room for the pod that an upgrade adds.
+`allowPrivilegeEscalation: false` and `capabilities: {drop: [ALL]}` for every container, including init containers. For
+a quota: requests and limits that fit, with room for the surge pod of an upgrade.
 
 ## Fix safety
 An image that runs as root does not start with `runAsNonRoot: true`: it needs a `runAsUser`, and files that this user
-may read.
+can read.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 
 JUDGES = {
-    "violates PodSecurity": "violate the Pod Security",
+    "violates PodSecurity": "violate the Pod Security level",
     "exceeded quota": "exceed the quota",
-    "failed quota": "do not say what is asked for by the quota",
-    "maximum": "exceed the limits",
-    "minimum": "stay below the limits",
+    "failed quota": "lack requests or limits that the quota requires",
+    "maximum": "exceed the LimitRange",
+    "minimum": "are below the LimitRange",
 }
 REFUSED = re.compile(rf'pods "[^"]+" is forbidden: \[?(?P<judge>{"|".join(JUDGES)})(?P<words>.*)', re.S)
 
@@ -75,7 +75,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _got_one(rehearsal: Rehearsal, refused: Event) -> bool:
-    """Whether a pod was made for the same owner in the same step after all."""
+    """Whether the same owner got a pod later in the same step."""
     later = (e for e in rehearsal.of_step(refused.step) if e.index > refused.index)
     made = (e.after for e in later if e.object.kind == "Pod" and e.effect == "created")
     owners = (owner for pod in made for owner in dig(pod, "metadata", "ownerReferences") or ())
@@ -85,13 +85,13 @@ def _got_one(rehearsal: Rehearsal, refused: Event) -> bool:
 def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, judge: str) -> Finding:
     moment = Moment(rehearsal, case, event.step)
     ended, workload = rehearsal.steps[event.step], written.ref
-    went_well = f"{label_of(rehearsal.engine)} reported success: it made the {workload.kind}, and pods come later."
+    went_well = f"{label_of(rehearsal.engine)} reports success: it only creates the {workload.kind}, not its pods."
     return found(
         RULE,
         moment,
         objects=[workload],
         damage="failed-deploy",
-        message=f"{workload} gets no pods from {moment.act}: they {JUDGES[judge]} "
+        message=f"{workload} gets no pods after {moment.act}: they {JUDGES[judge]} "
         f"of namespace {event.object.namespace}",
         details=(went_well,) if ended.outcome == "ok" else (),
         places=[written.place("spec", "template", "spec")],
