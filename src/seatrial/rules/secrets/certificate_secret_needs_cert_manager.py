@@ -1,14 +1,15 @@
-"""Pods mount the Secret of a Certificate, which comes only when cert-manager runs and the Certificate is there.
+"""Pods mount the Secret of a Certificate, which exists only after cert-manager has issued the Certificate.
 
 ## What happens
-cert-manager makes the Secret that a Certificate names once its issuer is ready. Until then a pod that mounts it stays
-in `ContainerCreating`: `MountVolume.SetUp failed for volume "..." : secret "..." not found`. The kubelet tries again,
-and most often that is all: nothing is reported then. It is a deadlock where Helm waits for the pod and would make the
-Certificate, its issuer or cert-manager only afterwards: the Certificate is a post-install hook and Helm is told to
-`--wait`; or a pre-install hook mounts the Secret, and the Certificate or cert-manager are plain objects of the release.
+cert-manager creates the Secret that a Certificate names once its issuer is ready. Until then a pod that mounts it stays
+in `ContainerCreating`: `MountVolume.SetUp failed for volume "..." : secret "..." not found`. The kubelet retries, and
+usually that is enough; nothing is reported then. It is a deadlock if Helm waits for the pod and creates the
+Certificate, its issuer or cert-manager only afterwards: the Certificate is a post-install hook and Helm runs with
+`--wait`; or a pre-install hook mounts the Secret, and the Certificate or cert-manager is a regular resource of the
+release.
 
-The words name a Secret, and one looks for who forgot it. Nobody did. Where cert-manager is not part of the releases at
-hand it is taken to run, and named as a prerequisite: a cluster without it shows the same words for ever.
+The error names a Secret, so people look for a Secret that someone forgot. If cert-manager is not part of the trial,
+seatrial assumes that it runs and lists it as a prerequisite: a cluster without it shows the same error forever.
 
 ## Example
 ```yaml
@@ -20,11 +21,12 @@ spec: {secretName: hall-tls}                                # and a Deployment m
 ```
 
 ## Instead
-Certificate and issuer as plain objects, cert-manager in a release of its own that is installed first and waited for
+Make the Certificate and the issuer regular resources, and install cert-manager first, in its own release, with `--wait`
 (`helm install cert-manager ... --wait`).
 
 ## Fix safety
-A Certificate that was a hook and becomes plain is a hook-to-release flip for those who have it: adopt it first.
+For existing releases, a Certificate that was a hook and becomes a regular resource is a hook-to-release flip: adopt it
+first.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.produced import awaited, told_of
 
 CERTIFICATE = "Certificate"
-INSTEAD = "Make the Certificate and its issuer plain objects, and install cert-manager before, in a release of its own."
+INSTEAD = "Make the Certificate and its issuer regular resources, and install cert-manager first, in its own release."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:

@@ -1,11 +1,11 @@
-"""An upgrade changes configuration that pods have read when they started, and does not start them anew.
+"""An upgrade changes configuration that pods read at start, and does not restart them.
 
 ## What happens
-A container gets its environment once, when it starts, and a file that is mounted with `subPath` as well. When an
-upgrade changes the ConfigMap or Secret and leaves the template of the pods as it is, nothing restarts: Helm reports
-success, the new values are in the cluster, and the app goes on with the old ones until its pods are replaced for
-another reason, one after the other, at a time that nobody chose. Files of a volume that is mounted whole are brought up
-to date within about a minute, and nothing is reported of those; whether a program reads them again cannot be seen.
+A container gets its environment once, when it starts; so does a file mounted with `subPath`. When an upgrade changes
+the ConfigMap or Secret and not the pod template, nothing restarts: Helm reports success, the new values are in the
+cluster, and the app keeps the old ones until its pods are replaced for another reason, one by one, at an arbitrary
+time. Files of a whole mounted volume are updated within about a minute and are not reported; seatrial cannot see
+whether a program reads them again.
 
 ## Example
 ```yaml
@@ -14,7 +14,7 @@ spec:
   template:
     spec:
       containers:
-        - envFrom: [{configMapRef: {name: shop}}]    # and the template says nothing of what is in it
+        - envFrom: [{configMapRef: {name: shop}}]    # the pod template does not depend on its content
 ```
 
 ## Instead
@@ -24,11 +24,11 @@ spec:
       annotations:
         checksum/config: {{ include (print $.Template.BasePath "/config.yaml") . | sha256sum }}
 ```
-so that the template changes with the configuration; or a name that contains a hash of the content; or a reloader.
+so that the pod template changes with the configuration; or put a hash of the content into the name; or use a reloader.
 
 ## Fix safety
-The upgrade that brings the annotation restarts the pods once. A checksum over a template that makes up random values
-restarts them with every upgrade.
+The upgrade that adds the annotation restarts the pods once. A checksum over a template with random values restarts them
+on every upgrade.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _changed(event: Event) -> list[str]:
-    """The keys of a ConfigMap or Secret whose values Helm changed or took away."""
+    """The keys of a ConfigMap or Secret whose values Helm changed or removed."""
     if event.actor != "helm" or event.effect != "changed" or event.object.kind not in KINDS:
         return []
     was, now = _data(event.before or {}), _data(event.after or {})
@@ -82,7 +82,7 @@ def _data(body: Body) -> dict[str, str]:
 
 
 def _readers(moment: Moment, new: Release, ref: Ref) -> Iterator[tuple[Resource, Need]]:
-    """Who has read an object when it started, was there before this step, and is not started anew by it."""
+    """Workloads that read the object at start, existed before the step, and are not restarted by it."""
     for resource in new.resources:
         if resource.ref.kind not in STAYS_RUNNING or hooks.is_hook(resource.body) or _is_reloaded(resource.body):
             continue
@@ -106,7 +106,7 @@ def _is_read_once(body: Body, need: Need) -> bool:
 
 
 def _is_reloaded(body: Body) -> bool:
-    """Whether somebody watches what its pods read."""
+    """Whether a reloader watches what the pods read."""
     annotations = (*annotations_of(body), *annotations_of(dig(body, "spec", "template") or {}))
     return any(RELOADER in annotation for annotation in annotations)
 
@@ -124,12 +124,12 @@ def _finding(
         objects=[ref, *(reader.ref for reader, _ in readers)],
         damage="nuisance",
         message=f"helm upgrade changes {ref} ({what}) and does not restart {named}, "
-        f"which {'has' if len(readers) == 1 else 'have'} read it at the start",
+        f"which {'reads' if len(readers) == 1 else 'read'} it only at start",
         details=(
-            f"{first.ref} {how(need)} it: a container gets that once, when it starts. The template of its pods is the "
-            "same as before, so none is replaced.",
-            "Helm reported success, and the new values are in the cluster. Pods that are replaced later, for any other "
-            "reason, come up with them, and then old and new run side by side.",
+            f"{first.ref} {how(need)} it: a container gets that once, when it starts. Its pod template did not change, "
+            "so no pod is replaced.",
+            "Helm reports success, and the new values are in the cluster. Pods that are replaced later start with the "
+            "new values, so old and new values run at the same time.",
         ),
         places=[first.place(*need.field), *([written.place("data")] if written else [])],
         evidence=[event],

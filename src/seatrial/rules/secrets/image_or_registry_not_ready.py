@@ -1,21 +1,19 @@
-"""A pod runs an image that is built in the cluster, by an object of the same release that has not built it yet.
+"""A pod runs an image that the same release builds in the cluster, and that is not built yet.
 
 ## What happens
-A BuildConfig makes an image some minutes after it was created; for Helm it is done when it is there. Pods that run the
-image say `ErrImagePull` and `ImagePullBackOff` until then, and get it in the end: an ordinary Deployment comes right by
-itself, and nothing is reported of it. It is a deadlock where a hook runs the image and the BuildConfig is a plain
-object, which Helm makes after its hooks; and where nobody starts a build, because the BuildConfig has no `ConfigChange`
-trigger.
+A BuildConfig builds its image some minutes after it is created; Helm considers it done when it exists. Until then pods
+with the image report `ErrImagePull` and `ImagePullBackOff`. An ordinary Deployment recovers by itself, so it is not
+reported. It is a deadlock if a hook runs the image and the BuildConfig is a regular resource, which Helm creates after
+its hooks; or if the build never starts, because the BuildConfig has no `ConfigChange` trigger.
 
-One looks at pull secrets and at the registry, as these are what such words mostly mean. Here the registry is right:
-there is no such image.
+The error usually points to pull secrets or the registry. Here the registry is right: the image does not exist.
 
-Only builds of OpenShift are known here. Whether an image in any other registry has been pushed cannot be seen, nor
-whether a registry that is itself part of the release holds anything.
+Only OpenShift builds are modelled. seatrial cannot see whether an image was pushed to another registry, or what a
+registry that is part of the release contains.
 
 ## Example
 ```yaml
-kind: BuildConfig                   # a plain object
+kind: BuildConfig                   # a regular resource
 spec: {output: {to: {kind: ImageStreamTag, name: "app:1"}}}
 ---
 kind: Job
@@ -25,11 +23,11 @@ spec: ...  # image: image-registry.openshift-image-registry.svc:5000/shop/app:1
 ```
 
 ## Instead
-Run the Job as a post-install hook, or build the images in a release or a pipeline before this one. Give a BuildConfig
-the trigger `ConfigChange`, which starts its first build.
+Run the Job as a post-install hook, or build the images in an earlier release or pipeline. Give a BuildConfig the
+trigger `ConfigChange`, which starts its first build.
 
 ## Fix safety
-A `ConfigChange` trigger starts the first build only: later changes of the BuildConfig, or of the code, start none.
+A `ConfigChange` trigger starts only the first build: later changes of the BuildConfig or of the code start none.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.produced import IMAGE, Awaited, awaited, told_of
 
-AFTER = "Run it after the image is built: as a post-install hook, or with the images built before the release."
+AFTER = "Run it after the image is built: as a post-install hook, or build the image before the release."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -58,7 +56,7 @@ def _instead(one: Awaited) -> str:
     triggers = {trigger.get("type") for _, trigger in entries(one.producer.body, "spec", "triggers")}
     if one.producer.ref.kind == "BuildConfig" and "ConfigChange" not in triggers:
         build = in_kubectl(one.producer.ref).partition(" ")[2]
-        return f"It has no trigger ConfigChange, so nobody starts its first build: oc start-build {build} does."
+        return f"It has no ConfigChange trigger, so its first build never starts. Start it: oc start-build {build}"
     return ""
 
 

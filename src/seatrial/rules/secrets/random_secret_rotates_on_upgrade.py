@@ -1,19 +1,19 @@
-"""A template makes up a password each time it is rendered, so every upgrade changes it under data that keeps the old.
+"""A template generates a new password on every render, so every upgrade changes it while the data keeps the old one.
 
 ## What happens
-`randAlphaNum` and its kin are called again at each `helm upgrade`: the Secret gets a new value though neither the chart
-nor the values changed. A database writes its password into its volume when it first starts and never reads it from the
-Secret again; clients that start after the upgrade read the new one and are turned away (`password authentication failed
-for user`). Pods that keep running have the old value in their environment, so the fault often shows days later, when
-something restarts. `helm rollback` puts the old value back, since it applies the stored text and renders nothing; the
-next upgrade makes another one.
+`randAlphaNum` and similar functions run again on every `helm upgrade`: the Secret gets a new value although neither the
+chart nor the values changed. A database stores its password in its volume at first start and never reads the Secret
+again; clients that start after the upgrade use the new one and are rejected (`password authentication failed for
+user`). Running pods keep the old value in their environment, so the failure often appears days later, when something
+restarts. `helm rollback` restores the old value, because it applies the stored manifest without rendering; the next
+upgrade generates another one.
 
-A value that is kept by `lookup` does not change under `helm upgrade`. Engines that render without a cluster
-(`helm template`, Argo CD) see an empty `lookup`, and change it at each sync.
+A value that `lookup` reads back does not change under `helm upgrade`. Engines that render without a cluster
+(`helm template`, Argo CD) get an empty `lookup`, and change it on every sync.
 
-It **will** happen where a workload with storage reads a key that is called a password. For other keys, and for
-workloads without storage, it **may** matter: whether the value is stored anywhere (an encryption key) or merely ends
-some sessions is known only to the app.
+It **will** happen if a workload with storage reads a key that is named like a password. For other keys, and for
+workloads without storage, it **may** matter: only the app knows whether the value is stored (an encryption key) or just
+ends some sessions.
 
 ## Example
 ```yaml
@@ -26,7 +26,7 @@ stringData:
 ```
 
 ## Instead
-Take the value from `.Values` with `required`, or name a Secret that exists (`existingSecret`), or read it back:
+Take the value from `.Values` with `required`, or refer to an existing Secret (`existingSecret`), or read it back:
 ```yaml
 {{- $old := (lookup "v1" "Secret" .Release.Namespace "app-db").data | default dict }}
 data:
@@ -35,8 +35,8 @@ data:
 With `lookup`, add `helm.sh/resource-policy: keep` so that the password outlives an uninstall as the data does.
 
 ## Fix safety
-Reading the value back is safe for releases that are installed: the next upgrade keeps what is in the Secret then, which
-may already be another than the data was set up with.
+Reading the value back is safe for existing releases: the next upgrade keeps what is in the Secret then, which may
+already differ from what the data was set up with.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ def _finding(rehearsal: Rehearsal, case: Case, renewed: Renewed, keys: tuple[str
         objects=[ref],
         damage=damage,
         certainty=certainty,
-        message=f"every helm upgrade makes up {named(keys)} of {ref} anew, {outcome_of(keeper, readers)}",
+        message=f"every helm upgrade generates a new {named(keys)} in {ref}, {outcome_of(keeper, readers)}",
         details=(
-            "Neither the chart nor the values changed; the template calls a random function each time it is rendered.",
+            "Neither the chart nor the values changed; the template calls a random function on every render.",
             *what_pods_do(rehearsal, case, renewed, readers),
             TURNED_AWAY if (certainty, damage) == ("will", "outage") else "",
-            "helm rollback puts the old value back, as it applies the stored text and renders nothing. The upgrade "
-            "after it makes another one.",
+            "helm rollback restores the old value, because it applies the stored manifest without rendering. The next "
+            "upgrade generates another one.",
         ),
         places=[place_of(renewed.secret, key) for key in keys],
         evidence=[renewed.event],

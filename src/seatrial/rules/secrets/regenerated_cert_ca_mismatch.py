@@ -1,17 +1,16 @@
-"""Certificates are made anew at every upgrade, and the server behind a webhook keeps showing the old one.
+"""Every upgrade generates new certificates, and the server behind a webhook keeps serving the old one.
 
 ## What happens
-`genCA` and `genSignedCert` are called each time the chart is rendered. An upgrade writes a new certificate into the
-Secret and its new authority into the `caBundle` of the webhook configuration. The API server trusts only the new
-authority from that moment on. The pods behind the webhook were not changed, so nobody restarts them: they show the old
-certificate until the kubelet has written the new files and the server has read them, which many servers do only when
-they start. Meanwhile every write that the webhook is asked about is refused with `x509: certificate signed by unknown
-authority`; with `failurePolicy: Ignore` it goes through unchecked.
+`genCA` and `genSignedCert` run on every render. An upgrade writes a new certificate into the Secret and its new CA into
+the `caBundle` of the webhook configuration. From then on the API server trusts only the new CA. The pods behind the
+webhook did not change and are not restarted: they serve the old certificate until the kubelet has updated the files and
+the server has read them, which many servers do only at start. Meanwhile every write that calls the webhook is rejected
+with `x509: certificate signed by unknown authority`; with `failurePolicy: Ignore` it passes unchecked.
 
-If only the `caBundle` is made anew and the Secret is kept (by `lookup`, or because it is a hook of the install), they
-never fit again, and restarting does not help.
+If only the `caBundle` is regenerated and the Secret is kept (by `lookup`, or because it is an install-only hook), the
+two never match again, and restarting does not help.
 
-The same holds for the `caBundle` of an APIService and of a CustomResourceDefinition's conversion.
+The same holds for the `caBundle` of an APIService and of a CRD's conversion webhook.
 
 ## Example
 ```yaml
@@ -21,12 +20,12 @@ The same holds for the `caBundle` of an APIService and of a CustomResourceDefini
 ```
 
 ## Instead
-Let cert-manager issue and inject it; or read the old certificate and its authority back with `lookup`, both or neither.
-At least restart the pods with the certificate, by a checksum of it in the annotations of their template.
+Let cert-manager issue and inject it; or read the old certificate and its CA back with `lookup`, both or neither. At
+least restart the pods with the certificate, with a checksum of it in the annotations of their template.
 
 ## Fix safety
-A checksum restarts the pods at every upgrade as long as the certificate is made anew at every upgrade; between the old
-pods and the new ones there is still a moment in which calls fail.
+A checksum restarts the pods on every upgrade as long as every upgrade generates a certificate. Calls still fail briefly
+between the old pods and the new ones.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ X509 = "x509: certificate signed by unknown authority"
 
 
 class Client(Struct, frozen=True):
-    """One place in an object where it is said whom the API server calls and trusts."""
+    """One clientConfig: which Service the API server calls and which CA it trusts."""
 
     name: str
     service: Ref
@@ -109,7 +108,7 @@ def _is_new(client: Client, before: Body | None) -> bool:
 
 
 def _servers(moment: Moment, release: Release, clients: list[Client]) -> Iterator[Server]:
-    """Workloads that keep running behind these clients, with a certificate of the release."""
+    """Workloads behind these clients that keep running with a certificate of the release."""
     for ref in dict.fromkeys(client.service for client in clients):
         service = release.find(ref)
         selector: Body = dig(service.body, "spec", "selector") or {} if service else {}
@@ -131,7 +130,7 @@ def _certificates(release: Release, workload: Resource) -> Iterator[Resource]:
 
 
 def _changed(moment: Moment, secrets: tuple[Resource, ...]) -> list[Ref]:
-    """Which of these the step gave other content."""
+    """Which of these Secrets the step changed."""
     return [
         secret.ref for secret in secrets if secret_data(moment.was(secret.ref)) != secret_data(moment.live(secret.ref))
     ]
@@ -147,12 +146,14 @@ def _finding(moment: Moment, release: Release, event: Event, clients: list[Clien
         moment,
         objects=[ref],
         damage=damage,
-        message=f"{every} gives {ref} a new certificate authority, while {server.workload} "
-        + ("keeps running with the old certificate" if changed else "keeps its old certificate for good"),
+        message=f"{every} writes a new CA into {ref}, while {server.workload} "
+        + ("keeps running with the old certificate" if changed else "keeps its old certificate forever"),
         details=(
             _what_collides(label_of(moment.engine), ref, server, changed),
             _refusal_sentence(clients, damage),
-            "" if changed else "Restarting the pods does not help: the Secret holds what the first authority signed.",
+            ""
+            if changed
+            else "Restarting the pods does not help: the Secret still has the certificate of the first CA.",
         ),
         places=[
             *([written.place(*clients[0].path)] if written else []),
@@ -166,21 +167,21 @@ def _finding(moment: Moment, release: Release, event: Event, clients: list[Clien
 def _what_collides(who: str, ref: Ref, server: Server, changed: list[Ref]) -> str:
     if not changed:
         held = ", ".join(str(secret.ref) for secret in server.secrets)
-        return f"The caBundle is made anew with each rendering; the certificate in {held} is not."
+        return f"The caBundle is regenerated on every render; the certificate in {held} is not."
     return (
-        f"{who} writes the new certificate into {', '.join(map(str, changed))} and the new authority into {ref}, and "
-        f"leaves the template of {server.workload} as it was: nothing restarts its pods. The kubelet writes the new "
-        "files within a minute or two; a server that reads its certificate only at start shows the old one until "
-        "someone restarts it."
+        f"{who} writes the new certificate into {', '.join(map(str, changed))} and the new CA into {ref}. The pod "
+        f"template of {server.workload} does not change, so its pods are not restarted. The kubelet updates the files "
+        "within a minute or two; a server that reads its certificate only at start serves the old one until it is "
+        "restarted."
     )
 
 
 def _refusal_sentence(clients: list[Client], damage: Damage) -> str:
     name = clients[0].name
     if damage == "nuisance":
-        return f"{name} has failurePolicy Ignore: what it should see goes through without it, and nobody is told."
+        return f"{name} has failurePolicy Ignore: writes pass without it, and there is no error."
     strict = next(client for client in clients if not client.ignores)
-    return f'The API server says of each call to {strict.name}: "tls: failed to verify certificate: {X509}".'
+    return f'Each call to {strict.name} fails with "tls: failed to verify certificate: {X509}".'
 
 
 def _jsonpath(client: Client) -> str:

@@ -1,22 +1,22 @@
-"""A Secret is made by an operator out of another object, and something needs it before it can be there.
+"""An operator creates a Secret from another object, and something needs the Secret before it exists.
 
 ## What happens
-An ExternalSecret, a SealedSecret, a database's custom resource: each leads to a Secret, some time after it was made and
-as long as its operator runs. For Helm the object is done when it is created. A pod that starts too early says
-`secret "..." not found` and is tried again without end or count, so an ordinary Deployment comes right by itself, and
-nothing is reported of it. Two things do not:
+An ExternalSecret, a SealedSecret, a database custom resource: an operator creates a Secret from each, some time later,
+while it runs. Helm considers the object done when it is created. A pod that starts too early reports `secret "..." not
+found` and is retried without limit, so an ordinary Deployment recovers by itself and is not reported. Two cases do not
+recover:
 
-- A hook that needs the Secret of a plain object of the release. Helm makes plain objects when the hooks have ended, and
-  waits for the hook: neither comes. The same where the operator itself is part of the release.
-- An upgrade that changes both what the Secret is made of and the pods that read it. Helm updates custom kinds last, so
-  the new pods start with the old Secret, run, and keep it: environment variables are read once. Helm reports success.
+- A hook needs the Secret of a regular resource. Helm creates regular resources after the hooks have completed, and
+  waits for the hook: a deadlock. The same if the operator itself is part of the release.
+- An upgrade changes both the source of the Secret and the pods that read it. Helm updates custom kinds last, so the new
+  pods start with the old Secret and keep it: environment variables are read once. Helm reports success.
 
-`--wait` does not help with either: it waits for the pods, which are ready, and knows nothing of the Secret.
+`--wait` helps with neither: it waits for the pods, which are ready, and knows nothing about the Secret.
 
 ## Example
 ```yaml
 apiVersion: external-secrets.io/v1
-kind: ExternalSecret               # a plain object
+kind: ExternalSecret               # a regular resource
 metadata: {name: db}
 ---
 kind: Job
@@ -25,12 +25,12 @@ metadata:
 ```
 
 ## Instead
-Run the Job as a post-install hook; or make the ExternalSecret a hook of the same event with a lower weight: the Job
-then starts at once, waits for the Secret as any pod does, and gets it. For pods that run, mount the Secret, or use a
-reloader that watches it; a checksum in the template is one of what the Secret is made of, and comes too early.
+Run the Job as a post-install hook; or make the ExternalSecret a hook of the same event with a lower weight: the Job's
+pod then waits for the Secret like any pod. For running pods, mount the Secret or use a reloader that watches it; a
+checksum in the template covers the source of the Secret, not the Secret, and changes too early.
 
 ## Fix safety
-A hook is deleted before it is made again, and the Secret that it owns with it: pods that start in between wait.
+Helm deletes a hook before it creates it again, together with the Secret it owns: pods that start meanwhile wait.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from seatrial.phrases.produced import IMAGE, awaited, told_of
 CERTIFICATE = "Certificate"
 READ_ONCE = ("env", "envFrom")
 INSTEAD = (
-    "Run it as a post-install hook, or make what the Secret comes from a hook of the same event with a lower weight: "
-    "its pod then waits for the Secret as any pod does."
+    "Run it as a post-install hook, or make the source of the Secret a hook of the same event with a lower weight: the "
+    "pod then waits for the Secret like any pod."
 )
 
 
@@ -68,7 +68,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _stale(moment: Moment) -> Iterator[Finding]:
-    """Pods that an upgrade starts anew, before what their Secret is made of is changed."""
+    """Pods that an upgrade restarts before it changes the source of their Secret."""
     old, new = moment.before, moment.release
     if old is None or new is None:
         return
@@ -84,7 +84,7 @@ def _stale(moment: Moment) -> Iterator[Finding]:
 
 
 def _readers(moment: Moment, resources: tuple[Resource, ...], secret: Ref) -> Iterator[tuple[Resource, Need]]:
-    """Who reads a Secret only when it starts, and starts anew in this step."""
+    """Workloads that read the Secret only at start, and restart in this step."""
     for resource in resources:
         for need in needs_of(resource):
             if need.object == secret and any(part in READ_ONCE for part in need.field):
@@ -94,7 +94,7 @@ def _readers(moment: Moment, resources: tuple[Resource, ...], secret: Ref) -> It
 
 
 def _in_order(moment: Moment, first: Ref, second: Ref) -> list[Event]:
-    """Helm's changes of two objects, where it made them in this order."""
+    """Helm's changes of two objects, if it made them in this order."""
     done = {e.object: e for e in moment.events() if e.actor == "helm" and e.effect == "changed"}
     if first in done and second in done and done[first].index < done[second].index:
         return [done[first], done[second]]
@@ -108,14 +108,14 @@ def _started_early(moment: Moment, user: Resource, need: Need, producer: Resourc
         objects=[user.ref, need.object],
         damage="outage",
         certainty="may",
-        message=f"helm upgrade restarts {user.ref} before it changes {producer.ref}, from which {need.object} is made: "
-        "its pods may start with the old one and keep it",
+        message=f"helm upgrade restarts {user.ref} before it changes {producer.ref}, the source of {need.object}: "
+        "its pods may start with the old value and keep it",
         details=(
-            f"Helm updates kinds that it does not know last: {user.ref} first, then {producer.ref}; the Secret follows "
-            "when the operator has seen that.",
-            f"{user.ref} {how(need)} it into its environment, which is read once, when a container starts. Pods that "
-            "were faster stay as they are, and are ready: Helm reports success, with --wait as well.",
-            "Nothing fails, so it shows only where the old value no longer works. Another rollout cures it.",
+            f"Helm updates custom kinds last: first {user.ref}, then {producer.ref}. The operator updates the Secret "
+            "after that.",
+            f"{user.ref} {how(need)} it into its environment, which a container reads once, when it starts. Pods that "
+            "start earlier keep the old value and are ready, so Helm reports success, also with --wait.",
+            "Nothing fails until the old value stops working. Another rollout fixes it.",
         ),
         places=[producer.place("spec"), user.place(*need.field)],
         evidence=events,

@@ -1,16 +1,16 @@
-"""A template leaves an object out of upgrades, and leaving it out means that Helm deletes it.
+"""A template renders an object only at install, so the first upgrade deletes it.
 
 ## What happens
-`{{ if .Release.IsInstall }}` and `{{ if not (lookup ...) }}` are meant to say "make it once and leave it alone". Helm
-reads them otherwise: what the old manifest lists and the new one does not is deleted. So the first upgrade takes the
-object away, and reports success. A `lookup` of the object itself makes it flap: the upgrade after that finds nothing,
-renders it, and makes it anew, with other random content; the one after that deletes it again.
+`{{ if .Release.IsInstall }}` and `{{ if not (lookup ...) }}` are meant to say "create it once and leave it alone". But
+Helm deletes what the old manifest lists and the new one does not. So the first upgrade deletes the object and reports
+success. With a `lookup` of the object itself it flaps: the next upgrade finds nothing, renders it and recreates it,
+with new random content; the one after that deletes it again.
 
-`helm.sh/resource-policy: keep` saves it, if it is on the live object by then. Under engines that render without a
-cluster (`helm template`, Argo CD), `lookup` finds nothing and `IsInstall` is always true: there the object stays, and
-is overwritten.
+`helm.sh/resource-policy: keep` prevents the deletion if it is on the live object by then. Under engines that render
+without a cluster (`helm template`, Argo CD), `lookup` finds nothing and `IsInstall` is always true: there the object
+stays and is overwritten.
 
-Jobs and Pods that are left out are not reported: they have run, and nothing needs them.
+Jobs and Pods are not reported: they have run, and nothing needs them.
 
 ## Example
 ```yaml
@@ -23,15 +23,15 @@ metadata:
 ```
 
 ## Instead
-Always write the object, and read its content back with `lookup` where it must not change:
+Always render the object, and read its content back with `lookup` if it must not change:
 ```yaml
 data:
   key: {{ ((lookup "v1" "Secret" .Release.Namespace "app-keys").data).key | default (randAlphaNum 20 | b64enc) }}
 ```
 
 ## Fix safety
-Always writing it is safe: releases from which it is gone already get it back. Adding `keep` helps from the next upgrade
-on, since Helm asks the live object.
+Always rendering it is safe: releases that have lost it get it back. Adding `keep` helps from the next upgrade on,
+because Helm reads it from the live object.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from seatrial.phrases.objects import consumers_sentence, in_kubectl, next_time_s
 
 HAVE_RUN = ("Job", "Pod")
 PASSIVE = ("ConfigMap", "Secret", "ServiceAccount")
-"""Kinds that do nothing unless someone uses them."""
+"""Kinds that have an effect only if another object uses them."""
 DATA = ("PersistentVolume", "PersistentVolumeClaim", "Namespace")
 
 
@@ -70,7 +70,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _replaced(case: Case, step: int, was: Resource) -> bool:
-    """Whether the template writes one under another name instead, as one that is named after the revision does."""
+    """Whether the template renders it under another name instead, such as one with the revision number."""
     release = case.releases[step]
     written = release.resources if release else ()
     return any(r.file == was.file and r.ref.kind == was.ref.kind and r.ref != was.ref for r in written)
@@ -80,7 +80,7 @@ def _finding(moment: Moment, event: Event, writes: Resource, was: Resource) -> F
     ref, release = event.object, moment.release
     assert release is not None
     asks = release.find(ref) is not None
-    why = "leaves it out for what it finds in the cluster" if asks else "writes it only when the release is installed"
+    why = "omits it depending on the cluster" if asks else "renders it only at install"
     return found(
         RULE,
         moment,
@@ -88,9 +88,9 @@ def _finding(moment: Moment, event: Event, writes: Resource, was: Resource) -> F
         damage=_damage(release, ref),
         message=f"the upgrade deletes {ref}, because its template {why}",
         details=(
-            "The old manifest lists it and the new one does not: to Helm it was removed from the chart."
-            + (" It reported success." if moment.ended.outcome == "ok" else ""),
-            "Its template asks with lookup or .Capabilities." if asks else "",
+            "The old manifest lists it and the new one does not, so Helm treats it as removed from the chart."
+            + (" Helm reports success." if moment.ended.outcome == "ok" else ""),
+            "Its template uses lookup or .Capabilities." if asks else "",
             consumers_sentence(release, ref, said=pods_say(moment, ref)),
             _afterwards(moment, ref, asks=asks),
         ),
@@ -107,14 +107,12 @@ def _damage(release: Release, ref: Ref) -> Damage:
 
 
 def _afterwards(moment: Moment, ref: Ref, *, asks: bool) -> str:
-    """What the steps after it did; where there are none, what the template will."""
+    """What the next steps do to it; if there are none, what the template leads to."""
     if seen := next_time_sentence(moment, ref):
         return seen
     if asks:
-        return (
-            "Where it looks for itself, the next upgrade finds none and writes it anew, the one after deletes it again."
-        )
-    return "No later upgrade brings it back."
+        return "If it looks up itself, the next upgrade recreates it and the one after that deletes it again."
+    return "No later upgrade recreates it."
 
 
 RULE = Rule("ST603", "self-pruning-template-guard", check)
