@@ -1,33 +1,33 @@
-"""A release is installed before another one of the same trial that brings what it needs.
+"""A release is installed before another release of the same trial that has what it needs.
 
 ## What happens
-Helm knows of one release at a time. It does not know that one chart uses the kinds that another one defines, mounts
-the Secret that another one makes, or lives in the namespace of another one. Whoever installs several releases - a
-script, helmfile, Terraform, Flux - decides the order, or leaves it to chance by doing it all at once. On clusters
-that have been there for long every order works; on a new one only the right one does.
+Helm knows one release at a time. It does not know that one chart uses the CRDs of another, mounts a Secret that another
+creates, or installs into the namespace of another. Whatever installs several releases (a script, helmfile, Terraform,
+Flux) decides the order, or leaves it to chance by installing all at once. On an existing cluster every order works; on
+a new one only the right order does.
 
-A kind that is not served stops Helm before anything is made: `no matches for kind`. A missing namespace refuses its
-content. A missing Secret, ConfigMap or account only lets pods wait, and Kubernetes makes up for the order by itself,
+A kind that is not served stops Helm before it creates anything: `no matches for kind`. Objects in a missing namespace
+are rejected. A missing Secret, ConfigMap or ServiceAccount only makes pods wait, and Kubernetes recovers by itself,
 unless Helm waits for them (`--wait`, a hook).
 
-Flux works on all Kustomizations and HelmReleases at once. A Kustomization that needs what another brings, and does not
-depend on it, fails and is tried again after its `retryInterval`, which is the whole `interval` where nobody sets it. A
-HelmRelease that fails before Helm has written a revision down is tried again with growing pauses.
+Flux reconciles all Kustomizations and HelmReleases concurrently. A Kustomization that needs an object of another and
+does not depend on it fails, and is retried after its `retryInterval`, which defaults to the whole `interval`. A
+HelmRelease that fails before Helm has recorded a revision is retried with increasing pauses.
 
 ## Example
 ```yaml
 # trial.yaml
 steps:
   - {install: ./dashboards, release: dashboards}    # has a ServiceMonitor
-  - {install: ./monitoring, release: monitoring}    # defines ServiceMonitor
+  - {install: ./monitoring, release: monitoring}    # has the CRD of ServiceMonitor
 ```
 
 ## Instead
-Say the order where the releases are said: `needs` in helmfile, `depends_on` in Terraform, `dependsOn` in Flux. And
-wait: "after" only means something if the first has been waited for (`--wait`).
+Declare the order where the releases are declared: `needs` in helmfile, `depends_on` in Terraform, `dependsOn` in Flux.
+And wait for the first release (`--wait`): without that, "after" means little.
 
 ## Fix safety
-Another order changes nothing for clusters that have all the releases.
+The order does not matter for clusters that already have all the releases.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
 
 
 class Missing(Struct, frozen=True):
-    """What a release needs in a step and what another release brings."""
+    """An object that a release needs in a step and that another release has."""
 
     what: Ref
     provider: Resource
     step: int
-    """At which the other release is deployed."""
+    """The step that deploys the other release."""
     user: Resource | None
     path: tuple[str | int, ...]
     event: Event | None = None
@@ -72,10 +72,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = moment.release
         if moment.ended.outcome == "ok" or release is None or (is_flux(rehearsal) and moment.ended.action == "delete"):
             continue
-        told: set[Ref] = set()
+        reported: set[Ref] = set()
         for missing in _missing(moment, release):
-            if missing.what not in told:
-                told.add(missing.what)
+            if missing.what not in reported:
+                reported.add(missing.what)
                 yield _finding(moment, release, missing)
 
 
@@ -121,7 +121,7 @@ def _brought(
 
 
 def _others(case: Case, step: int, release: Release) -> Iterator[tuple[int, Resource]]:
-    """What other releases bring, those that come after this step first."""
+    """The objects of other releases; those deployed after this step first."""
     steps = [*range(step + 1, len(case.releases)), *range(step)]
     for index in steps:
         other = case.releases[index]
@@ -148,14 +148,12 @@ def _finding(moment: Moment, release: Release, missing: Missing) -> Finding:
         moment,
         objects=[missing.what],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)} for {unit} {release.name}: {who} needs {missing.what}, which {unit} "
-        f"{other.name} brings {'in a later step' if later else 'and which is not there yet'}",
+        message=f"{outcome_of(moment)} for {unit} {release.name}: {who} needs {missing.what} of {unit} {other.name}, "
+        f"which {'a later step deploys' if later else 'is not ready yet'}",
         details=(
-            f'{engine} says: "{moment.ended.error.strip()}"',
-            _no_order(moment.rehearsal, unit)
-            if later
-            else f"{unit[:1].upper()}{unit[1:]} {other.name} was not waited for.",
-            "On a cluster that has had both for long, any order works: that hides it.",
+            f'{engine} reports: "{moment.ended.error.strip()}"',
+            _no_order(moment.rehearsal, unit) if later else f"Nothing waited for {unit} {other.name}.",
+            "On a cluster that already has both, any order works, which hides the problem.",
         ),
         places=[
             *([missing.user.place(*missing.path)] if missing.user else ()),
@@ -168,8 +166,8 @@ def _finding(moment: Moment, release: Release, missing: Missing) -> Finding:
 
 def _no_order(rehearsal: Rehearsal, unit: str) -> str:
     if is_flux(rehearsal):
-        return "Flux keeps no order between them, unless dependsOn says so and what it names is waited for."
-    return f"{label_of(rehearsal.engine)} knows of one {unit} at a time: their order is up to whoever installs them."
+        return "Flux does not order them, unless dependsOn names the first and waits for it."
+    return f"{label_of(rehearsal.engine)} handles one {unit} at a time: whatever installs them decides the order."
 
 
 def _look_at(rehearsal: Rehearsal, other: Release, release: Release) -> str:
@@ -188,12 +186,12 @@ def _early(rehearsal: Rehearsal, case: Case, early: Early) -> Finding:
         objects=[early.what.ref],
         damage="nuisance",
         certainty="may",
-        message=f"{ref} fails at its first attempt: it needs {early.what.ref}, which {early.bringer} brings, and it "
-        "depends on nothing that would wait for it",
+        message=f"{ref} fails at its first attempt: it needs {early.what.ref} of {early.bringer} and has no dependsOn "
+        "that waits for it",
         details=(
-            f'Flux says of it: "{early.event.message}"',
-            f"It is tried again after {_pause(own)}, and ends well then; all that depends on it waits as long.",
-            "On a cluster that has had both for long, any order works: that hides it.",
+            f'Flux reports: "{early.event.message}"',
+            f"Flux retries after {_pause(own)} and then succeeds; everything that depends on it waits as long.",
+            "On a cluster that already has both, any order works, which hides the problem.",
         ),
         places=[own.place("spec"), early.what.place("metadata", "name")],
         evidence=[early.event],
@@ -203,7 +201,7 @@ def _early(rehearsal: Rehearsal, case: Case, early: Early) -> Finding:
 
 def _pause(own: Resource) -> str:
     if own.ref.kind == "HelmRelease":
-        return "a pause that grows with every try, up to 15 minutes"
+        return "a pause that grows with every attempt, up to 15 minutes"
     return interval_of(own)
 
 

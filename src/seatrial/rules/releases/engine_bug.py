@@ -1,28 +1,28 @@
-"""A step meets a known defect of its engine: with some versions it goes wrong, with others it does not.
+"""A step triggers a known bug of its engine: it goes wrong in some versions and not in others.
 
 ## What happens
-Three defects change which objects there are, or for how long one waits, and a trial shows whether a chart meets them:
+Three bugs change which objects exist, or how long Helm waits, and a rehearsal shows whether a chart triggers them:
 
-- **Helm 4.0.0 to 4.1.0** takes an object that is written in another version of its API for another object
-  ([31768](https://github.com/helm/helm/issues/31768)). An upgrade from `autoscaling/v1` to `autoscaling/v2` changes the
-  object, and then deletes it as one that is no longer in the chart. It reports success. Fixed in 4.1.1.
-- **Helm 3 until 3.17.0** takes objects of one kind and name for the same even if their groups differ
-  ([12578](https://github.com/helm/helm/issues/12578)). Where an `ExternalSecret` moves from one operator's group to
-  another's, the new one is made and the old one stays behind for ever. Fixed in 3.17.1 and in 4.
-- **Helm 4.2.1** with `--wait` waits for the deletion of a hook until `--timeout` is over, if there is nothing to delete
-  or it is gone at once ([32214](https://github.com/helm/helm/issues/32214)). Then it goes on. Fixed in 4.2.2.
+- **Helm 4.0.0 to 4.1.0** treats an object with another API version as another object
+  ([31768](https://github.com/helm/helm/issues/31768)). An upgrade from `autoscaling/v1` to `autoscaling/v2` updates the
+  object, and then deletes it as removed from the chart. Helm reports success. Fixed in 4.1.1.
+- **Helm 3 up to 3.17.0** treats objects of one kind and name as the same even if their API groups differ
+  ([12578](https://github.com/helm/helm/issues/12578)). When an `ExternalSecret` moves from one operator's group to
+  another's, Helm creates the new one and leaves the old one behind. Fixed in 3.17.1 and in 4.
+- **Helm 4.2.1** with `--wait` waits for the deletion of a hook until `--timeout`, if there is nothing to delete or it
+  is deleted at once ([32214](https://github.com/helm/helm/issues/32214)). Then it continues. Fixed in 4.2.2.
 
-And one of Flux, which helm-controller 1.6 still has:
+One bug of Flux is still in helm-controller 1.6:
 
-- **helm-controller** does not know what to do with a release whose uninstall was interrupted
-  ([4614](https://github.com/fluxcd/flux2/issues/4614)). Helm's records say `uninstalling`; what is pending it declares
-  failed, what is uninstalled it installs, but this it takes for a release of somebody else, and upgrades it. Helm then
-  says `has no deployed releases`, for ever. To delete the HelmRelease and to make it anew does not help.
+- **helm-controller** cannot recover a release whose uninstall was interrupted
+  ([4614](https://github.com/fluxcd/flux2/issues/4614)). The release has status `uninstalling`. Flux recovers from
+  `pending-*` and `uninstalled`, but treats this status as a foreign release and tries to upgrade it. Helm then fails
+  with `has no deployed releases`, on every attempt. Recreating the HelmRelease does not help.
 
-Which version deploys a chart is not written in it. Where `--helm-binary` names one of these versions, it *will* happen;
-otherwise the first two only *may*, and of the third, which nearly every chart with hooks meets, nothing is told.
-Defects of Argo CD and Flux that are fixed are not told: their versions are modelled without them. The Helm in
-helm-controller 1.6 is 4.2.1, but it waits in its own way: of the three above it meets none.
+A chart does not say which version deploys it. If `--helm-binary` is one of these versions, it *will* happen; otherwise
+the first two only *may*, and the third, which nearly every chart with hooks triggers, is not reported. Fixed bugs of
+Argo CD and Flux are not reported: their models do not have them. helm-controller 1.6 contains Helm 4.2.1, but does its
+own waiting, so it has none of the three bugs above.
 
 ## Example
 ```yaml
@@ -31,11 +31,11 @@ kind: HorizontalPodAutoscaler
 ```
 
 ## Instead
-Use a version that has the fix, also in the pipelines and controllers that have a Helm of their own.
+Use a version with the fix, also in pipelines and controllers that contain their own Helm.
 
 ## Fix safety
-A newer patch version of Helm changes nothing in what is deployed. An object that was deleted comes back with the next
-upgrade that changes nothing in its version.
+A newer patch version of Helm does not change what is deployed. A deleted object is recreated by the next upgrade that
+does not change its API version.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ WAITS = ("--wait", "--atomic", "--rollback-on-failure")
 
 
 class Met(Struct, frozen=True):
-    """An object to which a defect does something in a step, and what."""
+    """An object that a bug affects in a step, and how."""
 
     ref: Ref
     happens: str
@@ -72,10 +72,10 @@ class Met(Struct, frozen=True):
 
 
 class Bug(Struct, frozen=True):
-    """A defect, in which versions it is, and how a step meets it."""
+    """A bug, the versions that have it, and how a step triggers it."""
 
     number: int
-    """Of the issue at helm/helm."""
+    """The issue number in helm/helm."""
     first: Version
     last: Version
     fixed: str
@@ -83,7 +83,7 @@ class Bug(Struct, frozen=True):
     met: Callable[[Moment], Iterator[Met]]
     left: str
     rare: bool = True
-    """Whether it is worth telling where another version plays."""
+    """Whether to report it if the rehearsal used another version."""
 
     @property
     def versions(self) -> str:
@@ -108,16 +108,16 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _interrupted(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    """HelmReleases whose upgrade fails since Helm takes them to be on their way out."""
-    told: set[Ref] = set()
+    """HelmReleases whose upgrade fails because the release has status `uninstalling`."""
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         one = failed_release(moment.ended)
         said = NOT_DEPLOYED.search(one.message) if one else None
-        if one is None or said is None or one.object in told:
+        if one is None or said is None or one.object in reported:
             continue
         record = last_record(rehearsal, said["release"], said["namespace"], before_step=moment.index)
         if record is not None and record.status == "uninstalling":
-            told.add(one.object)
+            reported.add(one.object)
             yield _of_flux(moment, one, record)
 
 
@@ -129,14 +129,14 @@ def _of_flux(moment: Moment, one: Reconciled, record: Record) -> Finding:
         moment,
         objects=[one.object],
         damage="failed-deploy",
-        message=f"the upgrade of {one.object} fails: an earlier uninstall of the release {name} was interrupted, and "
-        "Flux does not know what to do with that",
+        message=f"the upgrade of {one.object} fails: an earlier uninstall of release {name} was interrupted, and Flux "
+        "cannot recover from that",
         details=(
             flux_says(one),
-            f"{record.ref} says uninstalling. What is pending Flux declares failed, what is uninstalled it installs; "
-            "this it takes for a release of somebody else, and upgrades it (fluxcd/flux2#4614).",
-            "To delete the HelmRelease and to make it anew does not help. To delete Helm's records does, and leaves "
-            f"the objects where they are: kubectl delete secret -n {namespace} -l owner=helm,name={name}",
+            f"{record.ref} has status `uninstalling`. Flux recovers from `pending-*` and `uninstalled`, but treats "
+            "this status as a foreign release and tries to upgrade it (fluxcd/flux2#4614).",
+            "Recreating the HelmRelease does not help. Deleting Helm's release Secrets does, and leaves the workloads "
+            f"running: kubectl delete secret -n {namespace} -l owner=helm,name={name}",
         ),
         places=[own.place("metadata", "name")] if own else [],
         evidence=[record.written],
@@ -155,13 +155,13 @@ def _finding(moment: Moment, bug: Bug, met: Met, plays: bool) -> Finding:
         certainty="will" if plays else "may",
         message=f"{act} with {bug.versions} {met.happens}",
         details=(
-            f"It is a defect of {bug.versions} (helm/helm#{bug.number}), fixed in {bug.fixed}.",
+            f"This is a bug of {bug.versions} (helm/helm#{bug.number}), fixed in {bug.fixed}.",
             bug.left,
-            "" if plays else f"This trial was played with {moment.engine}, which does not have it.",
+            "" if plays else f"This trial was rehearsed with {moment.engine}, which does not have the bug.",
         ),
         places=met.places,
         evidence=list(done_by_helm(moment, met.ref))[:3],
-        confirm="helm version --short  # of whatever deploys this",
+        confirm="helm version --short  # where this release is deployed from",
     )
 
 
@@ -173,7 +173,7 @@ def _written_in_another_version(moment: Moment) -> Iterator[Met]:
             what = f"from {version_of(was)} to {version_of(now)}"
             yield Met(
                 new.ref,
-                f"deletes {new.ref} right after it has changed it {what}",
+                f"deletes {new.ref} right after updating it {what}",
                 (new.place("apiVersion"),),
             )
 
@@ -183,13 +183,13 @@ def _written_in_another_group(moment: Moment) -> Iterator[Met]:
         if old.ref.group != new.ref.group:
             yield Met(
                 old.ref,
-                f"leaves {old.ref} of {old.ref.group or 'the core group'} behind, beside that of {new.ref.group}",
+                f"leaves {old.ref} of {old.ref.group or 'the core group'} behind and creates that of {new.ref.group}",
                 (new.place("apiVersion"), old.place("apiVersion")),
             )
 
 
 def _replaced(moment: Moment) -> Iterator[tuple[Resource, Resource]]:
-    """What has one kind and name in two revisions, the second of which lacks the first as it was written."""
+    """Pairs with one kind and name in two revisions, where the second no longer has the first object."""
     if moment.ended.action not in REPLACES:
         return
     old, new = moment.before, moment.release
@@ -217,7 +217,7 @@ def _waited_for_in_vain(moment: Moment) -> Iterator[Met]:
         deletes = hooks.BEFORE_CREATION in hooks.delete_policies(hook.body)
         if hooks.runs_at(hook.body, ended.action) and deletes and moment.was(hook.ref) is None:
             place = hook.place("metadata", "annotations", hooks.HOOK)
-            yield Met(hook.ref, f"waits until --timeout for the deletion of {hook.ref}, which is not there", (place,))
+            yield Met(hook.ref, f"waits until --timeout for the deletion of {hook.ref}, which does not exist", (place,))
 
 
 BUGS = (
@@ -228,7 +228,7 @@ BUGS = (
         fixed="4.1.1",
         damage="outage",
         met=_written_in_another_version,
-        left="Helm reports success, and its revision says that the object is there. The next upgrade makes it again.",
+        left="Helm reports success, and its revision lists the object. The next upgrade recreates it.",
     ),
     Bug(
         number=12578,
@@ -237,7 +237,7 @@ BUGS = (
         fixed="3.17.1 and in Helm 4",
         damage="nuisance",
         met=_written_in_another_group,
-        left="No revision lists it any more: nothing deletes it, no uninstall either, and its controller works on.",
+        left="No revision lists it any more: nothing deletes it, not even an uninstall, and its controller still acts.",
     ),
     Bug(
         number=32214,
@@ -246,7 +246,7 @@ BUGS = (
         fixed="4.2.2",
         damage="nuisance",
         met=_waited_for_in_vain,
-        left="Then it goes on as if nothing were. Each such hook takes as long again.",
+        left="Helm then continues normally. Every such hook adds another full --timeout.",
         rare=False,
     ),
 )

@@ -1,16 +1,16 @@
-"""A step that succeeds with one major version of Helm fails with the other.
+"""A step succeeds with one major version of Helm and fails with the other.
 
 ## What happens
-Helm 4 is no faster Helm 3. It lets the server merge what it writes, where Helm 3 creates and patches; it knows the
-kinds of webhook configurations and makes them before custom resources, where Helm 3 sorts both by name; it no longer
-waits for the definitions of `crds/` or until a hook that it deletes is gone; and `--wait` asks for the `Ready`
-condition of custom resources. So there are charts that only one of them can deploy, and a fleet that still has both, or
-a pipeline that moves from one to the other, meets the difference where nobody changed anything.
+Helm 4 behaves differently from Helm 3. It uses server-side apply, where Helm 3 creates and patches; it knows webhook
+configurations and creates them before custom resources, where Helm 3 sorts both by kind name; it no longer waits until
+the CRDs of `crds/` are served or until a deleted hook is gone; and its `--wait` checks the `Ready` condition of custom
+resources. So some charts deploy with only one of them, and a team that uses both, or a pipeline that moves from one to
+the other, sees a failure although nothing changed.
 
-The trial is played a second time, on a cluster of its own, by the rules of the version that is not at hand: Helm 3
-where the Helm 4 that is built in plays, Helm 4 itself where `--helm-binary` names a Helm 3. Told is the first step that
-succeeds with one and fails with the other; what comes after it cannot be compared. It is always a `may`: whether
-anyone deploys with the other version is not written in a chart. [The differences](../helm-3-and-4.md), one by one.
+seatrial rehearses the trial a second time, on its own cluster, with the other version: a model of Helm 3 beside the
+built-in Helm 4, or the built-in Helm 4 if `--helm-binary` is a Helm 3. It reports the first step that succeeds with one
+and fails with the other; later steps cannot be compared. It is always a `may`: a chart does not say which version
+deploys it. [The differences](../helm-3-and-4.md), one by one.
 
 ## Example
 ```yaml
@@ -18,16 +18,16 @@ kind: Deployment
 metadata:
   name: gate
 spec:
-  replicas: 2        # and someone applies 5: Helm 3 goes back to 2, Helm 4 says "Apply failed with 1 conflict"
+  replicas: 2        # someone applies 5: Helm 3 sets 2 again, Helm 4 fails with "Apply failed with 1 conflict"
 ```
 
 ## Instead
-Write what both do alike: hooks with `before-hook-creation`, objects that are either a hook or plain, custom resources
-that come after the webhook that judges them by a release or a hook of their own, no field that a controller writes too.
-Or pin the version: `helm version` in the pipeline, and the same one for everybody.
+Write charts that work with both: hooks with `before-hook-creation`; objects that are either a hook or a regular
+resource; custom resources in a later release or hook than the webhook that validates them; no field that a controller
+also writes. Or pin the Helm version in every pipeline.
 
 ## Fix safety
-There is no fix by itself: the finding says which of the two would fail, and the page of the hazard behind it how.
+There is no general fix: the finding names the version that fails, and the page of the underlying hazard has the fix.
 """
 
 from __future__ import annotations
@@ -43,44 +43,47 @@ from seatrial.model.release import Case
 from seatrial.model.resource import Pointer, Ref
 from seatrial.model.timeline import Rehearsal, StepResult
 
-POSTS = "Helm 3 creates, and what is there already is an error; Helm 4 lets the server merge what it sends"
+POSTS = "Helm 3 fails on an object that already exists; Helm 4 uses server-side apply and merges into it"
 WHY: dict[str, tuple[tuple[str, str], ...]] = {
     "3": (
         (r"already exists", f"{POSTS}."),
         (
             r"Invalid value: null: field is immutable",
-            "Helm 3 takes what it did not write for what the chart said before, and wants to take it away again.",
+            "Helm 3 treats fields that it did not write as removed from the chart, and tries to remove them.",
         ),
         (
             r"failed calling webhook|failed to delete release",
-            "Helm 3 does not know webhook configurations: it sorts them among the custom kinds, which go last.",
+            "Helm 3 does not know webhook configurations: it sorts them with the custom kinds, which come last.",
         ),
     ),
     "4": (
         (
             r"conflict occurred",
-            "Helm 3 writes over what others have changed; Helm 4 does so only with --force-conflicts.",
+            "Helm 3 overwrites changes by others; Helm 4 does so only with --force-conflicts.",
         ),
         (
             r"^install: (?s:.*)no matches for kind",
-            "Helm 3 waits until the definitions of crds/ are served; Helm 4 only does with --wait.",
+            "Helm 3 waits until the CRDs of crds/ are served; Helm 4 only does with --wait.",
         ),
         (
             r"failed calling webhook",
-            "Helm 4 makes webhook configurations before custom resources; Helm 3 sorts both by the names of kinds.",
+            "Helm 4 creates webhook configurations before custom resources; Helm 3 sorts both by kind name.",
         ),
         (
             r"being terminated|being deleted",
-            "Helm 3 waits until a hook that it deletes is gone; Helm 4 goes on at once unless it is told to --wait.",
+            "Helm 3 waits until a deleted hook is gone; Helm 4 continues at once unless it runs with --wait.",
         ),
-        (r"field not declared|unknown field", "Helm 4 has the server refuse unknown fields; Helm 3 lets it drop them."),
+        (
+            r"field not declared|unknown field",
+            "With Helm 4 the server rejects unknown fields; with Helm 3 it drops them.",
+        ),
         (
             r"failed to install CRD",
-            "Helm 3 leaves definitions of crds/ that are there as they are; Helm 4 writes them anew.",
+            "Helm 3 leaves existing CRDs of crds/ as they are; Helm 4 applies them.",
         ),
     ),
 }
-"""By the version that fails: what its words tell of the difference."""
+"""By the version that fails: the difference that its error shows."""
 WORDS_MAX = 400
 
 
@@ -98,7 +101,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _is_told_elsewhere(case: Case, step: int, fails: Rehearsal, objects: list[Ref]) -> bool:
-    """By rules for hooks that are there already and for objects that are written twice, which know Helm 3's part."""
+    """The rules for existing hooks and duplicate objects report Helm 3's failure themselves."""
     release = case.releases[step]
     if release is None or _major(fails) != "3" or "already exists" not in fails.steps[step].error:
         return False
@@ -116,7 +119,7 @@ def _finding(moment: Moment, other: Rehearsal, objects: list[Ref]) -> Finding:
     bad, good = _major(fails), _major(works)
     about = f" at {objects[0]}" if objects else ""
     act = " ".join((ended.action, *ended.flags))
-    well = "works" if works.steps[moment.index].outcome == "ok" else "works at the second try"
+    well = "works" if works.steps[moment.index].outcome == "ok" else "works on retry"
     return found(
         RULE,
         moment,
@@ -125,7 +128,7 @@ def _finding(moment: Moment, other: Rehearsal, objects: list[Ref]) -> Finding:
         certainty="may",
         message=f"helm {act} {well} with Helm {good} and fails with Helm {bad}{about}",
         details=(
-            f"Helm {bad} {'waits in vain' if ended.outcome == 'hung' else 'says'}: {_shortened(ended.error)}",
+            f"Helm {bad} {'waits forever' if ended.outcome == 'hung' else 'reports'}: {_shortened(ended.error)}",
             _refusal(Moment(fails, moment.case, moment.index)),
             _why(bad, ended),
         ),
@@ -139,7 +142,7 @@ def _major(rehearsal: Rehearsal) -> str:
 
 
 def _to_blame(moment: Moment) -> Iterator[Ref]:
-    """What it waits for in vain, or what the API server last refused."""
+    """What it waits for, or what the API server rejected last."""
     ended = moment.ended
     yield from ended.waits_for
     refused = [e for e in moment.events() if e.actor == "helm" and e.effect == "refused"]
@@ -148,11 +151,11 @@ def _to_blame(moment: Moment) -> Iterator[Ref]:
 
 
 def _refusal(moment: Moment) -> str:
-    """The API server's words, where Helm keeps them to itself."""
+    """The API server's error, if Helm does not show it."""
     refused = [e.message for e in moment.events() if e.actor == "helm" and e.effect == "refused"]
     if not refused or any(words in moment.ended.error for words in refused):
         return ""
-    return f"The API server says: {_shortened(refused[-1])}"
+    return f"The API server reports: {_shortened(refused[-1])}"
 
 
 def _shortened(words: str) -> str:

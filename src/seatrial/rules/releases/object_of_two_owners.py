@@ -1,26 +1,25 @@
-"""Two owners write an object of the same name, each as if it were theirs alone.
+"""Two owners contain the same object, and each manages it as its own.
 
 ## What happens
-A Namespace is the usual one: each part of a platform brings the namespace that it lives in, and two parts live in the
-same. What comes of it depends on who deploys.
+The usual case is a Namespace: each part of a platform contains the namespace it is deployed to, and two parts use the
+same one. The outcome depends on the engine.
 
-Flux has Helm take over what it finds (`disableTakeOwnership` is false), so that of two HelmReleases neither fails: the
-later one writes its own text, and the first one does not look again before its next upgrade, unless it has
-`driftDetection`. Whichever is uninstalled first deletes the object, although the other still wants it, and nobody makes
-it anew before that one is upgraded.
+Flux lets Helm take ownership of existing objects (`disableTakeOwnership` is false), so neither of two HelmReleases
+fails: the later one applies its version, and the first does not notice before its next upgrade, unless it has
+`driftDetection`. Whichever is uninstalled first deletes the object, although the other still has it, and it is not
+recreated before that one is upgraded.
 
-Flux marks what it applies with the name of the Kustomization. Two Kustomizations that hold one object take it from each
-other with every interval: its labels, and all else in which the two texts differ, go to and fro for ever. When one of
-them no longer holds it, it is pruned if it was that one's last, a namespace with everything in it, although the other
-still wants it; that one makes it anew, empty, at its next interval.
+Flux labels what it applies with the name of the Kustomization. Two Kustomizations with one object overwrite each other
+on every interval: its labels, and everything in which the two versions differ, change back and forth forever. When the
+Kustomization that applied it last no longer has it, Flux prunes it (a namespace with all its content), although the
+other still has it; that one recreates it, empty, at its next interval.
 
-Argo CD marks what it applies with the name of the Application: one name, so whoever syncs last has the object. The
-other one shows `SharedResourceWarning` and is out of sync; where both heal themselves they write it in turns. When the
-one that has it goes, or no longer holds it and prunes, the object is deleted although the other still wants it.
+Argo CD marks what it applies with the name of one Application, so the last sync owns the object. The other Application
+shows `SharedResourceWarning` and is OutOfSync; with self-heal on both they overwrite each other forever. When the owner
+is deleted, or drops the object and prunes, the object is deleted although the other still has it.
 
-Pulumi makes an object and fails where it is there already: `already exists`. Which of two resources fails is a matter
-of moments. Of two releases of Helm `ownership-metadata-conflict` tells, and of two templates in one source
-`duplicate-object`.
+Pulumi creates an object and fails if it exists: `already exists`. Which of two resources fails is random. Two Helm
+releases are `ownership-metadata-conflict`, and two templates in one source are `duplicate-object`.
 
 ## Example
 ```yaml
@@ -33,12 +32,12 @@ metadata: {name: shop}
 ```
 
 ## Instead
-One of them has the object, and the other depends on it (`dependsOn`). Namespaces that several share go into a part of
-their own that comes first.
+Keep the object in one of them and let the other depend on it (`dependsOn`). Put shared namespaces into their own
+Kustomization or Application that comes first.
 
 ## Fix safety
-Who no longer holds an object prunes it. Before it is taken out of a Kustomization, mark it with
-`kustomize.toolkit.fluxcd.io/prune: disabled`, in both, and let that be applied; for Argo CD it is
+An owner that drops the object prunes it. Before you remove it from a Kustomization, annotate it with
+`kustomize.toolkit.fluxcd.io/prune: disabled` in both, and let that be applied; for Argo CD use
 `argocd.argoproj.io/sync-options: Prune=false`.
 """
 
@@ -61,17 +60,17 @@ TAKES_ALONG = ("Namespace", "CustomResourceDefinition")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         held = (_of_flux, _of_argocd, _of_pulumi)
         for finding in (finding for of in held for finding in of(moment)):
-            if not told.intersection(finding.objects):
-                told.update(finding.objects)
+            if not reported.intersection(finding.objects):
+                reported.update(finding.objects)
                 yield finding
 
 
 def _of_flux(moment: Moment) -> Iterator[Finding]:
-    """What two Kustomizations or HelmReleases have both applied, and the second has changed."""
+    """Objects that two Kustomizations or HelmReleases applied, and that the second changed."""
     owners: dict[Ref, list[Ref]] = {}
     for one in moment.ended.reconciled:
         if one.attempts and not one.message and one.acts != ("uninstall",):
@@ -102,13 +101,13 @@ def _taken_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event]
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"{names} both hold {ref}: the release {last} has taken it from {first} without a word",
+        message=f"{names} both contain {ref}: release {last} took it over from {first} without an error",
         details=(
-            "Flux has Helm take ownership of what it finds. Which of the two comes last is a matter of moments; the "
-            "other writes its own text again when it is upgraded.",
-            "Whichever is uninstalled first deletes it, although the other still wants it; that one is Ready all the "
-            "same, and does not make it anew before it is upgraded, unless it has driftDetection.",
-            "With disableTakeOwnership: true on install and upgrade the second of them fails instead.",
+            "Flux lets Helm take ownership of existing objects. Which of the two comes last is random; the other "
+            "applies its version again when it is upgraded.",
+            "Whichever is uninstalled first deletes it, although the other still has it. That one stays Ready, and "
+            "does not recreate it before it is upgraded, unless it has driftDetection.",
+            "With disableTakeOwnership: true on install and upgrade the second one fails instead.",
         ),
         places=_places(moment.case, moment.index, ref),
         evidence=writes[:2],
@@ -127,11 +126,11 @@ def _fought_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"{names} both hold {ref}, and take it from each other with every interval",
+        message=f"{names} both contain {ref}, and overwrite each other on every interval",
         details=(
-            "Each writes its own name into the labels by which Flux knows what it may prune, and its own text beside.",
-            f"Where one of them no longer holds it and was the last to apply it, it is deleted{_along(ref)}, "
-            "although the other still wants it.",
+            "Each writes its own name into the labels that Flux uses for pruning, and its own version of the object.",
+            f"When the one that applied it last drops it, Flux deletes it{_along(ref)}, although the other still "
+            "has it.",
         ),
         places=_places(moment.case, moment.index, ref),
         evidence=writes[:2],
@@ -141,7 +140,7 @@ def _fought_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event
 
 
 def _of_argocd(moment: Moment) -> Iterator[Finding]:
-    """What Argo CD itself says to be part of two Applications."""
+    """Objects that Argo CD itself reports as part of two Applications."""
     holders: dict[Ref, list[Operation]] = {}
     for operation in moment.ended.operations:
         for ref in dict.fromkeys(task.object for task in operation.tasks):
@@ -160,13 +159,13 @@ def _shared(moment: Moment, ref: Ref, apps: list[str], said: str) -> Finding:
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"the Applications {' and '.join(apps)} both hold {ref}: whoever syncs last has it, and the other is "
-        "out of sync",
+        message=f"the Applications {' and '.join(apps)} both contain {ref}: the last sync owns it, and the other "
+        "Application is OutOfSync",
         details=(
-            f'Argo CD says: "{said}"',
-            "Where both heal themselves, they write it in turns for ever.",
-            f"When the one that has it is deleted with its objects, or no longer holds it and prunes, it is "
-            f"deleted{_along(ref)}, although the other still wants it.",
+            f'Argo CD reports: "{said}"',
+            "With self-heal on both, they overwrite each other forever.",
+            f"When the owner is deleted with its objects, or drops the object and prunes, it is "
+            f"deleted{_along(ref)}, although the other still has it.",
         ),
         places=_places(moment.case, moment.index, ref),
         evidence=list(done_by_argocd(moment, ref))[:2],
@@ -176,7 +175,7 @@ def _shared(moment: Moment, ref: Ref, apps: list[str], said: str) -> Finding:
 
 
 def _of_pulumi(moment: Moment) -> Iterator[Finding]:
-    """What two resources of one program are, and the second was refused for."""
+    """Objects that two resources of one program create, of which the second is rejected."""
     release = moment.release
     for event in moment.events() if release and release.program else ():
         if event.effect != "refused" or EXISTS not in event.message:
@@ -194,10 +193,10 @@ def _made_twice(moment: Moment, event: Event, several: list[Registration]) -> Fi
         moment,
         objects=[event.object],
         damage="failed-deploy",
-        message=f"pulumi up fails: {names} are both {event.object}, and only one of them can make it",
+        message=f"pulumi up fails: {names} are both {event.object}, and only one of them can create it",
         details=(
-            f'The API server says: "{event.message}"',
-            "Which of them fails is a matter of moments, and the next up fails again.",
+            f'The API server rejects it: "{event.message}"',
+            "Which of them fails is random, and the next up fails again.",
         ),
         places=[one.place for one in several if one.place],
         evidence=[event],
@@ -206,7 +205,7 @@ def _made_twice(moment: Moment, event: Event, several: list[Registration]) -> Fi
 
 
 def _along(ref: Ref) -> str:
-    return ", with everything that is in it" if ref.kind in TAKES_ALONG else ""
+    return " with all its content" if ref.kind in TAKES_ALONG else ""
 
 
 def _places(case: Case, step: int, ref: Ref) -> list[Pointer]:

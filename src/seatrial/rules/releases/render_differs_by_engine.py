@@ -1,31 +1,30 @@
-"""A template writes an object only if the cluster already has something, so the first install leaves it out.
+"""A template renders an object only if the cluster already has something, so the first install omits it.
 
 ## What happens
-`.Capabilities.APIVersions.Has`, `lookup` and `.Release.IsUpgrade` ask the cluster, or the act, and not the values.
-The answer changes between an install and the next upgrade, although nobody changed anything: a chart that defines a
-kind in `templates/` and guards its objects by `.Capabilities` does not write them on the install that brings the
-definition, and does on the upgrade after it. Until then the install counts as deployed and the objects are silently
-missing.
+`.Capabilities.APIVersions.Has`, `lookup` and `.Release.IsUpgrade` depend on the cluster or the action, not on the
+values. The result changes between an install and the next upgrade although nothing was changed: a chart that has a CRD
+in `templates/` and guards its custom resources with `.Capabilities` omits them on the install that creates the CRD, and
+renders them on the next upgrade. Until then the release counts as deployed and the objects are silently missing.
 
-The same question has a third answer where there is no cluster: `helm template` knows only the built-in APIs and no
-kinds unless `--api-versions` says otherwise, `lookup` is empty, and the act is always an install. Whoever deploys
-rendered manifests (kustomize, Pulumi, a pipe into kubectl) gets that answer; Argo CD passes the APIs of its cluster,
-but has no `lookup`. Which engine deploys a chart cannot be seen in it: here only what Helm itself does is told.
+Without a cluster there is a third result: `helm template` knows only the built-in APIs unless `--api-versions` adds
+more, `lookup` is empty, and the action is always an install. Engines that deploy rendered manifests (kustomize, Pulumi,
+a pipe into kubectl) get that result; Argo CD passes the APIs of its cluster, but has no `lookup`. A chart does not say
+which engine deploys it: this rule reports only what Helm itself does.
 
 ## Example
 ```yaml
-{{- if .Capabilities.APIVersions.Has "canal.example/v1/Gate" }}    # defined by templates/definition.yaml
+{{- if .Capabilities.APIVersions.Has "canal.example/v1/Gate" }}    # its CRD is templates/definition.yaml
 apiVersion: canal.example/v1
 kind: Gate
 {{- end }}
 ```
 
 ## Instead
-Ask the values (`gates.enabled`) and let whoever installs say so. Or bring the definition in `crds/`: that is
-installed before the templates are rendered.
+Use a value (`gates.enabled`) that the user sets. Or put the CRD into `crds/`: Helm installs that before it renders the
+templates.
 
 ## Fix safety
-An object that is written from the first install on fails where its kind is not served: the guard was there for that.
+An object that is always rendered fails where its kind is not served: that is what the guard was for.
 """
 
 from __future__ import annotations
@@ -53,13 +52,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             continue
         renamed = {e.object.kind for e in rehearsal.of_step(step) if e.actor == "helm" and e.effect in GOING}
         for event in rehearsal.of_step(step):
-            # One that takes the place of another has the number of the revision in its name, or chance.
+            # An object that replaces another of its kind has the revision number or a random part in its name.
             if _is_new(rehearsal, event) and event.object.kind not in renamed:
                 yield _finding(Moment(rehearsal, case, step), earlier, event)
 
 
 def _is_new(rehearsal: Rehearsal, event: Event) -> bool:
-    """Whether Helm makes a plain object here that it did not even try to make before."""
+    """Whether Helm creates a regular resource here that it did not try to create before."""
     if event.actor != "helm" or event.effect != "created" or dig(event.after, "type") == helmrecords.TYPE:
         return False
     if event.after is None or hooks.is_hook(event.after):
@@ -74,22 +73,22 @@ def _finding(moment: Moment, earlier: int, event: Event) -> Finding:
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"install leaves {ref} out, and the upgrade to the same chart and values makes it: its template asks "
-        "what the cluster has",
+        message=f"helm install omits {ref}, and the upgrade to the same chart and values creates it: its template "
+        "depends on the cluster",
         details=(
-            f"Nothing changed between the two but the cluster: the {moment.at(earlier).ended.action} brought what the "
-            "template asks for by .Capabilities, lookup or .Release.IsUpgrade. Until the next upgrade it is "
-            "missing, and the release counts as deployed.",
-            "helm template, and whoever deploys what it renders, leaves it out always, unless told by --api-versions.",
+            f"Only the cluster changed: the {moment.at(earlier).ended.action} created what the template checks with "
+            ".Capabilities, lookup or .Release.IsUpgrade. Until the next upgrade the object is missing, and the "
+            "release counts as deployed.",
+            "helm template, and every engine that deploys its output, always omits it, unless --api-versions is given.",
         ),
         places=list(_places(moment, ref)),
         evidence=[event],
-        confirm=f"kubectl get {in_kubectl(ref)}  # after helm install, and after helm upgrade to the same",
+        confirm=f"kubectl get {in_kubectl(ref)}  # after helm install, and after helm upgrade to the same chart",
     )
 
 
 def _places(moment: Moment, ref: Ref) -> Iterator[Pointer]:
-    """Where it was written; rendered without a cluster it is not, and only Helm's own record tells."""
+    """Where the object is written; a render without a cluster omits it, and only Helm's release record has it."""
     if written := moment.case.written(moment.index, ref):
         yield written.place("kind")
         return
@@ -101,7 +100,7 @@ def _places(moment: Moment, ref: Ref) -> Iterator[Pointer]:
 
 
 def _recorded(moment: Moment) -> Iterator[tuple[str, str]]:
-    """The templates of the manifest that Helm recorded in a step, and what each gave."""
+    """The templates in the manifest that Helm recorded in a step, with their output."""
     records = [e.after for e in moment.events() if e.after and e.after.get("type") == helmrecords.TYPE]
     manifest = str(helmrecords.decode(records[-1]).get("manifest") or "") if records else ""
     for said in SOURCE.finditer(manifest):
