@@ -1,4 +1,4 @@
-"""Engines as scripts: a generator says what it does and is sent answers. One driver plays them on any cluster."""
+"""Engines as scripts: a generator yields what it does and is sent answers. One driver plays them on any cluster."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from seatrial.engines import Ended, Stuck
-from seatrial.model.resource import Body, Ref
+from seatrial.model.resource import Body, Ref, dig, group_of
 from seatrial.model.timeline import Effect
 
 Verb = Literal["get", "list", "create", "apply", "strategic", "merge", "update", "delete", "discover"]
+WRITES: tuple[Verb, ...] = ("create", "apply", "strategic", "merge", "update", "delete")
+LOOKS_MAX = 10_000
 
 
 class Command(Struct, frozen=True):
-    """One request, as a client that knows kinds rather than paths would say it.
+    """One request, by kind rather than by path.
 
     `discover` asks whether a kind is served. Its answer holds whether it is `namespaced`, and its `versions`.
     """
@@ -30,17 +32,22 @@ class Command(Struct, frozen=True):
     force: bool = False
     dry_run: bool = False
     unheard: bool = False
-    """Whether no engine asks this, and it leaves no trace."""
+    """Whether no engine sends this: a probe that leaves no trace in the timeline."""
     propagation: str = ""
     subresource: str = ""
 
+    @property
+    def ref(self) -> Ref:
+        name = self.name or str(dig(self.body, "metadata", "name") or "")
+        return Ref(self.kind, self.namespace, name, group_of(self.api_version))
+
 
 class Survey(Struct, frozen=True):
-    """Look at everything there is, as who watches all kinds does; the answer holds `items`."""
+    """Read all objects of all kinds, as a client with watches does; the answer holds `items`."""
 
 
 class Pause(Struct, frozen=True):
-    """Leave a moment to others; the answer's code is 200 where they use it, and 204 where nobody is so fast."""
+    """Sleep for a moment. The answer is `quick` if the cluster's controllers use it."""
 
 
 class Wait(Struct, frozen=True):
@@ -50,9 +57,9 @@ class Wait(Struct, frozen=True):
 
 
 class Outwait(Struct, frozen=True):
-    """Nothing moves: wait for these until the first of their deadlines passes; after `seconds` nobody waits any more.
+    """Advance time to the earliest deadline of these objects, if it is within `seconds`.
 
-    The answer holds whose it was and after how many seconds, as `late`; it is empty where there is no such deadline.
+    The answer holds the objects whose deadline it was and after how many seconds, as `late`: empty if there is none.
     """
 
     refs: tuple[Ref, ...]
@@ -60,7 +67,7 @@ class Outwait(Struct, frozen=True):
 
 
 class Say(Struct, frozen=True):
-    """Put something on record that no request shows."""
+    """Record something that no request shows."""
 
     object: Ref
     words: str
@@ -68,7 +75,7 @@ class Say(Struct, frozen=True):
 
 
 class Helm(Struct, frozen=True):
-    """Have the real Helm do one act; `message` of the answer is its error, `stuck` where it would wait for ever."""
+    """Run the real Helm; `message` of the answer is its error, `stuck` where it would wait forever."""
 
     action: str
     release: str
@@ -79,36 +86,86 @@ class Helm(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What came back; `message` is the API server's refusal, empty where it was done."""
+    """What came back; `message` is the API server's refusal, empty on success."""
 
     code: int
     body: Body = {}
     message: str = ""
     served: bool = True
-    """Whether the API has such a kind at all."""
+    """Whether the API serves the kind."""
     stuck: Stuck | None = None
+    quick: bool = False
+    """Whether controllers act before the client's next request (fast cluster); only in answers to `Pause`."""
 
 
 T = TypeVar("T")
+L = TypeVar("L")
 Line = Command | Survey | Pause | Wait | Outwait | Say | Helm
 Part = Generator[Line, Answer, T]
-"""A piece of a script, and what it finds out."""
+"""A part of a script, and its result."""
 Script = Part[Ended]
 
 
 class Client(Protocol):
-    """Whoever carries commands to a cluster: the embedded one, or a live one."""
+    """Sends lines to a cluster: the embedded one, or a live one."""
 
     def do(self, line: Line) -> Answer: ...
 
 
 def play(script: Script, client: Client) -> Ended:
-    """Carry a script's lines to a cluster until it ends."""
+    """Send a script's lines to a cluster until it ends."""
     answer: Answer | None = None
     try:
         while True:
-            line = next(script) if answer is None else script.send(answer)
-            answer = client.do(line)
+            answer = client.do(next_line(script, answer))
     except StopIteration as ended:
         result: Ended = ended.value
         return result
+
+
+def carry(script: Part[T], on_line: Callable[[Line, Answer], Part[T | None]]) -> Part[T]:
+    """Yield the lines of an inner script, and react to each one's answer. A result of `on_line` ends the script."""
+    answer: Answer | None = None
+    while True:
+        try:
+            line = next_line(script, answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        answer = yield line
+        early = yield from on_line(line, answer)
+        if early is not None:
+            return early
+
+
+def next_line(script: Generator[L, Answer, Any], answer: Answer | None) -> L:
+    """The next line of a script, or its first; raises StopIteration with its result when it has ended."""
+    return next(script) if answer is None else script.send(answer)
+
+
+def wait_until(
+    look: Callable[[], Part[tuple[Ref, ...] | None]],
+    patience_seconds: float = float("inf"),
+    state: Callable[[], Part[object]] | None = None,
+) -> Part[Stuck | None]:
+    """Wait until `look` finds nothing to wait for (None). The wait that cannot end, if that takes too long.
+
+    Where `look` also acts, `state` reads what its next look depends on: while that changes, the wait is not stuck.
+    """
+    before: object = None
+    refs: tuple[Ref, ...] | None = ()
+    for _ in range(LOOKS_MAX):
+        refs = yield from look()
+        if refs is None:
+            return None
+        stuck = (yield Wait(refs)).stuck
+        now = (yield from state()) if state else None
+        if stuck is not None and now == before:
+            late: dict[Ref, int] = (yield Outwait(refs, patience_seconds)).body["late"]
+            if state:
+                yield from state()
+            if not late:
+                return stuck
+            patience_seconds -= max(late.values())
+        before = now
+    return Stuck(f"more than {LOOKS_MAX} looks", refs or (), ())

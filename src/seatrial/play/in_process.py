@@ -45,7 +45,7 @@ class InProcess:
                 with self._cluster.lock:
                     return Answer(200, {"items": [body for _, body in self._cluster.store]})
             case Pause():
-                return Answer(200 if self._cluster.schedule == "eager" else 204)
+                return Answer(200, quick=self._cluster.schedule == "eager")
             case Wait(refs):
                 return self._wait(refs)
             case Outwait(refs, seconds):

@@ -7,11 +7,12 @@ does not, they move only when someone waits. That is all of the order there is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from seatrial.engines import Ended, Stuck
+from seatrial.engines import Ended
 from seatrial.engines.argocd import leaving, sets, versions
 from seatrial.engines.argocd.app import API_VERSION, GROUP, App, Settings
 from seatrial.engines.argocd.asking import of_rollout, requested
@@ -28,15 +29,13 @@ from seatrial.engines.argocd.rollout import (
 from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.argocd.terminating import terminated
-from seatrial.engines.script import Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
+from seatrial.engines.concurrent import Job, give_up, interleave
+from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
 from seatrial.helm.argocd_hooks import is_hook, is_skipped
-from seatrial.model.resource import Body, Ref, annotations_of, dig
+from seatrial.model.resource import Body, Ref, annotations_of
 from seatrial.model.timeline import Operation
 from seatrial.readiness.argocd import counts_as_missing, health, worst
 from seatrial.readiness.argocd.verdict import HEALTHY, MISSING, Health
-
-WRITES = ("create", "apply", "strategic", "merge", "update")
-LINES_MAX = 5_000_000
 
 
 class Fleet(Struct, frozen=True):
@@ -62,28 +61,26 @@ class Memory:
         """How far each Application has come that its set syncs in steps."""
 
 
-class _Run:
-    """One script among others: what it said last, and what it is to be answered."""
+class _Priority(Struct):
+    """Which turn a job of Argo CD's takes."""
 
-    def __init__(self, script: Part[None], *, follows: bool = False) -> None:
-        self.script = script
-        self.follows = follows
-        """Whether it does nothing but wait for others."""
-        self.answer: Answer | None = None
-        self.begun = False
-        self.waits: tuple[Ref, ...] | None = None
-        self.paused = False
-        self.blocked = False
-        """Whether it waits in vain, until someone else does something."""
-        self.is_over = False
+    is_root: bool = False
+    follows: bool = False
+    """Whether it only waits for others."""
+    paused: bool = False
 
 
-class _Fleet:
-    """All Applications while they are worked on."""
+class _Applications:
+    """All Applications while they are worked on: the `Schedule` of Argo CD's controllers.
+
+    On a fast cluster all go on side by side. On a slow one, one goes on as far as it can before others do: the roots
+    first, then the Applications that they created, the youngest before the oldest.
+    """
 
     def __init__(self, fleet: Fleet, settings: Settings, memory: Memory, started: int) -> None:
         self.fleet, self.settings, self.memory, self.started = fleet, settings, memory, started
-        self.runs: list[_Run] = []
+        self.quick = True
+        self.jobs: list[Job[_Priority]] = []
         self.tried: list[Tried] = []
         self.begun: set[Ref] = set()
         self.leaving: set[Ref] = set()
@@ -91,92 +88,58 @@ class _Fleet:
         """Of the operations that sets have begun."""
         self.rolled = {app: one.rollout for one in fleet.sets.values() if one.rollout for app in one.rollout.apps}
 
-    def play(self, *, quick: bool) -> Part[None]:
-        """Let all go on until each has ended, or nothing moves any more.
+    def add(self, script: Part[None], *, is_root: bool = False, follows: bool = False) -> None:
+        self.jobs.append(Job(_Priority(is_root, follows), script))
 
-        Where the cluster is quick, all go on side by side. Where it is slow, one goes on as far as it can before others
-        do: who was asked first, then those that came of it, the youngest before the oldest.
-        """
-        for _ in range(LINES_MAX):
-            waiting = [run for run in self._in_turn(quick=quick) if not run.is_over]
-            if not waiting:
-                return
-            able = [run for run in waiting if not run.blocked]
-            # Where time passes between two waves, others use it first.
-            run = next((run for run in able if not run.paused), able[0] if able else None)
-            if run is not None:
-                if not (yield from self._goes_on(run)):
-                    run.blocked = True
-                    continue
-            # Whoever depends on others is told last: what becomes of them may be what it waits for.
-            elif not (yield from self._is_told(min(reversed(waiting), key=lambda run: run.follows))):
-                continue
-            for other in waiting:
-                other.blocked = False
+    def turn(self) -> Part[Job[_Priority] | None]:
+        """The first job that is not blocked. When all are, the last gives up; first those that do not follow others."""
+        jobs = self._in_order()
+        if not jobs:
+            return None
+        able = [job for job in jobs if not job.blocked]
+        if not able:
+            last = min(reversed(jobs), key=lambda job: job.of.follows)
+            yield from give_up(last)
+            return last
+        # Where time passes between two waves, others use it first.
+        job = next((job for job in able if not job.of.paused), able[0])
+        job.of.paused = False
+        if job.waits is not None:
+            answer = yield Wait(tuple(dict.fromkeys(self._awaited(job.refs))))
+            job.wake(moved=answer.stuck is None)
+        return job
 
-    def _in_turn(self, *, quick: bool) -> list[_Run]:
-        roots, others = self.runs[: len(self.fleet.roots)], self.runs[len(self.fleet.roots) :]
-        return [*roots, *(others if quick else reversed(others))]
+    def on_line(self, job: Job[_Priority], line: Line, answer: Answer) -> Part[bool]:
+        """Begin to work on what was created, changed or deleted: Applications, and sets of them."""
+        job.of.paused = isinstance(line, Pause) and answer.quick
+        if not isinstance(line, Command) or line.verb not in WRITES or line.ref.group != GROUP:
+            return job.of.paused
+        if answer.message or answer.code == 404:
+            return False
+        match line.kind, line.verb:
+            case "Application" | "ApplicationSet", "delete" if line.ref not in self.leaving:
+                self.add(self._leaves(line.ref))
+            case "ApplicationSet", _ if line.ref in self.fleet.sets:
+                yield from self._make(self.fleet.sets[line.ref])
+            case "Application", _:
+                self.begin(line.ref)
+        return False
 
-    def _goes_on(self, run: _Run) -> Part[bool]:
-        """Wait for what it waits for, and let it look; whether anything happened."""
-        moved, run.paused = False, False
-        if run.waits is not None:
-            answer = yield Wait(tuple(dict.fromkeys(self._awaited(run))))
-            moved = answer.stuck is None
-        run.waits, run.answer = None, Answer(200)
-        did = yield from self._advance(run)
-        return did or moved
+    def on_end(self, job: Job[_Priority], result: None) -> Part[None]:
+        yield from ()
 
-    def _is_told(self, run: _Run) -> Part[bool]:
-        """Tell one that its wait will never end; whether it did something about it."""
-        refs = run.waits or ()
-        answer = yield Wait(refs)
-        stuck = answer.stuck or Stuck("nothing happens any more", refs, ())
-        run.waits, run.answer = None, Answer(200, stuck=stuck)
-        return (yield from self._advance(run))
+    def _in_order(self) -> list[Job[_Priority]]:
+        roots = [job for job in self.jobs if job.of.is_root]
+        others = [job for job in self.jobs if not job.of.is_root]
+        return [*roots, *(others if self.quick else reversed(others))]
 
-    def _advance(self, run: _Run) -> Part[bool]:
-        """Carry one script's lines until it waits or ends; whether it did more than look."""
-        did = not run.begun
-        while True:
-            try:
-                line = run.script.send(run.answer or Answer(200)) if run.begun else next(run.script)
-            except StopIteration:
-                run.is_over = True
-                return True
-            run.begun = True
-            if isinstance(line, Wait):
-                run.waits = line.refs
-                return did
-            did = did or isinstance(line, Say) or (isinstance(line, Command) and line.verb in (*WRITES, "delete"))
-            run.answer = yield line
-            yield from self._notice(line, run.answer)
-            if isinstance(line, Pause) and run.answer.code == 200:
-                run.paused = True
-                return True
-
-    def _awaited(self, run: _Run) -> Iterator[Ref]:
-        """What is waited for; who waits for an Application waits for all that is in it."""
-        for ref in run.waits or ():
+    def _awaited(self, refs: Iterable[Ref]) -> Iterator[Ref]:
+        """A job that waits for an Application waits for all that is in it."""
+        for ref in refs:
             yield ref
             app = self.fleet.others.get(ref)
             if app is not None:
                 yield from (target.ref for target in app.targets)
-
-    def _notice(self, line: Line, answer: Answer) -> Part[None]:
-        """Begin to work on what was made, changed or deleted: Applications, and sets of them."""
-        written = isinstance(line, Command) and line.verb in (*WRITES, "delete")
-        if not isinstance(line, Command) or not written or answer.message or answer.code == 404:
-            return
-        ref = Ref(line.kind, line.namespace, line.name or str(dig(line.body, "metadata", "name")), GROUP)
-        match leaving.group_kind(line), line.verb:
-            case (group, "Application" | "ApplicationSet"), "delete" if group == GROUP and ref not in self.leaving:
-                self.runs.append(_Run(self._leaves(ref)))
-            case (group, "ApplicationSet"), _ if group == GROUP and ref in self.fleet.sets:
-                yield from self._make(self.fleet.sets[ref])
-            case (group, "Application"), _ if group == GROUP:
-                self.begin(ref)
 
     def _make(self, made: AppSet) -> Part[None]:
         """What the controller of ApplicationSets does: all at once."""
@@ -191,7 +154,7 @@ class _Fleet:
         for body in made.applications:
             self.begin(live_ref(body))
         for ref in sets.dropped(made, self.memory.sets.get(made.ref)):
-            self.runs.append(_Run(self._drops(ref)))
+            self.add(self._drops(ref))
         self.memory.sets[made.ref] = made
 
     def _drops(self, ref: Ref) -> Part[None]:
@@ -212,7 +175,10 @@ class _Fleet:
         if app is None or name in self.begun:
             return
         self.begun.add(name)
-        self.runs.append(_Run(self._child(app)) if rollout is None else _Run(self._rolls(rollout), follows=True))
+        if rollout is None:
+            self.add(self._child(app))
+        else:
+            self.add(self._rolls(rollout), follows=True)
 
     def _rolls(self, rollout: Rollout) -> Part[None]:
         """Let the Applications of a set sync, step by step, each step when all before it are healthy."""
@@ -225,7 +191,7 @@ class _Fleet:
             for ref in list(may_sync(rollout, progress)):
                 yield from sets.note(rollout, ref, Progress(PENDING, MOVED, progress[ref].revision), progress)
                 self.phases[ref] = "Running"
-                self.runs.append(_Run(self._rolled(self.fleet.others[ref])))
+                self.add(self._rolled(self.fleet.others[ref]))
             yield from sets.tell(made, progress)
             if current_step(rollout, progress) is None:
                 return
@@ -309,21 +275,21 @@ def sync_fleet(
     fleet: Fleet, settings: Settings, memory: Memory, *, started: int, flags: tuple[str, ...] = ()
 ) -> Script:
     """Sync the roots, and let all others that are or come to be there sync by themselves."""
-    all_of_them = _Fleet(fleet, settings, memory, started)
+    schedule = _Applications(fleet, settings, memory, started)
     yield from terminated(memory.last, memory.apps)
     memory.apps.update({**fleet.others, **{app.ref: app for app in fleet.roots}})
     for app in fleet.roots:
-        all_of_them.runs.append(_Run(all_of_them.root(app, flags)))
-        all_of_them.begun.add(app.ref)
+        schedule.add(schedule.root(app, flags), is_root=True)
+        schedule.begun.add(app.ref)
     for ref in fleet.given:
-        all_of_them.manage(fleet.sets[ref])
+        schedule.manage(fleet.sets[ref])
     found = yield Survey()
     for body in found.body["items"]:
         if body.get("kind") == "Application" and str(body["apiVersion"]).startswith(f"{GROUP}/"):
-            all_of_them.begin(live_ref(body))
-    quick = (yield Pause()).code == 200
-    yield from all_of_them.play(quick=quick)
-    return ended(all_of_them.tried)
+            schedule.begin(live_ref(body))
+    schedule.quick = (yield Pause()).quick
+    error = yield from interleave(schedule)
+    return replace(ended(schedule.tried), outcome="failed", error=error) if error else ended(schedule.tried)
 
 
 def delete_fleet(fleet: Fleet, settings: Settings, memory: Memory) -> Script:

@@ -12,7 +12,7 @@ from seatrial.engines.argocd import deletion, versions
 from seatrial.engines.argocd.app import API_VERSION, CASCADE, GROUP, App, Settings
 from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.argocd.tasks import live_ref
-from seatrial.engines.script import Answer, Command, Script
+from seatrial.engines.script import Answer, Command, Line, Part, Script, carry
 from seatrial.helm.argocd_hooks import ON_DELETION, runs_on_deletion
 from seatrial.model.resource import Ref
 
@@ -22,19 +22,14 @@ Sets = Mapping[Ref, AppSet]
 
 def gone(app: App, apps: Apps, sets: Sets, settings: Settings) -> Script:
     """One Application's deletion; those among its objects are deleted with theirs while it waits for them."""
-    script = deletion.delete(app, settings)
-    answer: Answer | None = None
-    while True:
-        try:
-            line = next(script) if answer is None else script.send(answer)
-        except StopIteration as end:
-            result: Ended = end.value
-            return result
-        answer = yield line
-        if isinstance(line, Command) and line.verb == "delete" and group_kind(line)[0] == GROUP:
-            inner = yield from follow(Ref(line.kind, line.namespace, line.name, GROUP), apps, sets, settings)
-            if inner.outcome != "ok":
-                return inner
+
+    def on_line(line: Line, answer: Answer) -> Part[Ended | None]:
+        if not isinstance(line, Command) or line.verb != "delete" or line.ref.group != GROUP:
+            return None
+        inner = yield from follow(line.ref, apps, sets, settings)
+        return None if inner.outcome == "ok" else inner
+
+    return (yield from carry(deletion.delete(app, settings), on_line))
 
 
 def follow(ref: Ref, apps: Apps, sets: Sets, settings: Settings) -> Script:
@@ -72,7 +67,3 @@ def _has_finalizers(app: App) -> bool:
     """Whether its deletion takes its objects along, or runs hooks: those have finalizers of their own."""
     cascades = any(word.startswith(CASCADE) for word in app.finalizers)
     return cascades or any(runs_on_deletion(target.body, kind) for target in app.targets for kind in ON_DELETION)
-
-
-def group_kind(command: Command) -> tuple[str, str]:
-    return command.api_version.rpartition("/")[0], command.kind

@@ -19,13 +19,12 @@ from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.results import PENDING, Result, judged, told
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, live_ref, with_namespace
 from seatrial.engines.argocd.tracking import managed, shared, unmarkable, wanted
-from seatrial.engines.script import Command, Outwait, Part, Pause, Say, Survey, Wait
+from seatrial.engines.script import Command, Part, Pause, Say, Survey, wait_until
 from seatrial.helm.argocd_hooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
 from seatrial.model.resource import Body, Ref, metadata
 from seatrial.model.timeline import Operation, OperationPhase, SyncTask
 from seatrial.readiness.argocd import health
 
-STEPS_MAX = 2_000
 COMPLETED = ("Succeeded", "Failed", "Error")
 
 Ran = Literal["successful", "pending", "failed"]
@@ -65,18 +64,7 @@ class Sync:
         yield from self._look_around()
         if self._fails_on_shared():
             return self.operation()
-        before: object = None
-        for _ in range(STEPS_MAX):
-            yield from self._step()
-            if self.phase != "Running":
-                break
-            answer = yield Wait(tuple(task.ref for task in self._waits_for))
-            yield from self._look_again()
-            now = self._memory()
-            if answer.stuck and now == before and not (yield from self._time_passes()):
-                self.stuck = answer.stuck
-                break
-            before = now
+        self.stuck = yield from wait_until(self._next, state=self._seen_now)
         yield Say(self.app.ref, self.message, "waiting" if self.phase == "Running" else "said")
         return self.operation()
 
@@ -177,16 +165,16 @@ class Sync:
         waited = {task.key for task in self._waits_for}
         self._waits_for = [task for task in self._tasks if task.key in waited]
 
-    def _memory(self) -> object:
+    def _next(self) -> Part[tuple[Ref, ...] | None]:
+        """Take one step; what it waits for then, or None when the operation has ended."""
+        yield from self._step()
+        return tuple(task.ref for task in self._waits_for) if self.phase == "Running" else None
+
+    def _seen_now(self) -> Part[object]:
         """All that the next step depends on."""
+        yield from self._look_again()
         seen = {task.ref: metadata(task.live).get("resourceVersion") for task in self._waits_for if task.live}
         return dict(self._results), seen
-
-    def _time_passes(self) -> Part[bool]:
-        """Nothing moves any more: whether a deadline passes, which all do while an operation has none itself."""
-        answer = yield Outwait(tuple(task.ref for task in self._waits_for))
-        yield from self._look_again()
-        return bool(answer.body["late"])
 
     def _step(self) -> Part[None]:
         """One pass of the controller."""

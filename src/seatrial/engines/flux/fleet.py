@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines import Ended, Stuck
+from seatrial.engines.concurrent import Job, awaited, give_up, interleave
 from seatrial.engines.flux import helmrelease, kustomization
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.dependencies import Dependencies
@@ -27,6 +28,7 @@ from seatrial.engines.flux.objects import (
 )
 from seatrial.engines.flux.uninstalling import leave
 from seatrial.engines.script import (
+    WRITES,
     Answer,
     Command,
     Helm,
@@ -37,95 +39,107 @@ from seatrial.engines.script import (
     Script,
     Survey,
     Wait,
+    carry,
 )
-from seatrial.model.resource import Body, Ref, metadata, ref_of
+from seatrial.model.resource import Ref, ref_of
 from seatrial.model.timeline import Reconciled
 
-WRITES = ("create", "apply", "strategic", "merge", "update", "delete")
 ATTEMPTS_MAX = 5
-ROUNDS_MAX = 100_000
 OWN = ((KUSTOMIZE_GROUP, "Kustomization"), (HELM_GROUP, "HelmRelease"))
 
 
 class _Tried(Struct, frozen=True):
-    """How the last attempt ended, how many there were, and how much had happened by then."""
+    """How the last attempt ended, how many there were, and the count of changes by then."""
 
     attempt: Attempt
     count: int
-    deeds: int
+    changes: int
 
 
-class _Run:
-    """One reconciliation among others."""
+class _Reconciliation(Struct, frozen=True):
+    """Whose reconciliation a job is, and how many others it depends on, one behind the other."""
 
-    def __init__(self, ref: Ref, script: Part[Attempt], depth: int) -> None:
-        self.ref, self.script, self.depth = ref, script, depth
-        self.answer: Answer | None = None
-        self.waits: tuple[Ref, ...] | None = None
+    ref: Ref
+    depth: int
 
 
 class _Controllers:
-    """Flux while it is at work."""
+    """Flux at work: the `Schedule` of its controllers."""
 
     def __init__(self, fleet: Fleet, memory: Memory, *, quick: bool) -> None:
         self.fleet, self.memory, self.quick = fleet, memory, quick
         self.there: dict[Ref, int] = {}
-        """The objects of Flux's own that exist, and how far behind others they were made."""
-        self.runs: list[_Run] = []
+        """The Kustomizations and HelmReleases that exist, and the depth of the one that created each."""
+        self.jobs: list[Job[_Reconciliation]] = []
         self.tried: dict[Ref, _Tried] = {}
         self.depend = Dependencies(fleet, memory, self.tried)
         self.acts: dict[Ref, list[str]] = {}
-        """What Helm was told to do, for whom."""
-        self.deeds = 0
-        self.looked_twice = False
-        self.farewell = _Farewell(memory.known, memory, quick=True)
+        """The actions of Helm, by HelmRelease."""
+        self.changes = 0
+        self.finalizers = _Finalizers(memory.known, memory, quick=True)
 
-    def play(self) -> Part[None]:
-        """Go on until all has ended and nothing that happened since could help what failed."""
-        for _ in range(ROUNDS_MAX):
+    def turn(self) -> Part[Job[_Reconciliation] | None]:
+        """The next job that does not wait. When all have ended, those are retried that a later change may help."""
+        self._begin()
+        if not self.jobs and not (yield from self._retry()):
+            return None
+        if all(job.waits for job in self.jobs):
+            yield from self._wait()
             self._begin()
-            able = [run for run in self.runs if run.waits is None]
-            if able:
-                yield from self._advance(min(able, key=self._turn))
-            elif self.runs:
-                yield from self._wait()
-            elif not (yield from self._again()):
-                return
+        return min((job for job in self.jobs if not job.waits), key=self._order)
+
+    def on_line(self, job: Job[_Reconciliation], line: Line, answer: Answer) -> Part[bool]:
+        if isinstance(line, Helm):
+            self.acts.setdefault(job.of.ref, []).append(line.action)
+        self.notice(line, answer, job.of.depth)
+        if isinstance(line, Command) and line.verb == "delete" and not answer.message:
+            yield from self.finalizers.on_delete(line.ref)
+        self._begin()
+        return False
+
+    def on_end(self, job: Job[_Reconciliation], attempt: Attempt) -> Part[None]:
+        ref = job.of.ref
+        count = self.tried[ref].count + 1 if ref in self.tried else 1
+        self.tried[ref] = _Tried(attempt, count, self.changes)
+        self.memory.ready[ref] = not attempt.words
+        if not attempt.words:
+            yield from self._linger(ref)
+        yield Say(ref, attempt.words or "Ready")
 
     def notice(self, line: Line, answer: Answer, depth: int = 0) -> None:
-        """Remember what was done, and which objects of Flux's own there are."""
+        """Count changes, and find the Kustomizations and HelmReleases that are created."""
         if isinstance(line, Helm):
-            self.deeds += 1
+            self.changes += 1
         if not isinstance(line, Command) or line.dry_run or answer.message or line.verb not in WRITES:
             return
-        self.deeds += 1
-        if (line.api_version.rpartition("/")[0], line.kind) in OWN and line.verb != "delete":
-            self.find(_about(line), depth)
+        self.changes += 1
+        if (line.ref.group, line.kind) in OWN and line.verb != "delete":
+            self.find(line.ref, depth)
 
     def find(self, ref: Ref, depth: int = 0) -> None:
         if self.depend.is_known(ref):
             self.there.setdefault(ref, depth)
 
     def not_begun(self) -> Iterator[tuple[Ref, str]]:
-        """What never came to its turn, and the words of its condition."""
+        """What was never reconciled, and the message of its condition."""
         for ref in self.there:
             words = "" if ref in self.tried else self.depend.unmet(ref)
             if words:
                 yield ref, words
 
     def _begin(self) -> None:
-        busy = {run.ref for run in self.runs}
+        busy = {job.of.ref for job in self.jobs}
         for ref, depth in self.there.items():
             if ref in busy or ref in self.tried or self.depend.unmet(ref):
                 continue
             script = self._script(ref)
             if script is None:
-                self.tried[ref] = _Tried(Attempt(), 0, self.deeds)
+                self.tried[ref] = _Tried(Attempt(), 0, self.changes)
                 if self._own(ref).assumed:  # One that is suspended stays as it is: not Ready where it never was.
                     self.memory.ready[ref] = True
             else:
                 behind = [self.there.get(other, 0) + 1 for other in self.depend.of(ref)]
-                self.runs.append(_Run(ref, script, max([depth, *behind])))
+                self.jobs.append(Job(_Reconciliation(ref, max([depth, *behind])), script))
 
     def _script(self, ref: Ref) -> Part[Attempt] | None:
         if ref in self.fleet.kustomizations:
@@ -137,51 +151,20 @@ class _Controllers:
     def _own(self, ref: Ref) -> Kustomization | HelmRelease:
         return self.fleet.kustomizations.get(ref) or self.fleet.releases[ref]
 
-    def _turn(self, run: _Run) -> tuple[int, int, int]:
-        """Who goes first of those that could; the newest first where the cluster is slow."""
-        is_release = int(run.ref.kind == "HelmRelease")
-        place = self.runs.index(run)
-        return (run.depth, is_release, place) if self.quick else (is_release, -place, 0)
-
-    def _advance(self, run: _Run) -> Part[None]:
-        """Carry one reconciliation's lines until it waits or ends."""
-        while True:
-            try:
-                line = next(run.script) if run.answer is None else run.script.send(run.answer)
-            except StopIteration as end:
-                self.runs.remove(run)
-                yield from self._ended(run.ref, end.value)
-                return
-            if isinstance(line, Wait):
-                run.waits, run.answer = line.refs, Answer(200)
-                return
-            run.answer = yield line
-            if isinstance(line, Helm):
-                self.acts.setdefault(run.ref, []).append(line.action)
-            self.notice(line, run.answer, run.depth)
-            if isinstance(line, Command) and line.verb == "delete" and not run.answer.message:
-                yield from self.farewell.gone(_about(line))
-            self._begin()
-            if isinstance(line, Command | Helm):
-                self.looked_twice = self.looked_twice and not _did(line, run.answer)
-
-    def _ended(self, ref: Ref, attempt: Attempt) -> Part[None]:
-        count = self.tried[ref].count + 1 if ref in self.tried else 1
-        self.tried[ref] = _Tried(attempt, count, self.deeds)
-        self.memory.ready[ref] = not attempt.words
-        self.looked_twice = False
-        if not attempt.words:
-            yield from self._linger(ref)
-        yield Say(ref, attempt.words or "Ready")
+    def _order(self, job: Job[_Reconciliation]) -> tuple[int, int, int]:
+        """On a slow cluster the newest first."""
+        is_release = int(job.of.ref.kind == "HelmRelease")
+        place = self.jobs.index(job)
+        return (job.of.depth, is_release, place) if self.quick else (is_release, -place, 0)
 
     def _linger(self, ref: Ref) -> Part[None]:
-        """What was waited for has a moment before anybody acts on it: Flux looks at dependencies every 30 seconds.
+        """Flux looks at dependencies every 30 seconds, so what became ready has a moment before others use it.
 
-        So endpoints follow pods that are ready, and authorities the webhooks that are called.
+        Endpoints follow ready pods, and a webhook's CA bundle is injected.
         """
         waited = tuple(dict.fromkeys(self._waited_for(ref)))
         while waited and (yield Wait(waited)).stuck is None:
-            self.deeds += 1
+            self.changes += 1
 
     def _waited_for(self, ref: Ref) -> Iterator[Ref]:
         if ref in self.fleet.releases:
@@ -193,40 +176,33 @@ class _Controllers:
             yield from self._waited_for(target.ref) if self.depend.is_known(target.ref) else (target.ref,)
 
     def _wait(self) -> Part[None]:
-        """All wait. When nothing moves any more and all have looked once more, the last one is told so."""
-        answer = yield Wait(tuple(dict.fromkeys(ref for run in self.runs for ref in run.waits or ())))
-        if answer.stuck is None:
-            self.deeds += 1
-            self.looked_twice = False
-        elif self.looked_twice:
-            last = max(self.runs, key=self._turn)
-            own = yield Wait(last.waits or ())
-            stuck = own.stuck or Stuck("nothing happens any more", last.waits or (), ())
-            last.waits, last.answer = None, Answer(200, stuck=stuck)
+        """All wait. When nothing moves and all have looked since, the last one gives up."""
+        moved = (yield Wait(awaited(self.jobs))).stuck is None
+        self.changes += moved
+        if not moved and all(job.blocked for job in self.jobs):
+            yield from give_up(max(self.jobs, key=self._order))
             return
-        else:
-            self.looked_twice = True
-        for run in self.runs:
-            run.waits, run.answer = None, Answer(200)
+        for job in self.jobs:
+            job.wake(moved=moved)
 
-    def _again(self) -> Part[bool]:
-        """Let time pass, and have those tried again that failed before something else happened."""
+    def _retry(self) -> Part[bool]:
+        """Let time pass, and retry what failed before something else changed."""
         failed = {ref: tried for ref, tried in self.tried.items() if tried.attempt.words and not tried.attempt.is_final}
         if not failed:
             return False
         yield from self.rest()
-        again = [r for r, tried in failed.items() if tried.deeds < self.deeds and tried.count < ATTEMPTS_MAX]
+        again = [r for r, tried in failed.items() if tried.changes < self.changes and tried.count < ATTEMPTS_MAX]
         for ref in again:
             script = self._script(ref)
             if script is not None:
-                self.runs.append(_Run(ref, script, self.there[ref]))
-        return bool(again)
+                self.jobs.append(Job(_Reconciliation(ref, self.there[ref]), script))
+        return bool(self.jobs)
 
     def rest(self) -> Part[None]:
         """Let time pass until nothing moves any more."""
         everything = tuple(dict.fromkeys(self._everything()))
         while (yield Wait(everything)).stuck is None:
-            self.deeds += 1
+            self.changes += 1
 
     def _everything(self) -> Iterator[Ref]:
         for one in self.fleet.kustomizations.values():
@@ -237,7 +213,7 @@ class _Controllers:
 
 def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
     """Apply what there is to begin with, and let Flux work until it rests."""
-    quick = (yield Pause()).code == 200
+    quick = (yield Pause()).quick
     controllers = _Controllers(fleet, memory, quick=quick)
     errors = []
     for target in fleet.roots:
@@ -248,13 +224,14 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
             errors.append(f"{target.ref}: {answer.message or 'its kind is not served'}")
     found = yield Survey()
     for body in found.body["items"]:
-        controllers.find(_ref(body))
-    yield from controllers.play()
+        controllers.find(ref_of(body))
+    error = yield from interleave(controllers)
+    errors += [error] if error else []
     memory.known = fleet
     for ref, words in controllers.not_begun():
         yield Say(ref, words)
         errors.append(f"{ref}: {words}")
-    errors += controllers.farewell.errors
+    errors += controllers.finalizers.errors
     heals = []
     given_up = [ref for ref, tried in controllers.tried.items() if tried.attempt.is_final]
     for ref in [ref for ref in given_up if ref in fleet.releases and not fleet.releases[ref].invalid]:
@@ -264,26 +241,26 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
             heals.append(ref)
     everyone = (*fleet.kustomizations, *fleet.releases)
     reconciled = tuple(_reconciled(ref, controllers, heals=ref in heals) for ref in everyone)
-    return replace(_end(controllers, errors), reconciled=(*reconciled, *controllers.farewell.left))
+    return replace(_end(controllers, errors), reconciled=(*reconciled, *controllers.finalizers.left))
 
 
 def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
     """Delete what was applied to begin with; Kustomizations and HelmReleases take what is theirs with them."""
-    quick = (yield Pause()).code == 200
-    farewell = _Farewell(fleet, memory, quick=quick)
+    quick = (yield Pause()).quick
+    finalizers = _Finalizers(fleet, memory, quick=quick)
     for target in fleet.roots if quick else reversed(fleet.roots):
         ref, version = target.ref, str(target.body["apiVersion"])
         yield Command("delete", version, ref.kind, ref.namespace, ref.name, propagation="Background")
-        yield from farewell.gone(ref)
-    while farewell.late:
-        yield from farewell.finalize(farewell.late.pop(0))
-    left = tuple(farewell.left)
-    if not farewell.errors:
+        yield from finalizers.on_delete(ref)
+    while finalizers.late:
+        yield from finalizers.finalize(finalizers.late.pop(0))
+    left = tuple(finalizers.left)
+    if not finalizers.errors:
         return Ended("ok", reconciled=left)
-    return Ended("failed", "\n".join(farewell.errors), stuck=farewell.stuck, reconciled=left)
+    return Ended("failed", "\n".join(finalizers.errors), stuck=finalizers.stuck, reconciled=left)
 
 
-class _Farewell:
+class _Finalizers:
     """What controllers do about the deletion of objects of Flux's own: at once, or where they are slow, in the end."""
 
     def __init__(self, fleet: Fleet, memory: Memory, *, quick: bool) -> None:
@@ -294,7 +271,7 @@ class _Farewell:
         self.left: list[Reconciled] = []
         """What Helm uninstalled."""
 
-    def gone(self, ref: Ref) -> Part[None]:
+    def on_delete(self, ref: Ref) -> Part[None]:
         if self.quick:
             yield from self.finalize(ref)
         else:
@@ -312,30 +289,20 @@ class _Farewell:
                 self.errors.append(f"{ref}: {attempt.words}")
                 self.stuck = self.stuck or attempt.stuck
         elif ref in self.fleet.kustomizations:
-            words = yield from self._objects(kustomization.finalize(self.fleet.kustomizations[ref], self.memory))
+            script = kustomization.finalize(self.fleet.kustomizations[ref], self.memory)
+            words = yield from carry(script, self._deleted)
             if words:
                 yield Say(ref, words)
                 self.errors.append(f"{ref}: {words}")
 
-    def _objects(self, script: Part[str]) -> Part[str]:
-        """Carry the deletion of a Kustomization's objects, and see to those among them that are Flux's own."""
-        answer: Answer | None = None
-        while True:
-            try:
-                line = next(script) if answer is None else script.send(answer)
-            except StopIteration as end:
-                return str(end.value)
-            answer = yield line
-            if isinstance(line, Command) and line.verb == "delete":
-                yield from self.gone(_about(line))
+    def _deleted(self, line: Line, answer: Answer) -> Part[None]:
+        """See to the objects of Flux's own among those that a Kustomization deletes."""
+        if isinstance(line, Command) and line.verb == "delete":
+            yield from self.on_delete(line.ref)
 
 
 def _is_left_alone(own: Kustomization | HelmRelease) -> bool:
     return own.suspended or (own.assumed and not own.invalid)
-
-
-def _did(line: Command | Helm, answer: Answer) -> bool:
-    return isinstance(line, Helm) or (line.verb in WRITES and not line.dry_run and not answer.message)
 
 
 def _end(controllers: _Controllers, errors: list[str]) -> Ended:
@@ -361,11 +328,3 @@ def _reconciled(ref: Ref, controllers: _Controllers, *, heals: bool) -> Reconcil
     waits = (release.upgrade if "upgrade" in acts else release.install).waits
     objects = tuple(target.ref for target in (*release.everything, *release.hooks))
     return Reconciled(ref, words, count, objects, heals, acts, waits)
-
-
-def _about(command: Command) -> Ref:
-    return Ref(command.kind, command.namespace, command.name, command.api_version.rpartition("/")[0])
-
-
-def _ref(body: Body) -> Ref:
-    return ref_of(body, namespaced=bool(metadata(body).get("namespace")))

@@ -17,7 +17,7 @@ from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Cause
 from seatrial.engines.flux.objects import HelmRelease, Memory, Policy
 from seatrial.engines.flux.storage import newest
-from seatrial.engines.flux.waiting import Waited, in_vain, wait_for
+from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
 from seatrial.engines.script import Answer, Helm, Part
 from seatrial.helm import hooks
 from seatrial.helm.hooks import ERROR_PREFIX
@@ -80,7 +80,7 @@ def said_of(answer: Answer, release: HelmRelease, action: str, memory: Memory) -
     run = {target.ref: hooks.events_of(target.body) for target in release.hooks}
     events = {event for ref in answer.stuck.waits_for for event in run.get(ref, ())}
     event = next((event for event in hooks.EVENTS_OF[action] if event in events), "")
-    words = yield from in_vain(answer.stuck.waits_for, memory, release.health)
+    words = yield from timed_out(answer.stuck.waits_for, memory, release.health)
     return Waited(f"{ERROR_PREFIX.get(event, '')}{words}", answer.stuck)
 
 

@@ -1,4 +1,4 @@
-"""When Flux is content with objects: kstatus, with its own word on Jobs and on its own kinds, and the user's in CEL.
+"""When Flux counts objects as ready: kstatus, with its own rules for Jobs and its own kinds, and the user's in CEL.
 
 Upstream: `ssa/manager_wait.go` of fluxcd/pkg; `internal/statusreaders/job.go` of kustomize-controller.
 """
@@ -12,20 +12,19 @@ from msgspec import Struct
 from seatrial.engines import Stuck
 from seatrial.engines.durations import seconds_in
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Memory
-from seatrial.engines.script import Outwait, Part, Survey, Wait
+from seatrial.engines.script import Part, Survey, wait_until
 from seatrial.model.resource import Body, Ref, dig, listed, metadata, ref_of
 from seatrial.readiness import flux, kstatus
 from seatrial.readiness.flux import HealthCheck, Verdict
 
 OWN_GROUPS = (KUSTOMIZE_GROUP, HELM_GROUP)
 TIMEOUT_SECONDS = 300.0
-"""Where nothing is said of it."""
-ROUNDS_MAX = 10_000
+"""The default."""
 NOT_FOUND = Verdict("NotFound")
 
 
 class Waited(Struct, frozen=True):
-    """How a wait ended; `words` are empty where all became current."""
+    """How a wait ended; `words` are empty if all became current."""
 
     words: str = ""
     stuck: Stuck | None = None
@@ -33,45 +32,45 @@ class Waited(Struct, frozen=True):
 
 def wait_for(refs: Iterable[Ref], memory: Memory, timeout: str, health: tuple[HealthCheck, ...] = ()) -> Part[Waited]:
     """Wait until all are current, one has failed, or nothing changes any more before the timeout."""
-    patience_seconds = seconds_in(timeout) or TIMEOUT_SECONDS
     waited = tuple(dict.fromkeys(refs))
-    for _ in range(ROUNDS_MAX):
-        found = yield Survey()
-        live = {_ref(body): body for body in found.body["items"]}
-        statuses = {ref: _status(live.get(ref), ref, memory, health) for ref in waited}
-        open_ones = tuple(ref for ref, verdict in statuses.items() if verdict.status != "Current")
-        failed = [ref for ref in open_ones if statuses[ref].status == "Failed"]
-        if not open_ones:
-            return Waited()
-        if failed:
-            return Waited(f"failed early due to stalled resources: [{_listed(failed, statuses)}]")
-        answer = yield Wait(open_ones)
-        if answer.stuck is None:
-            continue
-        late: dict[Ref, int] = (yield Outwait(open_ones, patience_seconds)).body["late"]
-        patience_seconds -= max(late.values(), default=0)
-        if not late:
-            return Waited(f"timeout waiting for: [{_listed(open_ones, statuses)}]", answer.stuck)
-    return Waited(f"more than {ROUNDS_MAX} looks at {len(waited)} objects")
+    statuses: dict[Ref, Verdict] = {}
+
+    def look() -> Part[tuple[Ref, ...] | None]:
+        statuses.update((yield from statuses_of(waited, memory, health)))
+        return None if _failed(statuses) else _unready(statuses) or None
+
+    stuck = yield from wait_until(look, seconds_in(timeout) or TIMEOUT_SECONDS)
+    if stuck is not None:
+        return Waited(f"timeout waiting for: [{_listed(_unready(statuses), statuses)}]", stuck)
+    failed = _failed(statuses)
+    return Waited(f"failed early due to stalled resources: [{_listed(failed, statuses)}]" if failed else "")
 
 
-def in_vain(refs: Iterable[Ref], memory: Memory, health: tuple[HealthCheck, ...]) -> Part[str]:
-    """What is said when time is up for objects that are not current by then."""
+def timed_out(refs: Iterable[Ref], memory: Memory, health: tuple[HealthCheck, ...]) -> Part[str]:
+    """The error when the timeout passes for objects that are not current by then."""
     statuses = yield from statuses_of(refs, memory, health)
     return f"timeout waiting for: [{_listed(statuses, statuses)}]"
 
 
 def statuses_of(refs: Iterable[Ref], memory: Memory, health: tuple[HealthCheck, ...]) -> Part[dict[Ref, Verdict]]:
     found = yield Survey()
-    live = {_ref(body): body for body in found.body["items"]}
+    live = {ref_of(body): body for body in found.body["items"]}
     return {ref: _status(live.get(ref), ref, memory, health) for ref in refs}
+
+
+def _failed(statuses: dict[Ref, Verdict]) -> tuple[Ref, ...]:
+    return tuple(ref for ref, verdict in statuses.items() if verdict.status == "Failed")
+
+
+def _unready(statuses: dict[Ref, Verdict]) -> tuple[Ref, ...]:
+    return tuple(ref for ref, verdict in statuses.items() if verdict.status != "Current")
 
 
 def _status(body: Body | None, ref: Ref, memory: Memory, health: tuple[HealthCheck, ...]) -> Verdict:
     if body is None:
         return NOT_FOUND
     if ref.group in OWN_GROUPS:
-        # Their definitions begin with `status.observedGeneration: -1`: what nobody has looked at is in progress.
+        # Their CRDs default to `status.observedGeneration: -1`: an object not yet reconciled is in progress.
         return Verdict("Current" if memory.ready.get(ref) else "InProgress")
     if (ref.group, ref.kind) == ("batch", "Job"):
         return Verdict(_job(body))
@@ -91,7 +90,3 @@ def _job(body: Body) -> str:
 def _listed(refs: Iterable[Ref], statuses: dict[Ref, Verdict]) -> str:
     found = ((ref, statuses[ref]) for ref in refs)
     return ", ".join(f"{ref} status: '{one.status}'{one.error and f': {one.error}'}" for ref, one in found)
-
-
-def _ref(body: Body) -> Ref:
-    return ref_of(body, namespaced=bool(metadata(body).get("namespace")))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from seatrial.engines import Stuck, threeway
-from seatrial.engines.script import Answer, Command, Outwait, Part, Verb, Wait
+from seatrial.engines.script import Answer, Command, Part, Verb, wait_until
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata
@@ -145,22 +145,19 @@ def delete(resources: Iterable[Resource], propagation: str = "Background") -> Pa
 def wait(
     resources: Sequence[Resource], content: Callable[[Body], bool], words: str, patience_seconds: float = 0
 ) -> Part[None]:
-    """Wait until Helm is content with all of them; one that is gone is not waited for."""
-    while True:
+    """Wait until Helm counts all of them as ready; one that is gone is not waited for."""
+
+    def look() -> Part[tuple[Ref, ...] | None]:
         waited = []
         for resource in resources:
             live = yield about(resource, "get")
             if live.code == 200 and not content(live.body):
                 waited.append(resource.ref)
-        if not waited:
-            return
-        answer = yield Wait(tuple(waited))
-        if answer.stuck is None:
-            continue
-        late: dict[Ref, int] = (yield Outwait(tuple(waited), patience_seconds)).body["late"]
-        patience_seconds -= max(late.values(), default=0)
-        if not late:
-            raise Failed(words, answer.stuck)
+        return tuple(waited) or None
+
+    stuck = yield from wait_until(look, patience_seconds)
+    if stuck is not None:
+        raise Failed(words, stuck)
 
 
 def about(resource: Resource, verb: Verb, body: Body | None = None, propagation: str = "") -> Command:

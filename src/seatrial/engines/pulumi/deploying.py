@@ -14,6 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from msgspec import structs
 
 from seatrial.engines import Ended
+from seatrial.engines.concurrent import Steps
 from seatrial.engines.durations import seconds_in
 from seatrial.engines.pulumi import messages, steps
 from seatrial.engines.pulumi.checkpoint import Checkpoint
@@ -21,8 +22,7 @@ from seatrial.engines.pulumi.deciding import Decision, decide
 from seatrial.engines.pulumi.helmrelease import install, uninstall, upgrade
 from seatrial.engines.pulumi.refreshing import inputs_of
 from seatrial.engines.pulumi.replacing import deletes_first, is_replaced_unless_ready
-from seatrial.engines.pulumi.steps import Move
-from seatrial.engines.pulumi.together import Ending, Job, together
+from seatrial.engines.pulumi.together import Task, TasksEnd, together
 from seatrial.engines.script import Part, Pause, Script
 from seatrial.kinds.webhooks import matching
 from seatrial.model.program import HELM_RELEASE, Program, Registration, inside_of
@@ -37,7 +37,7 @@ ANSWER = ("DaemonSet", "Deployment", "Pod", "Service", "StatefulSet")
 
 def up(program: Program, checkpoint: Checkpoint) -> Script:
     """Bring the cluster to what a program registers."""
-    slow = (yield Pause()).code == 204
+    slow = not (yield Pause()).quick
     unplanned = [*(yield from _unrendered(program)), *_unpermitted(program, checkpoint)]
     if unplanned:
         return Ended("failed", "\n".join(unplanned), program.warnings)
@@ -54,7 +54,7 @@ def up(program: Program, checkpoint: Checkpoint) -> Script:
 
 def destroy(checkpoint: Checkpoint) -> Script:
     """Delete everything that a stack has."""
-    slow = (yield Pause()).code == 204
+    slow = not (yield Pause()).quick
     if unplanned := list(_protected(checkpoint, ())):
         return Ended("failed", "\n".join(unplanned))
     return (yield from _delete(checkpoint.not_in(()), checkpoint, (), slow=slow))
@@ -117,9 +117,9 @@ class _Graph:
             if body.get("kind") == steps.CRD
         }
 
-    def startable(self, ended: set[str], failed: bool) -> list[Job]:
+    def startable(self, ended: set[str], failed: bool) -> list[Task]:
         """The steps that may begin now; components begin and are done without one."""
-        found: list[Job] = []
+        found: list[Task] = []
         moved = not failed
         while moved:
             moved = False
@@ -138,7 +138,7 @@ class _Graph:
                 if move is None:
                     ended.add(urn)
                 else:
-                    found.append(Job(urn, move, judges=one.ref is not None and one.ref.group == matching.GROUP))
+                    found.append(Task(urn, move, judges=one.ref is not None and one.ref.group == matching.GROUP))
         return found
 
     def holds_up(self, urn: str) -> bool:
@@ -167,15 +167,15 @@ class _Graph:
             self._condemned.update(other.urn for other in decision.along)
         return self._decided[one.urn]
 
-    def _deletion_of(self, one: Registration) -> list[Job]:
+    def _deletion_of(self, one: Registration) -> list[Task]:
         """The deletion of a resource that is to be made anew, unless it has begun."""
         if _key(one) in self._begun:
             return []
         self._begun.add(_key(one))
         going = self._condemned | {urn for urn, decision in self._decided.items() if decision.along}
-        return [Job(_key(one), _pended(one, self._checkpoint, going))]
+        return [Task(_key(one), _pended(one, self._checkpoint, going))]
 
-    def _move(self, decision: Decision) -> Move[str] | None:
+    def _move(self, decision: Decision) -> Steps[str] | None:
         one = decision.new
         match decision.act:
             case "leave" | "change" if is_replaced_unless_ready(one) and self._checkpoint.get(one.urn):
@@ -196,14 +196,14 @@ class _Graph:
             case "replace":
                 return self._replacement(decision)
 
-    def _creation(self, one: Registration) -> Move[str]:
+    def _creation(self, one: Registration) -> Steps[str]:
         if one.type == HELM_RELEASE:
             return install(one, self._checkpoint)
         return steps.create(
             one, self._checkpoint, self._defined.get((one.ref.group, one.ref.kind)) if one.ref else None
         )
 
-    def _takeover(self, one: Registration) -> Move[str]:
+    def _takeover(self, one: Registration) -> Steps[str]:
         """Take over an object that is there, and make it what the program says, unless that makes another one of it."""
         live = yield steps.about(steps.made(one), "get")
         if live.code != 200:
@@ -215,7 +215,7 @@ class _Graph:
             return ""
         return (yield from self._change(decision)) if decision.act == "change" else decision.words
 
-    def _unless_ready(self, decision: Decision) -> Move[str]:
+    def _unless_ready(self, decision: Decision) -> Steps[str]:
         """A Job that says so is made anew as long as it has not completed, changed or not."""
         one, state = decision.new, self._checkpoint.get(decision.new.urn)
         assert state is not None
@@ -228,13 +228,13 @@ class _Graph:
         self._checkpoint.put(one)
         return ""
 
-    def _change(self, decision: Decision) -> Move[str]:
+    def _change(self, decision: Decision) -> Steps[str]:
         one = decision.new
         if one.type == HELM_RELEASE:
             return upgrade(one, self._checkpoint)
         return steps.update(one, self._checkpoint)
 
-    def _replacement(self, decision: Decision) -> Move[str]:
+    def _replacement(self, decision: Decision) -> Steps[str]:
         """A new object in the place of the old one, which goes at once where the two have one name, else at the end."""
         new, old = decision.new, decision.old
         assert old is not None
@@ -249,12 +249,12 @@ class _Graph:
         return words
 
 
-def _refused(words: str) -> Move[str]:
+def _refused(words: str) -> Steps[str]:
     yield from ()
     return words
 
 
-def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Move[str]:
+def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[str]:
     """Delete a resource that is to be made anew."""
     words = yield from _gone(one, checkpoint, going - {one.urn})
     if not words:
@@ -262,7 +262,7 @@ def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Move[
     return words
 
 
-def _gone(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Move[str]:
+def _gone(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[str]:
     """Delete a resource, unless it is to be kept, or taken to go with another; nobody looks whether it does."""
     if one.reads or one.options.retain_on_delete or one.options.deleted_with in going:
         return ""
@@ -274,7 +274,7 @@ def _delete(gone: list[Registration], checkpoint: Checkpoint, warnings: tuple[st
     going = {one.urn for one in gone}
     for turn in _turns(gone, slow=slow):
         known = {f"{one.urn} {index}": one for index, one in enumerate(turn)}
-        jobs = [Job(key, _deletion(one, checkpoint, going)) for key, one in known.items()]
+        jobs = [Task(key, _deletion(one, checkpoint, going)) for key, one in known.items()]
         once = iter((jobs,))
         ending = yield from together(lambda ended, failed, once=once: next(once, []), slow=slow)  # type: ignore[misc]
         if ending.failed or ending.stuck:
@@ -333,7 +333,7 @@ def _needs(one: Registration, inside: dict[str, set[str]]) -> set[str]:
     return {*named, *within, one.parent, one.provider, one.options.deleted_with} - {"", one.urn}
 
 
-def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Move[str]:
+def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Steps[str]:
     words = yield from _gone(one, checkpoint, going)
     if not words:
         checkpoint.drop(one)
@@ -356,7 +356,7 @@ def _patience(one: Registration, act: str) -> int:
     return timeout_seconds(one.object or {}, deleted=act == "delete")
 
 
-def _ended(ending: Ending, known: dict[str, tuple[Registration, str]], warnings: tuple[str, ...]) -> Ended:
+def _ended(ending: TasksEnd, known: dict[str, tuple[Registration, str]], warnings: tuple[str, ...]) -> Ended:
     """How it ended, given whose each step is and what it does."""
     if ending.failed:
         words = [messages.of_resource(known[key][0], said) if key in known else said for key, said in ending.failed]

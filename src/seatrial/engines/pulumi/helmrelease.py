@@ -5,13 +5,14 @@ Upstream: `provider/pkg/provider/helm_release.go` of pulumi-kubernetes 4.33, whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from seatrial.engines.concurrent import Steps
 from seatrial.engines.helm.v3 import ACTS, Act
 from seatrial.engines.helm.v3_objects import Failed, counted
 from seatrial.engines.pulumi.checkpoint import Checkpoint
-from seatrial.engines.pulumi.steps import Move, lacks
-from seatrial.engines.script import Command, Part
+from seatrial.engines.pulumi.steps import lacks
+from seatrial.engines.script import Answer, Command, Line, Part, carry
 from seatrial.model.program import Registration
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, metadata, name_of, ref_of
@@ -39,19 +40,19 @@ INVESTIGATE = "failed to initialize completely. Use Helm CLI to investigate: "
 UNAVAILABLE = "failed to become available within allocated timeout. Error: "
 
 
-def install(one: Registration, checkpoint: Checkpoint) -> Move[str]:
+def install(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
     """Definitions of crds/, then hooks before, objects, waiting, hooks after."""
     if (yield from lacks(one)):
         return one.unrendered
     return (yield from _deployed("install", one, checkpoint, "was created, but "))
 
 
-def upgrade(one: Registration, checkpoint: Checkpoint) -> Move[str]:
+def upgrade(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
     """As an install, but crds/ is not looked at, and what is no longer in the chart is deleted."""
     return (yield from _deployed("upgrade", one, checkpoint, ""))
 
 
-def uninstall(one: Registration, checkpoint: Checkpoint) -> Move[str]:
+def uninstall(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
     try:
         yield from ACTS["uninstall"](_act("uninstall", one, checkpoint))
     except Failed as why:
@@ -59,10 +60,17 @@ def uninstall(one: Registration, checkpoint: Checkpoint) -> Move[str]:
     return ""
 
 
-def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) -> Move[str]:
+def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) -> Steps[str]:
     act = _act(action, one, checkpoint)
+
+    def on_line(line: Line, answer: Answer) -> Part[None]:
+        """From the moment Helm records a revision Pulumi knows the release, even if it fails later."""
+        if isinstance(line, Command) and (line.verb, line.kind) == ("create", "Secret") and not answer.message:
+            checkpoint.put(one, unready=True)
+        yield from ()
+
     try:
-        yield from _noting(ACTS[action](act), lambda: checkpoint.put(one, unready=True))
+        yield from carry(ACTS[action](act), on_line)
     except Failed as why:
         state = checkpoint.get(one.urn)
         if state is None or state.registration is not one:  # Helm has recorded nothing.
@@ -74,22 +82,6 @@ def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) 
         return counted([f'Helm release "{named}" {how}{INVESTIGATE}{UNAVAILABLE}Helm Release {named}: {why}'])
     checkpoint.ready(one.urn)
     return ""
-
-
-def _noting(script: Part[None], note: Callable[[], None]) -> Part[None]:
-    """Play on, and note when Helm records a revision: from then on Pulumi knows of the release, whatever becomes of it.
-
-    Before that nothing was made, or nothing that Pulumi would hear of.
-    """
-    try:
-        line = next(script)
-        while True:
-            answer = yield line
-            if isinstance(line, Command) and (line.verb, line.kind) == ("create", "Secret") and not answer.message:
-                note()
-            line = script.send(answer)
-    except StopIteration:
-        return
 
 
 def _act(action: str, one: Registration, checkpoint: Checkpoint) -> Act:

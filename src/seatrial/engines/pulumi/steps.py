@@ -8,16 +8,15 @@ Nothing else is tried again, neither updates nor deletions.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
-from typing import TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
+from seatrial.engines.concurrent import Sleep, Steps
 from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.diffing import path_of
 from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, left_to_others, manager_of
-from seatrial.engines.script import Answer, Command, Line, Part, Say, Verb, Wait
+from seatrial.engines.script import Command, Part, Say, Verb, Wait
 from seatrial.model.program import Registration
 from seatrial.model.resource import Body, Ref, annotations_of, metadata, name_of
 from seatrial.readiness import pulumi as readiness
@@ -28,18 +27,7 @@ CRD = "CustomResourceDefinition"
 REQUIRED = re.compile(r"([\w.\[\]]+): Required value")
 
 
-class Again(Struct, frozen=True):
-    """Sleep, and try again; `refs` is what has to move meanwhile for that to help."""
-
-    refs: tuple[Ref, ...] = ()
-
-
-T = TypeVar("T")
-Move = Generator[Line | Again, Answer, T]
-"""A piece of the steps of one resource. Its own words where it fails; empty where it went well."""
-
-
-def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Move[str]:
+def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Steps[str]:
     """Make an object, and wait for it; a patch, and a provider that is told to, take what is there."""
     body = made(one)
     sent = applied(one) if one.patches or one.manner.upserts else about(body, "create", body)
@@ -59,11 +47,11 @@ def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) ->
         assert one.ref is not None
         yield Say(one.ref, f"Retry #{attempt}; creation failed: {words}")
         if attempt < TRIES_MAX - 1:
-            yield Again((defined_by,) if defined_by and not answer.served else ())
+            yield Sleep((defined_by,) if defined_by and not answer.served else ())
     return messages.kind_unknown(one, body) if words == messages.no_match(body) else messages.not_created(one, words)
 
 
-def update(one: Registration, checkpoint: Checkpoint) -> Move[str]:
+def update(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
     """Change an object in place, and wait for it; definitions are put, all else is applied."""
     body = made(one)
     live = yield about(body, "get")
@@ -86,7 +74,7 @@ def update(one: Registration, checkpoint: Checkpoint) -> Move[str]:
     return (yield from awaited(one, answer.body, checkpoint, updated=True))
 
 
-def read(one: Registration) -> Move[str]:
+def read(one: Registration) -> Steps[str]:
     """Look an object up that the program only reads; what is not in Kubernetes is taken to be where it is read."""
     if one.object is None:
         return ""
@@ -94,7 +82,7 @@ def read(one: Registration) -> Move[str]:
     return "" if answer.code == 200 else messages.missing(one.reads)
 
 
-def delete(one: Registration) -> Move[str]:
+def delete(one: Registration) -> Steps[str]:
     """Delete an object and wait until it is gone; one that is not there, or whose kind is not, is deleted."""
     body = one.object
     if body is None or one.ref is None:
@@ -110,7 +98,7 @@ def delete(one: Registration) -> Move[str]:
     return ""
 
 
-def _given_up(one: Registration, body: Body) -> Move[str]:
+def _given_up(one: Registration, body: Body) -> Steps[str]:
     """Leave the fields of a patch to others: apply without them, which takes away those that nobody else has.
 
     An object that is gone is made again by that, as empty as it can be.
@@ -130,12 +118,12 @@ def lacks(one: Registration) -> Part[bool]:
     return False
 
 
-def until_gone(body: Body, ref: Ref) -> Move[None]:
+def until_gone(body: Body, ref: Ref) -> Steps[None]:
     while (yield about(body, "get")).code == 200:
         yield Wait((ref,))
 
 
-def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: bool) -> Move[str]:
+def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: bool) -> Steps[str]:
     """Wait until an object is as its awaiter wants it."""
     assert one.ref is not None and one.object is not None
     asked = annotations_of(one.object).get(readiness.WAIT_FOR)
