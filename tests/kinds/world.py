@@ -15,6 +15,7 @@ from seatrial.kinds.tables.catalogue import cluster_scoped
 from seatrial.kinds.workloads.images import running_images
 from seatrial.kinds.workloads.pod_template import used_claims
 from seatrial.kinds.workloads.scheduler import ANY_CLAIM, claim_of_volume
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import (
     Body,
     Ref,
@@ -145,16 +146,16 @@ class SmallWorld:
 
     # what a kind does
 
-    def create(self, body: Body, owner: Body | None = None) -> str | None:
+    def create(self, body: Body, owner: Body | None = None) -> Refusal | None:
         if owner is not None:
             body = {**body, "metadata": {**metadata(body), "ownerReferences": [_owner_reference(owner)]}}
         body = self._placed(body)
-        if words := self._refused(body):
-            return words
+        if refusal := self._refused(body):
+            return refusal
         body = self._named(body)
         ref, kind = _ref(body), _kind(_ref(body))
         if ref in self.objects:
-            return f'{ref.kind.lower()}s "{ref.name}" already exists'
+            return Refusal(409, "AlreadyExists", f'{ref.kind.lower()}s "{ref.name}" already exists')
         body = kind.default(body) if kind.default else body
         meta = {**metadata(body), "uid": self._uid(ref), "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
         body = {**body, "metadata": meta}
@@ -166,14 +167,14 @@ class SmallWorld:
         if body is None:
             return
         acts = _kind(ref).behave(body, self)
-        answer: str | None = None
+        answer: Refusal | None = None
         try:
             while True:
                 answer = self._do(acts.send(answer))
         except StopIteration:
             pass
 
-    def _do(self, act: Act) -> str | None:
+    def _do(self, act: Act) -> Refusal | None:
         match act:
             case Create(body, owner):
                 return self.create(body, owner)
@@ -224,18 +225,18 @@ class SmallWorld:
             if owners and not there & set(owners):
                 self._mark(ref)
 
-    def _refused(self, body: Body) -> str | None:
+    def _refused(self, body: Body) -> Refusal | None:
         """What the API server's own admission says of a creation."""
         name = metadata(body).get("name") or metadata(body).get("generateName")
         namespace = metadata(body).get("namespace")
-        home = self.objects.get(Ref("Namespace", "", str(namespace)))
-        if home is not None and metadata(home).get("deletionTimestamp"):
+        home = Ref("Namespace", "", str(namespace))
+        if metadata(self.objects.get(home, {})).get("deletionTimestamp"):
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            return f'{body["kind"].lower()}s "{name}" is forbidden: {why}'
+            return Refusal(403, "Forbidden", f'{body["kind"].lower()}s "{name}" is forbidden: {why}', terminating=home)
         account = dig(body, "spec", "serviceAccountName") or "default"
         if body["kind"] == "Pod" and Ref("ServiceAccount", str(namespace), account) not in self.objects:
             why = f'error looking up service account {namespace}/{account}: serviceaccount "{account}" not found'
-            return f'pods "{name}" is forbidden: {why}'
+            return Refusal(403, "Forbidden", f'pods "{name}" is forbidden: {why}')
         return None
 
     def _placed(self, body: Body) -> Body:

@@ -27,6 +27,7 @@ from seatrial.kinds import Act, Create, Delete, Emit, Status, Update
 from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks import apiservice, matching
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, dig, group_of, ref_of, uid_of, version_of
 from seatrial.model.timeline import Event, Schedule
 
@@ -90,7 +91,7 @@ class Cluster:
                     return reads.answer(self, kind, request)
                 return self._write(kind, request)
             except Refused as refused:
-                return Reply(refused.code, refused.status(), tuple(self.warnings))
+                return Reply(refused.code, refused.status(), tuple(self.warnings), refusal=refused.refusal)
 
     def watch(self, request: Request, *, initial_events: bool | None, bookmarks: bool) -> Watch:
         """Open a watch; raises `Refused` where the version asked for is gone."""
@@ -214,7 +215,7 @@ class Cluster:
     def _serves(self, kind: str, group: str) -> bool:
         return self.discovery.of_kind(group, kind) is not None
 
-    def _do(self, act: Act, actor: str, cause: int | None, view: View) -> str | None:
+    def _do(self, act: Act, actor: str, cause: int | None, view: View) -> Refusal | None:
         """Do what a controller wants done; the API server may refuse."""
         self._begin()
         try:
@@ -230,18 +231,19 @@ class Cluster:
                 case Emit():
                     self._say(act, actor, cause)
         except Refused as refused:
-            self._note_refusal(act, refused.message, actor, cause)
-            return refused.message
+            refusal = refused.refusal
+            self._note_refusal(act, refusal, actor, cause)
+            return refusal
         return None
 
-    def _note_refusal(self, act: Act, message: str, actor: str, cause: int | None) -> None:
+    def _note_refusal(self, act: Act, refusal: Refusal, actor: str, cause: int | None) -> None:
         """A controller says itself that it could not create; of a change or a deletion nobody would hear."""
         match act:
             case Update(body) | Delete(body):
                 verb = "delete" if isinstance(act, Delete) else "update"
-                if self._said.get((uid_of(body), verb)) != message:
-                    self._said[uid_of(body), verb] = message
-                    self.recorder.note(actor, verb, self.ref_of(body), "refused", message, cause)
+                if self._said.get((uid_of(body), verb)) != refusal.message:
+                    self._said[uid_of(body), verb] = refusal.message
+                    self.recorder.refused(actor, verb, self.ref_of(body), refusal, cause)
 
     def _note_deadline(self, ref: Ref, seconds: int) -> int:
         words = f"nothing happens for {seconds} seconds: its deadline has passed"
@@ -253,7 +255,7 @@ class Cluster:
         if self._said.get((uid, reason)) == message:
             return
         self._said[uid, reason] = message  # by uid: of an object that is made anew everything is said anew
-        self.recorder.note(actor, "say", ref, "said", message, cause, after=body)
+        self.recorder.controller_said(actor, ref, said, cause)
         api_version, now = str(body.get("apiVersion")), self.store.now()
         self.emitted.append(EmittedEvent(ref, uid, api_version, actor, reason, message, said.warning, now))
 
@@ -283,8 +285,10 @@ class Cluster:
 
     def definition_of(self, kind: ServedKind) -> Body:
         """The definition of a custom kind."""
-        ref = Ref("CustomResourceDefinition", "", f"{kind.plural}.{kind.group}", "apiextensions.k8s.io")
-        return self.store.get(ref) or {}
+        return self.store.get(self.definition_ref(kind)) or {}
+
+    def definition_ref(self, kind: ServedKind) -> Ref:
+        return Ref("CustomResourceDefinition", "", f"{kind.plural}.{kind.group}", "apiextensions.k8s.io")
 
     def schema_of(self, kind: ServedKind) -> Schema | None:
         custom = self.custom_schema_of(kind)

@@ -14,6 +14,7 @@ from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.workloads.images import WORKLOADS, running_images
 from seatrial.kinds.workloads.pod_template import used_claims
 from seatrial.kinds.workloads.scheduler import ANY_CLAIM, claim_of_volume
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, uid_of
 
 MOVES_MAX = 500_000
@@ -33,7 +34,7 @@ REST: Look = ("rest",)
 class Hands(Protocol):
     """Does what a controller wants done; its answer is the API server's refusal, or None."""
 
-    def __call__(self, act: Act, actor: str, cause: int | None, view: View) -> str | None: ...
+    def __call__(self, act: Act, actor: str, cause: int | None, view: View) -> Refusal | None: ...
 
 
 class View:
@@ -256,7 +257,7 @@ class Controllers:
         self._remember(ref, view.looks)
 
     def _act(self, acts: Acts, kind: Kind, cause: int | None, view: View) -> None:
-        answer: str | None = None
+        answer: Refusal | None = None
         try:
             while True:
                 answer = self._hands(acts.send(answer), kind.actor or "controller", cause, view)

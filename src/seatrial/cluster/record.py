@@ -6,6 +6,8 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
+from seatrial.kinds import Emit
+from seatrial.model.refusal import Failure, Refusal, renumbered
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Effect, Event
 
@@ -52,9 +54,33 @@ class Recorder:
         before: Body | None = None,
         after: Body | None = None,
     ) -> int:
-        index = len(self._events)
-        self._events.append(Event(index, self.step, actor, verb, ref, effect, message, cause, before, after))
-        return index
+        return self._add(Event(len(self._events), self.step, actor, verb, ref, effect, message, cause, before, after))
+
+    def refused(self, actor: str, verb: str, ref: Ref, refusal: Refusal, cause: int | None = None) -> int:
+        """Note a request that the API server did not do."""
+        event = Event(len(self._events), self.step, actor, verb, ref, "refused", refusal.message, cause)
+        return self._add(replace(event, refusal=refusal, missing=refusal.missing))
+
+    def controller_said(self, actor: str, ref: Ref, said: Emit, cause: int | None) -> int:
+        """Note what a controller or a kubelet says of an object."""
+        event = Event(len(self._events), self.step, actor, "say", ref, "said", said.message, cause, after=said.body)
+        missing = said.refusal.missing if said.refusal else said.missing
+        known = {"refusal": said.refusal, "missing": missing, "key": said.key, "held_by": said.held_by}
+        return self._add(replace(event, **known, reason=said.reason))
+
+    def engine_said(self, actor: str, ref: Ref, words: str, effect: Effect, failure: Failure) -> int:
+        """Note what an engine says of an object, or that it waits for one."""
+        verb = "wait" if effect == "waiting" else "say"
+        event = Event(len(self._events), self.step, actor, verb, ref, effect, words, failure=failure)
+        return self._add(event)
+
+    def _add(self, event: Event) -> int:
+        self._events.append(event)
+        return event.index
+
+    @property
+    def count(self) -> int:
+        return len(self._events)
 
     def said(self) -> list[Event]:
         """What controllers and kubelets have said so far, in order."""
@@ -62,16 +88,28 @@ class Recorder:
 
     def timeline(self) -> tuple[Event, ...]:
         """The events so far. What was sent at once stands in order of names, so that the same run reads the same."""
+        events = self._ordered()
+        place = {event.index: index for index, event in enumerate(events)}
+        return tuple(
+            replace(
+                event,
+                index=index,
+                cause=None if event.cause is None else place[event.cause],
+                failure=renumbered(event.failure, place.__getitem__),
+            )
+            for index, event in enumerate(events)
+        )
+
+    def places(self) -> dict[int, int]:
+        """Where each event, by the index that it was noted with, stands in the timeline."""
+        return {event.index: index for index, event in enumerate(self._ordered())}
+
+    def _ordered(self) -> list[Event]:
         blocks = self._blocks()
         events = [
             event for _, run in groupby(blocks, self._batch) for block in self._sorted(list(run)) for event in block
         ]
-        events = [event for event in events if not self._is_idle(event)]
-        place = {event.index: index for index, event in enumerate(events)}
-        return tuple(
-            replace(event, index=index, cause=None if event.cause is None else place[event.cause])
-            for index, event in enumerate(events)
-        )
+        return [event for event in events if not self._is_idle(event)]
 
     def _is_idle(self, event: Event) -> bool:
         stopped = self._given_up.get(event.step)

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
-from seatrial.model.resource import Body
+from seatrial.model.refusal import Denial, FailedCall, FieldCause, Refusal, RefusedBy
+from seatrial.model.resource import Body, Ref
 
 
 class Refused(Exception):
-    """A request that the API server answers with a Status of failure."""
+    """A request that the API server answers with a Status of failure; the keywords say what the Status leaves out."""
 
-    def __init__(self, code: int, reason: str, message: str, details: Body | None = None) -> None:
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Body | None = None,
+        *,
+        by: RefusedBy = "",
+        call: FailedCall | None = None,
+        missing: tuple[Ref, ...] = (),
+        terminating: Ref | None = None,
+        denied: Denial | None = None,
+        unlisted: tuple[FieldCause, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details = details or {}
+        self._known = (call, missing, terminating, denied)
+        self._by: RefusedBy = by
+        self._unlisted = unlisted
+
+    @property
+    def refusal(self) -> Refusal:
+        """What the timeline keeps of it."""
+        listed = (_field_cause(cause) for cause in self.details.get("causes") or () if "field" in cause)
+        return Refusal(self.code, self.reason, self.message, self._by, (*listed, *self._unlisted), *self._known)
 
     def status(self) -> Body:
         body: Body = {
@@ -51,15 +75,21 @@ def not_found(plural: str, group: str, name: str) -> Refused:
     return Refused(404, "NotFound", message, _details(plural, group, name))
 
 
+def missing_namespace(name: str) -> Refused:
+    message = f'namespaces "{name}" not found'
+    home = Ref("Namespace", "", name)
+    return Refused(404, "NotFound", message, _details("namespaces", "", name), missing=(home,))
+
+
 def already_exists(plural: str, group: str, name: str) -> Refused:
     message = f'{qualified(plural, group)} "{name}" already exists'
     return Refused(409, "AlreadyExists", message, _details(plural, group, name))
 
 
-def being_deleted(plural: str, group: str, name: str) -> Refused:
+def being_deleted(plural: str, group: str, name: str, ref: Ref) -> Refused:
     """Creation over an object that is still Terminating."""
     message = f'object is being deleted: {qualified(plural, group)} "{name}" already exists'
-    return Refused(409, "AlreadyExists", message, _details(plural, group, name))
+    return Refused(409, "AlreadyExists", message, _details(plural, group, name), terminating=ref)
 
 
 def conflict(plural: str, group: str, name: str, why: str) -> Refused:
@@ -76,14 +106,14 @@ def modified(plural: str, group: str, name: str) -> Refused:
     )
 
 
-def invalid(kind: str, group: str, name: str, causes: Iterable[str]) -> Refused:
+def invalid(kind: str, group: str, name: str, causes: Iterable[str], by: RefusedBy = "") -> Refused:
     """`causes` are whole sentences such as `spec.selector: Invalid value: ...: field is immutable`."""
     sentences = list(causes)
     told = list(dict.fromkeys(sentences))
     joined = told[0] if len(told) == 1 else "[" + ", ".join(told) + "]"
     listed = [_cause(sentence) for sentence in sentences]
     message = f'{qualified(kind, group)} "{name}" is invalid: {joined}'
-    return Refused(422, "Invalid", message, _details(kind, group, name, causes=listed))
+    return Refused(422, "Invalid", message, _details(kind, group, name, causes=listed), by=by)
 
 
 REASON_OF_WORDS = (
@@ -104,16 +134,46 @@ def _cause(sentence: str) -> Body:
     return {"reason": reason, "message": words, "field": field}
 
 
-def forbidden(plural: str, group: str, name: str, why: str) -> Refused:
+def _field_cause(cause: Body) -> FieldCause:
+    message = str(cause["message"])
+    words, _, quoted = message.partition(" value: ")
+    return FieldCause(str(cause["field"]), str(cause["reason"]), message, _value(quoted) if words in QUOTES else "")
+
+
+QUOTES = ("Invalid", "Duplicate", "Unsupported")
+"""How a sentence begins that quotes the value it is about: `Invalid value: "x": ...`."""
+
+
+def _value(quoted: str) -> str:
+    """The value that a sentence begins with, as text; empty for a list or an object, and for Go source."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(quoted)
+    except json.JSONDecodeError:
+        return ""
+    if isinstance(value, dict | list):
+        return ""
+    return value if isinstance(value, str) else quoted[:end]
+
+
+def forbidden(
+    plural: str,
+    group: str,
+    name: str,
+    why: str,
+    *,
+    by: RefusedBy = "",
+    missing: tuple[Ref, ...] = (),
+    terminating: Ref | None = None,
+) -> Refused:
     message = f'{qualified(plural, group)} "{name}" is forbidden: {why}'
-    return Refused(403, "Forbidden", message, _details(plural, group, name))
+    details = _details(plural, group, name)
+    return Refused(403, "Forbidden", message, details, by=by, missing=missing, terminating=terminating)
 
 
 def terminating(plural: str, group: str, name: str, namespace: str) -> Refused:
     """Creation in a namespace that is going away."""
-    refused = forbidden(
-        plural, group, name, f"unable to create new content in namespace {namespace} because it is being terminated"
-    )
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refused = forbidden(plural, group, name, why, terminating=Ref("Namespace", "", namespace))
     cause = {
         "reason": "NamespaceTerminating",
         "message": f"namespace {namespace} is being terminated",
@@ -127,9 +187,15 @@ def bad_request(message: str) -> Refused:
     return Refused(400, "BadRequest", message)
 
 
-def internal(message: str) -> Refused:
+def unknown_fields(message: str, paths: Iterable[str]) -> Refused:
+    """What strict decoding refuses."""
+    unlisted = tuple(FieldCause(path, "", "unknown field") for path in paths)
+    return Refused(400, "BadRequest", message, by="unknown-field" if unlisted else "", unlisted=unlisted)
+
+
+def internal(message: str, call: FailedCall | None = None) -> Refused:
     details = {"causes": [{"message": message}]}
-    return Refused(500, "InternalError", f"Internal error occurred: {message}", details)
+    return Refused(500, "InternalError", f"Internal error occurred: {message}", details, call=call)
 
 
 def gone(message: str) -> Refused:

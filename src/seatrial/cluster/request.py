@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from seatrial.kinds.access.authorizer import ADMIN, User
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
@@ -55,3 +56,4 @@ class Reply(Struct, frozen=True):
     code: int
     body: Any
     warnings: tuple[str, ...] = ()
+    refusal: Refusal | None = None

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref
 
 Stage = Literal["admit", "schedule", "start", "ready", "serve", "delete"]
@@ -85,7 +86,7 @@ class World(Protocol):
 class Create(Struct, frozen=True):
     """Create an object. With `owner`, the object is owned by that object and garbage-collected with it.
 
-    The API server may refuse: its error is sent back into the generator (None on success). Objects that it read for the
+    The API server may refuse: that is sent back into the generator (None on success). Objects that it read for the
     decision (a ServiceAccount, a quota, a webhook's backend) make the controller run again when they change.
     """
 
@@ -129,10 +130,18 @@ class Emit(Struct, frozen=True):
     reason: str
     message: str
     warning: bool = True
+    refusal: Refusal | None = None
+    """The refusal that the message quotes."""
+    missing: tuple[Ref, ...] = ()
+    """The objects that the message reports as missing."""
+    key: str = ""
+    """The missing key, if the object in `missing` exists."""
+    held_by: tuple[Ref, ...] = ()
+    """The pods that hold the volume that a pod waits for."""
 
 
 Act = Create | Status | Update | Delete | Emit
-Acts = Generator[Act, str | None, None]
+Acts = Generator[Act, Refusal | None, None]
 """What a controller does in one run: acts out, the API server's refusal (or None) in. Runs again after any change."""
 
 

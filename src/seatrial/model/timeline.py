@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from seatrial.model.engine import EngineId
+from seatrial.model.refusal import NO_FAILURE, Failure, Refusal
 from seatrial.model.resource import Body, Ref
 
 K = TypeVar("K")
@@ -37,6 +38,18 @@ class Event(Struct, frozen=True, gc=False):
     """The event that led to this one: the request a controller reacted to, the deletion that cascaded."""
     before: Body | None = None
     after: Body | None = None
+    refusal: Refusal | None = None
+    """Why the API server refused this request, or the one that a controller speaks of."""
+    missing: tuple[Ref, ...] = ()
+    """The objects that the API server, a controller, a kubelet or an engine looked for and did not find."""
+    key: str = ""
+    """The missing key, if the object in `missing` exists."""
+    held_by: tuple[Ref, ...] = ()
+    """The pods that hold the volume that a pod waits for."""
+    reason: str = ""
+    """Of what a controller or a kubelet said: the reason of the Kubernetes event, such as FailedMount."""
+    failure: Failure = NO_FAILURE
+    """Of what an engine said: why it failed."""
 
 
 OperationPhase = Literal["Running", "Succeeded", "Failed", "Error"]
@@ -61,6 +74,8 @@ class SyncTask(Struct, frozen=True):
     """Argo CD's last verdict on the object, `Progressing: ...`; that of a check that fails begins with `error`."""
     waited: bool = False
     """Whether anything was waited for after its wave: what the last wave holds is not."""
+    failure: Failure = NO_FAILURE
+    """Why it was refused."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -106,6 +121,8 @@ class Reconciled(Struct, frozen=True):
     """What Helm did for it, in order: `install`, `upgrade`, `rollback`, `uninstall`."""
     waits: bool = False
     """Whether Flux waits for its objects."""
+    failure: Failure = NO_FAILURE
+    """Why the last attempt failed."""
 
 
 class StepResult(Struct, frozen=True):
@@ -136,6 +153,8 @@ class StepResult(Struct, frozen=True):
     """Of Argo CD: one for each Application that was synced, in the order in which they ended."""
     reconciled: tuple[Reconciled, ...] = ()
     """Of Flux: one for each Kustomization and each HelmRelease."""
+    failure: Failure = NO_FAILURE
+    """Why it failed: the refused requests that its error is about, and what else the engine complains of."""
     again: Outcome | None = None
     """How it ended when it was tried again as it is, which only a race lets end otherwise."""
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from seatrial.cluster.refusal import Refused, forbidden
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks.matching import NO_HOOKS, Hooks
+from seatrial.model.refusal import RefusedBy
 from seatrial.model.resource import Body, Ref, metadata
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
@@ -55,8 +56,8 @@ class Asked(Struct, frozen=True):
         """As long as no name was made up, the prefix of one."""
         return str(metadata(self.body).get("generateName", "")) if self.generated else self.ref.name
 
-    def refused(self, why: str) -> Refused:
-        return forbidden(self.kind.plural, self.kind.group, self.ref.name, why)
+    def refused(self, why: str, by: RefusedBy = "") -> Refused:
+        return forbidden(self.kind.plural, self.kind.group, self.ref.name, why, by=by)
 
-    def refused_early(self, why: str) -> Refused:
-        return forbidden(self.kind.plural, self.kind.group, self.early_name, why)
+    def refused_early(self, why: str, *missing: Ref) -> Refused:
+        return forbidden(self.kind.plural, self.kind.group, self.early_name, why, missing=missing)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import controller_of
 from seatrial.kinds.network.endpoints import SERVICE_LABEL
@@ -24,16 +26,26 @@ UNKNOWN_AUTHORITY = "tls: failed to verify certificate: x509: certificate signed
 TIMED_OUT = "context deadline exceeded"
 
 
-def failure(client: Body, timeout_seconds: int, world: World) -> str:
-    """Why a call with this `clientConfig` fails; empty where it is answered. What has a URL is taken to answer."""
+class Failed(Struct, frozen=True):
+    """A call that is not answered."""
+
+    words: str
+    untrusted: bool = False
+    """Whether the certificate is to blame; else the backend cannot be reached."""
+
+
+def failure(client: Body, timeout_seconds: int, world: World) -> Failed | None:
+    """Why a call with this `clientConfig` fails; None where it is answered. What has a URL is taken to answer."""
     bundle = str(client.get("caBundle") or "")
     if bundle and not has_certificate(bundle):
-        return NO_CERTIFICATE
+        return Failed(NO_CERTIFICATE, untrusted=True)
     service = client.get("service")
     if not isinstance(service, dict):
-        return ""
-    why = _unreachable(service, world) or ("" if bundle else UNKNOWN_AUTHORITY)
-    return f'Post "{_url(service)}?timeout={timeout_seconds}s": {why}' if why else ""
+        return None
+    unreachable = _unreachable(service, world)
+    why = unreachable or ("" if bundle else UNKNOWN_AUTHORITY)
+    words = f'Post "{_url(service)}?timeout={timeout_seconds}s": {why}'
+    return Failed(words, untrusted=not unreachable) if why else None
 
 
 def _url(service: Body) -> str:

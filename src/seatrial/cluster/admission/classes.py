@@ -43,10 +43,8 @@ def resize(asked: Asked, world: World) -> None:
     name = str(dig(asked.body, "spec", "storageClassName") or "")
     found = world.get(Ref("StorageClass", "", name, "storage.k8s.io")) if name else None
     if found is None or not found.get("allowVolumeExpansion"):
-        raise asked.refused(
-            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
-            "support resize"
-        )
+        words = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+        raise asked.refused(f"{words}support resize", by="unchangeable")
 
 
 def _with_default(body: Body, field: str, chosen: str) -> Body:

@@ -12,10 +12,13 @@ from seatrial.cluster.admission.amounts import Amounts, amounts, of_pod, shown
 from seatrial.cluster.admission.asked import Asked
 from seatrial.kinds import World
 from seatrial.kinds.core.quantities import amount
+from seatrial.model.refusal import RefusedBy
 from seatrial.model.resource import Body, annotations_of, dig, listed, metadata
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 SETS = (("defaultRequest", "requests", "request"), ("default", "limits", "limit"))
+Problem = tuple[RefusedBy, str]
+"""Which bound is not kept, and the words for it."""
 CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 
@@ -41,10 +44,11 @@ def check_claim(asked: Asked, world: World) -> None:
         _refuse(asked, _claim_problems(amounts(dig(asked.body, "spec", "resources", "requests")), limit_range))
 
 
-def _refuse(asked: Asked, problems: Iterator[str]) -> None:
+def _refuse(asked: Asked, problems: Iterator[Problem]) -> None:
     found = list(dict.fromkeys(problems))
     if found:
-        raise asked.refused(found[0] if len(found) == 1 else f"[{', '.join(found)}]")
+        (by, first), *more = found
+        raise asked.refused(f"[{', '.join(words for _, words in found)}]" if more else first, by)
 
 
 def _with_defaults(pod: Body, limit_range: Body) -> Body:
@@ -76,7 +80,7 @@ def _filled(container: Body, given: dict[str, Body], words: str, done: list[str]
     return {**container, "resources": resources}
 
 
-def _pod_problems(spec: Body, limit_range: Body) -> Iterator[str]:
+def _pod_problems(spec: Body, limit_range: Body) -> Iterator[Problem]:
     containers = [*listed(spec, "containers"), *listed(spec, "initContainers")]
     for limit in listed(limit_range, "spec", "limits"):
         if limit.get("type") == "Container":
@@ -87,7 +91,7 @@ def _pod_problems(spec: Body, limit_range: Body) -> Iterator[str]:
             yield from _problems(limit, of_pod(spec, "requests"), of_pod(spec, "limits"))
 
 
-def _claim_problems(requests: Amounts, limit_range: Body) -> Iterator[str]:
+def _claim_problems(requests: Amounts, limit_range: Body) -> Iterator[Problem]:
     for limit in listed(limit_range, "spec", "limits"):
         if limit.get("type") == "PersistentVolumeClaim":
             for name, least in sorted((limit.get("min") or {}).items()):
@@ -95,12 +99,12 @@ def _claim_problems(requests: Amounts, limit_range: Body) -> Iterator[str]:
             for name, most in sorted((limit.get("max") or {}).items()):
                 start = f"maximum {name} usage per {limit['type']} is {shown(name, amount(most))}"
                 if name not in requests:
-                    yield f"{start}.  No request is specified"
+                    yield "limit-maximum", f"{start}.  No request is specified"
                 elif requests[name] > amount(most):
-                    yield f"{start}, but request is {shown(name, requests[name])}"
+                    yield "limit-maximum", f"{start}, but request is {shown(name, requests[name])}"
 
 
-def _problems(limit: Body, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _problems(limit: Body, requests: Amounts, limits: Amounts) -> Iterator[Problem]:
     kind = str(limit.get("type"))
     for name, least in sorted((limit.get("min") or {}).items()):
         yield from _too_little(name, kind, amount(least), requests, limits)
@@ -110,31 +114,31 @@ def _problems(limit: Body, requests: Amounts, limits: Amounts) -> Iterator[str]:
         yield from _too_far_apart(name, kind, amount(ratio), requests, limits)
 
 
-def _too_little(name: str, kind: str, least: Fraction, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _too_little(name: str, kind: str, least: Fraction, requests: Amounts, limits: Amounts) -> Iterator[Problem]:
     start = f"minimum {name} usage per {kind} is {shown(name, least)}"
     if name not in requests:
-        yield f"{start}.  No request is specified"
+        yield "limit-minimum", f"{start}.  No request is specified"
     elif requests[name] < least:
-        yield f"{start}, but request is {shown(name, requests[name])}"
+        yield "limit-minimum", f"{start}, but request is {shown(name, requests[name])}"
     elif limits.get(name, least) < least:
-        yield f"{start}, but limit is {shown(name, limits[name])}"
+        yield "limit-minimum", f"{start}, but limit is {shown(name, limits[name])}"
 
 
-def _too_much(name: str, kind: str, most: Fraction, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _too_much(name: str, kind: str, most: Fraction, requests: Amounts, limits: Amounts) -> Iterator[Problem]:
     start = f"maximum {name} usage per {kind} is {shown(name, most)}"
     if name not in limits:
-        yield f"{start}.  No limit is specified"
+        yield "limit-maximum", f"{start}.  No limit is specified"
     elif limits[name] > most:
-        yield f"{start}, but limit is {shown(name, limits[name])}"
+        yield "limit-maximum", f"{start}, but limit is {shown(name, limits[name])}"
     elif requests.get(name, most) > most:
-        yield f"{start}, but request is {shown(name, requests[name])}"
+        yield "limit-maximum", f"{start}, but request is {shown(name, requests[name])}"
 
 
-def _too_far_apart(name: str, kind: str, ratio: Fraction, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _too_far_apart(name: str, kind: str, ratio: Fraction, requests: Amounts, limits: Amounts) -> Iterator[Problem]:
     start = f"{name} max limit to request ratio per {kind} is {shown(name, ratio)}"
     if not requests.get(name):
-        yield f"{start}, but no request is specified or request is 0"
+        yield "", f"{start}, but no request is specified or request is 0"
     elif not limits.get(name):
-        yield f"{start}, but no limit is specified or limit is 0"
+        yield "", f"{start}, but no limit is specified or limit is 0"
     elif limits[name] / requests[name] > ratio:
-        yield f"{start}, but provided ratio is {float(limits[name] / requests[name]):f}"
+        yield "", f"{start}, but provided ratio is {float(limits[name] / requests[name]):f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seatrial.cluster.admission.asked import Asked
-from seatrial.cluster.refusal import forbidden, not_found, terminating
+from seatrial.cluster.refusal import forbidden, missing_namespace, terminating
 from seatrial.kinds import World
 from seatrial.model.resource import Ref, metadata
 
@@ -19,6 +19,6 @@ def lifecycle(asked: Asked, world: World) -> None:
         return
     namespace = world.get(Ref("Namespace", "", asked.namespace))
     if namespace is None:
-        raise not_found("namespaces", "", asked.namespace)
+        raise missing_namespace(asked.namespace)
     if asked.operation == "CREATE" and metadata(namespace).get("deletionTimestamp"):
         raise terminating(asked.kind.plural, asked.kind.group, asked.early_name, asked.namespace)

@@ -65,7 +65,7 @@ def check_pod(asked: Asked, world: World) -> None:
         return
     broken = policy.enforce.broken(asked.body, asked.minor)
     if broken:
-        raise asked.refused(f'violates PodSecurity "{policy.enforce}": {_told(broken)}')
+        raise asked.refused(f'violates PodSecurity "{policy.enforce}": {_told(broken)}', by="pod-security")
     _warn(asked, policy, asked.body)
 
 

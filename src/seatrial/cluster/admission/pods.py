@@ -27,10 +27,11 @@ def service_account(asked: Asked, world: World) -> Body:
         return asked.body
     spec = asked.body.get("spec") or {}
     account = str(spec.get("serviceAccountName") or "default")
-    found = world.get(Ref("ServiceAccount", asked.namespace, account))
+    ref = Ref("ServiceAccount", asked.namespace, account)
+    found = world.get(ref)
     if found is None:
         why = f'error looking up service account {asked.namespace}/{account}: serviceaccount "{account}" not found'
-        raise asked.refused_early(why)
+        raise asked.refused_early(why, ref)
     secrets = [{"name": secret.get("name")} for secret in listed(found, "imagePullSecrets")]
     if not secrets or spec.get("imagePullSecrets"):
         return asked.body
@@ -47,7 +48,8 @@ def priority(asked: Asked, world: World) -> Body:
     name = str(spec.get("priorityClassName") or "")
     found = _priority_class(name, world) if name else _default_class(world)
     if found is None and name:
-        raise asked.refused_early(f"no PriorityClass with name {name} was found")
+        ref = Ref("PriorityClass", "", name, SCHEDULING)
+        raise asked.refused_early(f"no PriorityClass with name {name} was found", ref)
     chosen = found or NO_CLASS
     filled = {"priority": int(chosen.get("value") or 0), "preemptionPolicy": chosen.get("preemptionPolicy") or PREEMPTS}
     for key, what in (
@@ -77,9 +79,10 @@ def runtime_class(asked: Asked, world: World) -> Body:
     name = spec.get("runtimeClassName")
     if asked.operation != "CREATE" or name is None:
         return asked.body
-    found = world.get(Ref("RuntimeClass", "", str(name), "node.k8s.io"))
+    ref = Ref("RuntimeClass", "", str(name), "node.k8s.io")
+    found = world.get(ref)
     if found is None:
-        raise asked.refused_early(f'pod rejected: RuntimeClass "{name}" not found')
+        raise asked.refused_early(f'pod rejected: RuntimeClass "{name}" not found', ref)
     filled = dict(spec)
     if overhead := dig(found, "overhead", "podFixed"):
         if spec.get("overhead") not in (None, {}, overhead):

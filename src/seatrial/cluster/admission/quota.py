@@ -170,7 +170,8 @@ def _refuse_unspecified(asked: Asked, quota: Body) -> None:
         if silent:
             lacking.append(f"{name} for: {','.join(silent)}")
     if lacking:
-        raise asked.refused(f"failed quota: {name_of(quota)}: must specify {'; '.join(lacking)}")
+        words = f"failed quota: {name_of(quota)}: must specify {'; '.join(lacking)}"
+        raise asked.refused(words, by="quota-unspecified")
 
 
 def _says(container: Body, name: str) -> bool:
@@ -192,4 +193,4 @@ def _refuse_exceeding(asked: Asked, quota: Body, more: Amounts, world: World) ->
             for found in (more, used, hard)
         )
         words = f"exceeded quota: {name_of(quota)}, requested: {requested}, used: {taken}, limited: {limited}"
-        raise asked.refused(words)
+        raise asked.refused(words, by="quota")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from seatrial.cluster.admission import backend
 from seatrial.cluster.admission.asked import Asked
-from seatrial.cluster.refusal import Refused, bad_request, internal, not_found
+from seatrial.cluster.refusal import Refused, bad_request, internal, missing_namespace
 from seatrial.kinds import World
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.webhooks.matching import (
@@ -21,6 +21,7 @@ from seatrial.kinds.webhooks.matching import (
     policies_for,
     webhooks_for,
 )
+from seatrial.model.refusal import FailedCall
 from seatrial.model.resource import Body, Ref, labels_of
 
 
@@ -68,7 +69,7 @@ def _namespace_labels(asked: Asked, world: World) -> dict[str, str]:
         return labels_of(asked.body)
     namespace: Body | None = world.get(Ref("Namespace", "", asked.namespace))
     if namespace is None:
-        raise not_found("namespaces", "", asked.namespace)
+        raise missing_namespace(asked.namespace)
     return labels_of(namespace)
 
 
@@ -81,14 +82,15 @@ def _call(hook: Hook, asked: Asked, world: World) -> None:
         raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
     if hook.client.get("url"):
         asked.note(f'webhook "{hook.name}" is outside the cluster, and taken to answer')
-    words = backend.failure(hook.client, hook.timeout_seconds, world)
-    if words:
-        refused = _failed(hook, words)
+    failed = backend.failure(hook.client, hook.timeout_seconds, world)
+    if failed:
+        refused = _failed(hook, failed)
         if not hook.ignores:
             raise refused
         asked.note(f"ignored: {refused.message}")
 
 
-def _failed(hook: Hook, words: str) -> Refused:
-    called = "failed to call webhook: " if words != backend.NO_CERTIFICATE else ""
-    return internal(f'failed calling webhook "{hook.name}": {called}{words}')
+def _failed(hook: Hook, failed: backend.Failed) -> Refused:
+    called = "failed to call webhook: " if failed.words != backend.NO_CERTIFICATE else ""
+    call = FailedCall(hook.name, untrusted=failed.untrusted)
+    return internal(f'failed calling webhook "{hook.name}": {called}{failed.words}', call)

@@ -25,10 +25,11 @@ from seatrial.cluster.fields.fieldset import (
 )
 from seatrial.cluster.fields.merging import changes, merged, pruned
 from seatrial.cluster.fields.shape import Shape, shape_of
-from seatrial.cluster.fields.typed import misfit
+from seatrial.cluster.fields.typed import UNDECLARED, in_words, misfits
 from seatrial.cluster.refusal import Refused, bad_request
 from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.verbs.nulls import without_nulls
+from seatrial.model.refusal import FieldCause
 from seatrial.model.resource import Body, group_of, metadata, version_of
 
 Entry = dict[str, Any]
@@ -96,8 +97,11 @@ def server_side_apply(
     if metadata(applied).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     shape = shape_of(schema)
-    if fault := misfit(applied, shape):
-        raise Refused(500, "", f"failed to create typed patch object ({_described(applied)}): {fault}")
+    if faults := misfits(applied, shape):
+        words = f"failed to create typed patch object ({_described(applied)}): {in_words(faults)}"
+        unlisted = tuple(FieldCause(path.lstrip("."), "", why) for path, why in faults)
+        unknown = any(why == UNDECLARED for _, why in faults)
+        raise Refused(500, "", words, by="unknown-field" if unknown else "", unlisted=unlisted)
     before: Body = live or {}
     writer = Writer(manager or UNKNOWN, "Apply", str(applied.get("apiVersion")), subresource, time)
     entries = _valid(metadata(before).get("managedFields")) or _first_entries(before, writer, shape)

@@ -11,6 +11,8 @@ from seatrial.cluster.validation.gotext import plain, syntax, type_name
 Fault = tuple[str, str]
 """Where, and what is wrong there."""
 
+UNDECLARED = "field not declared in schema"
+
 _ANY: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 
 # The types of values that need no closer look, by the type of the schema.
@@ -25,15 +27,8 @@ FITS: dict[str, frozenset[type]] = {
 }
 
 
-def misfit(value: Any, shape: Shape) -> str:
-    """Everything that does not fit, as one error text; empty where all does."""
-    faults = [f"{path}: {words}" if path else words for path, words in _faults(value, shape)]
-    if len(faults) < 2:
-        return "".join(faults)
-    return "\n  ".join(("errors:", *faults))
-
-
-def _faults(value: Any, shape: Shape) -> list[Fault]:
+def misfits(value: Any, shape: Shape) -> list[Fault]:
+    """Everything that does not fit."""
     if type(value) in FITS[shape.type]:
         return []
     if type(value) is dict and shape.type in ("map", ""):
@@ -43,6 +38,14 @@ def _faults(value: Any, shape: Shape) -> list[Fault]:
     return [("", _expected(value, shape.type))]
 
 
+def in_words(faults: list[Fault]) -> str:
+    """All of it as one error text."""
+    told = [f"{path}: {words}" if path else words for path, words in faults]
+    if len(told) < 2:
+        return "".join(told)
+    return "\n  ".join(("errors:", *told))
+
+
 def _map_faults(value: dict[str, Any], shape: Shape) -> list[Fault]:
     found: list[Fault] = []
     below, declared = shape.below, shape.declared
@@ -50,11 +53,11 @@ def _map_faults(value: dict[str, Any], shape: Shape) -> list[Fault]:
         if key in declared:
             there = below[key]
         elif shape.closed:
-            found.append((f".{key}", "field not declared in schema"))
+            found.append((f".{key}", UNDECLARED))
             continue
         else:
             there = below[EXTRA]
-        if type(child) not in FITS[there.type] and (faults := _faults(child, there)):
+        if type(child) not in FITS[there.type] and (faults := misfits(child, there)):
             found += [(f".{key}{path}", words) for path, words in faults]
     return found
 
@@ -73,7 +76,7 @@ def _list_faults(value: list[Any], shape: Shape) -> list[Fault]:
             if name in seen:
                 found.append(("", f"duplicate entries for key {printed(name)}"))
             seen.add(name)
-        if type(child) not in FITS[items.type] and (faults := _faults(child, items)):
+        if type(child) not in FITS[items.type] and (faults := misfits(child, items)):
             step = printed(name) if named else f"[{index}]"
             found += [(step + path, words) for path, words in faults]
     return found

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.cluster.discovery.schema import Schema
-from seatrial.cluster.refusal import Refused, bad_request, invalid
+from seatrial.cluster.refusal import Refused, bad_request, invalid, unknown_fields
 from seatrial.cluster.request import PatchType
 from seatrial.cluster.validation import (
     Rules,
@@ -69,7 +69,7 @@ def decoded(
         raise bad_request(_unhandled(kind, reading.wrong))
     strict, warnings = _noticed(reading, duplicates, validation)
     if strict:
-        raise bad_request(_unhandled(kind, strict))
+        raise unknown_fields(_unhandled(kind, strict), reading.unknown)
     return Decoded(reading.body, warnings)
 
 
@@ -91,7 +91,8 @@ def patched(
     words = (reading.unconvertible if by_converter else reading.wrong) or strict
     if words:
         shown = plain(patch) if by_converter else msgspec.json.encode(result).decode()
-        raise invalid("", "", "", [f"patch: Invalid value: {quoted(shown)}: {words}"])
+        cause = f"patch: Invalid value: {quoted(shown)}: {words}"
+        raise invalid("", "", "", [cause], "unknown-field" if words == strict and reading.unknown else "")
     return Decoded(reading.body, warnings)
 
 

@@ -140,14 +140,19 @@ def _refuse_bad_change(cluster: Cluster, kind: ServedKind, live: Body, body: Bod
     """Refuse what is wrong with the object as it would be, and what may not become of the one that is there."""
     known = kinds.known().get((kind.group, kind.kind))
     causes = list(_added_finalizers(live, body))
+    frozen: list[str] = []
     if subresource != "status":
         custom = cluster.custom_schema_of(kind)
         causes += pipeline.problems_in_words_of(cluster.minor, kind, body, custom)
-        causes += rule_problems(body, live, custom.node) if custom is not None and not causes else ()
+        if custom is not None and not causes:
+            causes += rule_problems(body, live, custom.node)
+            frozen += set(causes).difference(rule_problems(body, None, custom.node)) if causes else ()
     if known is not None and known.immutable is not None:
-        causes += known.immutable(live, body, cluster.minor)
+        causes += (said := list(known.immutable(live, body, cluster.minor)))
+        # A CRD that drops a version is refused for what its status says: a storage migration changes that.
+        frozen += (cause for cause in said if not cause.startswith("status."))
     if causes:
-        raise invalid(kind.kind, kind.group, name_of(live), causes)
+        raise invalid(kind.kind, kind.group, name_of(live), causes, "unchangeable" if frozen else "")
 
 
 def _is_conditional(kind: ServedKind) -> bool:

@@ -12,6 +12,7 @@ from seatrial.cluster.admission import backend
 from seatrial.cluster.refusal import Refused
 from seatrial.kinds import World
 from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.model.refusal import FailedCall, GroupVersionKind
 from seatrial.model.resource import Body, Ref, dig, listed
 
 if TYPE_CHECKING:
@@ -43,10 +44,12 @@ def _ask(cluster: Cluster, kind: ServedKind, version: str, view: World) -> None:
     conversion = dig(_definition(cluster, kind) or {}, "spec", "conversion") or {}
     if conversion.get("strategy") != "Webhook":
         return
-    words = backend.failure(dig(conversion, "webhook", "clientConfig") or {}, TIMEOUT_SECONDS, view)
-    if words:
+    failed = backend.failure(dig(conversion, "webhook", "clientConfig") or {}, TIMEOUT_SECONDS, view)
+    if failed:
         # No status of the API machinery: clients get 500 and nothing but the message.
-        raise Refused(500, "", f"conversion webhook for {kind.group}/{version}, Kind={kind.kind} failed: {words}")
+        words = f"conversion webhook for {kind.group}/{version}, Kind={kind.kind} failed: {failed.words}"
+        of = GroupVersionKind(kind.group, version, kind.kind)
+        raise Refused(500, "", words, call=FailedCall(converts=of, untrusted=failed.untrusted))
 
 
 def _definition(cluster: Cluster, kind: ServedKind) -> Body | None:

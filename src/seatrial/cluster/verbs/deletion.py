@@ -35,14 +35,14 @@ def delete(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
     live = cluster.store.get(ref)
     if live is None:
         refused = not_found(kind.plural, kind.group, request.name)
-        cluster.recorder.note(request.actor, "delete", ref, "refused", refused.message)
+        cluster.recorder.refused(request.actor, "delete", ref, refused.refusal)
         raise refused
     _preconditions(kind, live, request)
     try:
         conversion.read(cluster, kind, ref)
         _admit(cluster, kind, ref, live, cluster.view(), dry_run=request.dry_run)
     except Refused as refused:
-        cluster.recorder.note(request.actor, "delete", ref, "refused", refused.message)
+        cluster.recorder.refused(request.actor, "delete", ref, refused.refusal)
         raise
     if request.dry_run:
         return Reply(200, in_version(live, kind))
@@ -165,7 +165,7 @@ def _sweep(cluster: Cluster, ref: Ref, body: Body, cause: int | None, view: Worl
     try:
         delete_for(cluster, Delete(body, why), COLLECTOR, cause, view)
     except Refused as refused:
-        cluster.recorder.note(COLLECTOR, "delete", ref, "refused", refused.message, cause)
+        cluster.recorder.refused(COLLECTOR, "delete", ref, refused.refusal, cause)
 
 
 def _let_go(cluster: Cluster, owner: Body, finalizer: str, cause: int | None) -> None:

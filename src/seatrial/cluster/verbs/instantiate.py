@@ -33,7 +33,7 @@ def instantiate(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         _refuse(config, asked, ref)
         return _made(cluster, config, _build(config, asked), request)
     except Refused as refused:
-        cluster.recorder.note(request.actor, "create", ref, "refused", refused.message)
+        cluster.recorder.refused(request.actor, "create", ref, refused.refusal)
         raise
 
 

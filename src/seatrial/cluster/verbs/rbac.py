@@ -16,6 +16,7 @@ from seatrial.kinds.access.authorizer import (
     Access,
     User,
     decide,
+    denied,
     forbidden_message,
     service_account,
 )
@@ -57,7 +58,7 @@ def authorize(cluster: Cluster, request: Request) -> None:
     kind = cluster.discovery.find(request.group, request.version, request.plural)
     if kind is not None and request.verb in WRITING:
         ref = Ref(kind.kind, request.namespace if kind.namespaced else "", request.name, kind.group)
-        cluster.recorder.note(request.actor, request.verb, ref, "refused", refused.message)
+        cluster.recorder.refused(request.actor, request.verb, ref, refused.refusal)
     raise refused
 
 
@@ -79,4 +80,5 @@ def forbidden(user: User, access: Access, reason: str) -> Refused:
     details = {"name": access.name, "group": access.group, "kind": access.resource}
     # What comes from outside is quoted so that no browser takes it for a page.
     words = forbidden_message(user, access, reason).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return Refused(403, "Forbidden", words, {key: value for key, value in details.items() if value})
+    given = {key: value for key, value in details.items() if value}
+    return Refused(403, "Forbidden", words, given, denied=denied(user, access))

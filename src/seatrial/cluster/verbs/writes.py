@@ -93,7 +93,7 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 def _note_refusal(cluster: Cluster, request: Request, verb: str, ref: Ref, refused: Refused) -> None:
     """A dry run is told as one; what nobody in the trial asks is not told."""
     if not request.unheard:
-        cluster.recorder.note(request.actor, DRY_RUN if request.dry_run else verb, ref, "refused", refused.message)
+        cluster.recorder.refused(request.actor, DRY_RUN if request.dry_run else verb, ref, refused.refusal)
 
 
 def create_object(
@@ -117,7 +117,7 @@ def create_object(
     ref = named_ref(kind, body)
     if cluster.is_custom(kind) and is_terminating(cluster.definition_of(kind)):
         why = "create not allowed while custom resource definition is terminating"
-        raise forbidden(kind.plural, kind.group, ref.name, why)
+        raise forbidden(kind.plural, kind.group, ref.name, why, terminating=cluster.definition_ref(kind))
     if "status" in kind.subresources and actor != "kubernetes":
         body = {key: value for key, value in body.items() if key != "status"}
     body = defaulted(kind, body)
@@ -128,8 +128,9 @@ def create_object(
         _ask_rules_in_cel(cluster, kind, body)
     admission.validate(structs.replace(asked, body=body), view)
     if (existing := cluster.store.get(ref)) is not None:
-        refuse = being_deleted if metadata(existing).get("deletionTimestamp") else already_exists
-        raise refuse(kind.plural, kind.group, ref.name)
+        if is_terminating(existing):
+            raise being_deleted(kind.plural, kind.group, ref.name, ref)
+        raise already_exists(kind.plural, kind.group, ref.name)
     body = {**body, "metadata": _fresh(cluster, kind, ref, metadata(body))}
     if verb != "apply":
         schema = cluster.schema_of(kind)

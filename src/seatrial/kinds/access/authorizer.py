@@ -13,6 +13,7 @@ from seatrial.kinds import World
 from seatrial.kinds.access.rbac import GROUP
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.tables import default_roles
+from seatrial.model.refusal import Denial
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
 MASTERS = "system:masters"
@@ -83,6 +84,12 @@ def denial(user: User, access: Access) -> str:
     resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
     where = f'in the namespace "{access.namespace}"' if access.namespace else "at the cluster scope"
     return f'User "{user.name}" cannot {access.verb} resource "{resource}" in API group "{access.group}" {where}'
+
+
+def denied(user: User, access: Access) -> Denial:
+    """The same as data."""
+    resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+    return Denial(user.name, (access.verb,), resource, access.group)
 
 
 def forbidden_message(user: User, access: Access, reason: str = "") -> str:

@@ -93,7 +93,7 @@ def _delete_all(bodies: list[Body], namespace: str, problems: Problems) -> Acts:
     for body in bodies:
         if not is_terminating(body):
             refusal = yield Delete(body, why=f"namespace {namespace} is being deleted")
-            errors += [refusal] if refusal else []
+            errors += [refusal.message] if refusal else []
     if errors:
         text = f"Failed to delete all resource types, {len(errors)} remaining: {', '.join(sorted(errors))}"
         problems["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", text

@@ -86,7 +86,7 @@ def behave_config(config: Body, world: World) -> Acts:
     if refusal is None:
         yield Update(with_next_version(config))
     else:
-        yield Emit(config, "BuildConfigInstantiateFailed", refusal)
+        yield Emit(config, "BuildConfigInstantiateFailed", refusal.message, refusal=refusal)
 
 
 def is_paused(config: Body) -> bool:
@@ -123,10 +123,11 @@ def behave_build(build: Body, world: World) -> Acts:
         return
     output, source = _output(build), _from(build)
     if output and world.get(Ref("ImageStream", output.namespace, output.name.partition(":")[0], IMAGES)) is None:
-        yield from _waits(build, "InvalidOutputReference", "Output image could not be resolved.")
+        stream = Ref("ImageStream", output.namespace, output.name.partition(":")[0], IMAGES)
+        yield from _waits(build, "InvalidOutputReference", "Output image could not be resolved.", stream)
         return
     if source is not None and world.get(source[1]) is None:
-        yield from _waits(build, "InvalidImageReference", "Referenced image could not be resolved.")
+        yield from _waits(build, "InvalidImageReference", "Referenced image could not be resolved.", source[1])
         return
     pod = world.get(Ref("Pod", namespace_of(build), f"{name_of(build)}-build"))
     if pod is None:
@@ -195,9 +196,9 @@ def _mounted(build: Body) -> Iterator[tuple[Path, str, str]]:
                 yield ("spec", "source", part, index, field, "name"), kind, str(name)
 
 
-def _waits(build: Body, reason: str, message: str) -> Acts:
+def _waits(build: Body, reason: str, message: str, missing: Ref) -> Acts:
     yield Status(build, {"phase": "New", "reason": reason, "message": message})
-    yield Emit(build, reason, message)
+    yield Emit(build, reason, message, missing=(missing,))
 
 
 def _start(build: Body, world: World) -> Acts:
@@ -231,9 +232,9 @@ def _start(build: Body, world: World) -> Acts:
     }
     refusal = yield Create(pod, owner=build)
     if refusal is not None:
-        message = f"Error creating build pod: {refusal}"
+        message = f"Error creating build pod: {refusal.message}"
         yield Status(build, {"phase": "New", "reason": "CannotCreateBuildPod", "message": message})
-        yield Emit(build, "CannotCreateBuildPod", message)
+        yield Emit(build, "CannotCreateBuildPod", message, refusal=refusal)
     else:
         yield Status(build, {"phase": "Pending"})
 

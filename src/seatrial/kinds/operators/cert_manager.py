@@ -55,7 +55,7 @@ def behave_issuer(issuer: Body, world: World) -> Acts:
         if world.get(need.object) is None:
             message = f'Error getting keypair for CA issuer: secrets "{need.object.name}" not found'
             yield set_condition(issuer, "Ready", "False", "ErrGetKeyPair", message)
-            yield Emit(issuer, "ErrGetKeyPair", message)
+            yield Emit(issuer, "ErrGetKeyPair", message, missing=(need.object,))
             return
     for ref in issuer_produces(issuer):
         if world.get(ref) is None:

@@ -46,7 +46,8 @@ def behave_store(store: Body, world: World) -> Acts:
     missing = [need.object for need in store_needs(store) if world.get(need.object) is None]
     if missing:
         yield set_condition(store, "Ready", "False", "InvalidProviderConfig", "unable to create client")
-        yield Emit(store, "InvalidProviderConfig", f'{missing[0].kind.lower()}s "{missing[0].name}" not found')
+        message = f'{missing[0].kind.lower()}s "{missing[0].name}" not found'
+        yield Emit(store, "InvalidProviderConfig", message, missing=(missing[0],))
     else:
         yield set_condition(store, "Ready", "True", "Valid", "store validated")
 
@@ -75,9 +76,10 @@ def produces(external: Body) -> Iterator[Ref]:
 def behave(external: Body, world: World) -> Acts:
     if (release := release_of(world, OPERATOR)) is None or not (yield from keep_finalizer(external, release)):
         return
-    if message := next(_unreadable(external, world), ""):
+    if unreadable := next(_unreadable(external, world), None):
+        message, missing = unreadable
         yield set_condition(external, "Ready", "False", "SecretSyncedError", FAILED)
-        yield Emit(external, "UpdateFailed", message)
+        yield Emit(external, "UpdateFailed", message, missing=missing)
         return
     policy = _policy(external)
     found = world.get(Ref("Secret", namespace_of(external), _target(external)))
@@ -116,7 +118,7 @@ def behave_push(push: Body, world: World) -> Acts:
     if missing:
         message = f'could not get {missing[0].kind} "{missing[0].name}"'
         yield set_condition(push, "Ready", "False", "Errored", message)
-        yield Emit(push, "Errored", message)
+        yield Emit(push, "Errored", message, missing=(missing[0],))
     else:
         yield set_condition(push, "Ready", "True", "Synced", "PushSecret synced successfully")
 
@@ -186,17 +188,18 @@ def _store(named: Body, namespace: str) -> Ref:
     return Ref(kind, "" if kind == "ClusterSecretStore" else namespace, str(named["name"]), GROUP)
 
 
-def _unreadable(external: Body, world: World) -> Iterator[str]:
-    """Why the store cannot be read, in the operator's words."""
+def _unreadable(external: Body, world: World) -> Iterator[tuple[str, tuple[Ref, ...]]]:
+    """Why the store cannot be read, in the operator's words, and the store that is missing."""
     for _, ref in _stores(external):
         store = world.get(ref)
         if store is None:
-            yield f'could not get {ref.kind} "{ref.name}", {ref.kind.lower()}s.{GROUP} "{ref.name}" not found'
+            message = f'could not get {ref.kind} "{ref.name}", {ref.kind.lower()}s.{GROUP} "{ref.name}" not found'
+            yield message, (ref,)
         elif not conditions.is_true(store, "Ready"):
-            yield f'{ref.kind} "{ref.name}" is not ready'
+            yield f'{ref.kind} "{ref.name}" is not ready', ()
         elif not _allows(store, namespace_of(external), world):
             where = f'is not allowed from namespace "{namespace_of(external)}": denied by spec.condition'
-            yield f'using cluster store "{ref.name}" {where}'
+            yield f'using cluster store "{ref.name}" {where}', ()
 
 
 def _allows(store: Body, namespace: str, world: World) -> bool:

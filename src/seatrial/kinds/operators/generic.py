@@ -141,7 +141,7 @@ def _kind(behaviour: KindBehaviour) -> Kind:
             if world.get(ref) is None and (made := _made(body, ref)):
                 refusal = yield Create(made, owner=body)
                 if refusal is not None:
-                    yield Emit(body, "CreateFailed", refusal)
+                    yield Emit(body, "CreateFailed", refusal.message, refusal=refusal)
 
     return Kind(
         behaviour.kind, behaviour.group, actor=behaviour.operator, needs=needs, produces=produces, behave=behave

@@ -88,7 +88,7 @@ def apply(body: Body, world: World, owner: Body | None = None) -> Acts:
     if found is None:
         refusal = yield Create(body, owner=owner)
         if refusal is not None:
-            yield Emit(owner or body, "CreateFailed", refusal)
+            yield Emit(owner or body, "CreateFailed", refusal.message, refusal=refusal)
     elif not is_terminating(found):
         yield Update(_updated(found, body, owner))
 

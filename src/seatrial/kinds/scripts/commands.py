@@ -9,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.kinds import World
-from seatrial.kinds.access.authorizer import Access, decide, forbidden_message, service_account
+from seatrial.kinds.access.authorizer import (
+    Access,
+    User,
+    decide,
+    denied,
+    forbidden_message,
+    service_account,
+)
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.scripts.kubectl_calls import asked_by
 from seatrial.kinds.scripts.shell import (
@@ -23,6 +31,7 @@ from seatrial.kinds.scripts.shell import (
     script_of,
 )
 from seatrial.kinds.workloads.pod_template import Path, containers_of
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed, name_of
 
 # Images whose entry point is a command, so that their `args` are its words.
@@ -32,6 +41,9 @@ ANY_RIGHT = "seatrial.dev/any-right"
 """On an account that is taken for granted: whatever its pods ask for is taken to be allowed."""
 ELSEWHERE = "KUBECONFIG"
 """In its environment, a container says with this that it speaks to some cluster as somebody."""
+
+WAITING = ("list", "watch")
+"""What `kubectl wait` does."""
 
 ConfigMaps = Callable[[str], Body | None]
 """The ConfigMap of a name, where it can be looked up."""
@@ -91,12 +103,19 @@ def script_in(container: Body, spec: Body, namespace: str, config_maps: ConfigMa
     return (mounted, False) if mounted is not None else script_of(_words(container, environment(container, namespace)))
 
 
+class Printed(Struct, frozen=True):
+    """What a refused command prints."""
+
+    words: str
+    refusal: Refusal
+
+
 def refusal(pod: Body, world: World) -> str:
     """What a pod prints that certainly fails because its account may not do what its script does; else nothing."""
-    return next(iter(refusals(pod, world).values()), "")
+    return next((printed.words for printed in refusals(pod, world).values()), "")
 
 
-def refusals(pod: Body, world: World) -> dict[Path, str]:
+def refusals(pod: Body, world: World) -> dict[Path, Printed]:
     """The containers that certainly fail because the account of their pod may not do what they do, and their words."""
     spec, namespace = pod.get("spec") or {}, namespace_of(pod)
     account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
@@ -108,13 +127,21 @@ def refusals(pod: Body, world: World) -> dict[Path, str]:
     def config_map(name: str) -> Body | None:
         return world.get(Ref("ConfigMap", namespace, name))
 
-    user, found = service_account(namespace, account), dict[Path, str]()
+    user, found = service_account(namespace, account), dict[Path, Printed]()
     definitions = world.all("CustomResourceDefinition", group="apiextensions.k8s.io")
     for need in needed(spec, namespace, definitions, config_map):
         decision = decide(user, need.access, world) if need.fatal and need.field not in found else None
         if decision is not None and not decision.allowed:
-            found[need.field] = need.says.replace("{}", forbidden_message(user, need.access, decision.reason))
+            found[need.field] = printed(user, need.access, decision.reason, need.says)
     return found
+
+
+def printed(user: User, access: Access, reason: str, says: str) -> Printed:
+    """What a command prints if its user may not do this; `says` is that of `Needed`."""
+    words, denial = forbidden_message(user, access, reason), denied(user, access)
+    if access.verb in WAITING and "{}" not in says:  # `kubectl wait` needs both.
+        denial = replace(denial, verbs=WAITING)
+    return Printed(says.replace("{}", words), Refusal(403, "Forbidden", words, denied=denial))
 
 
 def may_have_rights(account: Body | None, world: World) -> bool:

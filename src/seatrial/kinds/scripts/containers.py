@@ -5,18 +5,20 @@ Only `kubectl` and `oc` are known. Of what they look for, only that is missed wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.kinds import Need, World
-from seatrial.kinds.access.authorizer import decide, forbidden_message, service_account
+from seatrial.kinds.access.authorizer import decide, service_account
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.scripts.commands import (
     ELSEWHERE,
     ConfigMaps,
     environment,
     may_have_rights,
+    printed,
     script_in,
 )
 from seatrial.kinds.scripts.kubectl_calls import Ask, asked_by
@@ -24,6 +26,7 @@ from seatrial.kinds.scripts.resource_names import kind_of
 from seatrial.kinds.scripts.running import Course, Reply, course
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.workloads.pod_template import Path, containers_of
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, listed
 
 CALLERS = ("kubectl", "oc")
@@ -34,7 +37,7 @@ BUILT_IN = frozenset(group for group, _ in CATALOGUE)
 NEEDS_MAX = 20
 """Of things that one script waits for, one after the other."""
 
-Refusal = Callable[[Ask], str]
+Refuses = Callable[[Ask], str]
 """The words of whoever may not do a thing; empty where it is allowed."""
 Missing = Callable[[Ref], bool]
 
@@ -45,6 +48,8 @@ class Gone(Struct, frozen=True):
     course: Course
     hidden: tuple[str, ...] = ()
     """Words of commands that should have changed something, were refused, and failed without consequence."""
+    refused: Mapping[str, Refusal] = {}
+    """The refusal behind each printed line."""
 
 
 def courses(pod: Body, world: World) -> dict[Path, Gone]:
@@ -54,11 +59,15 @@ def courses(pod: Body, world: World) -> dict[Path, Gone]:
     user = service_account(namespace, account)
     trusted = may_have_rights(world.get(Ref("ServiceAccount", namespace, account)), world)
 
+    refused: dict[str, Refusal] = {}
+
     def refusal(ask: Ask) -> str:
         decision = decide(user, ask.access, world) if not trusted else None
         if decision is None or decision.allowed:
             return ""
-        return ask.says.replace("{}", forbidden_message(user, ask.access, decision.reason))
+        said = printed(user, ask.access, decision.reason, ask.says)
+        refused[said.words] = said.refusal
+        return said.words
 
     def missing(ref: Ref) -> bool:
         return world.get(ref) is None
@@ -67,7 +76,8 @@ def courses(pod: Body, world: World) -> dict[Path, Gone]:
         return world.get(Ref("ConfigMap", namespace, name))
 
     definitions = tuple(world.all("CustomResourceDefinition", group="apiextensions.k8s.io"))
-    return dict(_gone(spec, namespace, definitions, config_map, refusal, missing))
+    found = _gone(spec, namespace, definitions, config_map, refusal, missing)
+    return {place: replace(gone, refused=refused) for place, gone in found}
 
 
 def awaited(spec: Body, namespace: str, at: Path) -> Iterator[Need]:
@@ -94,7 +104,7 @@ def _gone(
     namespace: str,
     definitions: tuple[Body, ...],
     config_maps: ConfigMaps,
-    refusal: Refusal,
+    refusal: Refuses,
     missing: Missing,
 ) -> Iterator[tuple[Path, Gone]]:
     for place, container in containers_of(spec):
@@ -121,7 +131,7 @@ def _gone(
             yield place, Gone(found, tuple(hidden) if found.code == 0 else ())
 
 
-def _reply(words: tuple[str, ...], asks: list[Ask], refusal: Refusal, missing: Missing) -> Reply:
+def _reply(words: tuple[str, ...], asks: list[Ask], refusal: Refuses, missing: Missing) -> Reply:
     for ask in asks:
         if says := refusal(ask):
             return Reply(1, says)

@@ -186,10 +186,12 @@ def _names(pod: Body, claim: Body) -> bool:
 
 def _keep(claim: Body, world: World) -> Acts:
     """A bound PVC becomes Lost with its volume, and grows with its request."""
-    volume = world.get(Ref("PersistentVolume", "", str(dig(claim, "spec", "volumeName"))))
+    ref = Ref("PersistentVolume", "", str(dig(claim, "spec", "volumeName")))
+    volume = world.get(ref)
     if volume is None:
+        message = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
         yield Status(claim, {**claim["status"], "phase": "Lost"})
-        yield Emit(claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
+        yield Emit(claim, "ClaimLost", message, missing=(ref,))
         return
     requested = dig(claim, "spec", "resources", "requests", "storage")
     if amount(requested) > amount(dig(volume, "spec", "capacity", "storage")):
@@ -210,7 +212,8 @@ def _default_class(world: World) -> str:
 
 def _find_volume(claim: Body, world: World) -> Acts:
     name = dig(claim, "spec", "storageClassName") or ""
-    storage_class = world.get(Ref("StorageClass", "", name, "storage.k8s.io")) if name else None
+    ref = Ref("StorageClass", "", name, "storage.k8s.io")
+    storage_class = world.get(ref) if name else None
     if (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer" and not _schedulable(claim, world):
         message = "waiting for first consumer to be created before binding"
         yield Emit(claim, "WaitForFirstConsumer", message, warning=False)
@@ -223,7 +226,8 @@ def _find_volume(claim: Body, world: World) -> Acts:
         message = "no persistent volumes available for this claim and no storage class is set"
         yield Emit(claim, "FailedBinding", message, warning=False)
     elif storage_class is None:
-        yield Emit(claim, "ProvisioningFailed", f'storageclass.storage.k8s.io "{name}" not found')
+        message = f'storageclass.storage.k8s.io "{name}" not found'
+        yield Emit(claim, "ProvisioningFailed", message, missing=(ref,))
     elif storage_class.get("provisioner") == NO_PROVISIONER:
         yield Emit(claim, "ProvisioningFailed", f"no volume plugin matched name: {NO_PROVISIONER}")
     else:
@@ -232,7 +236,7 @@ def _find_volume(claim: Body, world: World) -> Acts:
 
 def _schedulable(claim: Body, world: World) -> bool:
     """Whether a pod waits for this PVC and for nothing else that the scheduler knows."""
-    return any(not scheduler.blocked(pod, world) for pod in _consumers(claim, world))
+    return any(scheduler.blocked(pod, world) is None for pod in _consumers(claim, world))
 
 
 def _matching(claim: Body, world: World) -> Body | None:

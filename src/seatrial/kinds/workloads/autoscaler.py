@@ -33,7 +33,7 @@ def behave(scaler: Body, world: World) -> Acts:
         missing = f'{resource} "{target.name}" not found'
         message = f"the HPA controller was unable to get the target's current scale: {missing}"
         yield Status(scaler, _status(scaler, "False", "FailedGetScale", message, 0))
-        yield Emit(scaler, "FailedGetScale", missing)
+        yield Emit(scaler, "FailedGetScale", missing, missing=(target,))
         return
     message = "the HPA controller was able to get the target's current scale"
     replicas = int(dig(found, "status", "replicas") or 0)

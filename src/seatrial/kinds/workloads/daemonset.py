@@ -76,7 +76,7 @@ def _manage(body: Body, nodes: list[str], world: World) -> Acts:
         pod = _pod(body, node)
         refusal = yield Create(pod, owner=body)
         if refusal:
-            yield from refused_creation(body, pod, refusal)
+            yield from refused_creation(body, refusal)
             return
 
 

@@ -9,7 +9,7 @@ from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
 from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, namespace_of, with_metadata
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished
-from seatrial.kinds.workloads.replicaset import NAMESPACE_TERMINATES
+from seatrial.kinds.workloads.replicaset import namespace_terminates
 from seatrial.kinds.workloads.rollout import (
     DESIRED,
     HASH_LABEL,
@@ -132,12 +132,12 @@ def _create(rollout: DeploymentRollout, world: World) -> Acts:
     refusal = yield Create(body, owner=deployment)
     if refusal is None:
         yield Status(deployment, status_of(rollout, created=name_of(body)))
-    elif NAMESPACE_TERMINATES not in refusal:
+    elif not namespace_terminates(refusal):
         # A ReplicaSet of the same name may still be terminating. Reading it makes the controller run again when it is
         # gone.
         world.get(Ref("ReplicaSet", namespace_of(deployment), name_of(body), "apps"))
-        message = f'Failed to create new replica set "{name_of(body)}": {refusal}'
-        yield Emit(deployment, "ReplicaSetCreateError", message)
+        message = f'Failed to create new replica set "{name_of(body)}": {refusal.message}'
+        yield Emit(deployment, "ReplicaSetCreateError", message, refusal=refusal)
 
 
 def _new_set(rollout: DeploymentRollout) -> Body:

@@ -22,20 +22,20 @@ _HASHED = re.compile(r"-[0-9a-f]{32}$")
 """The suffix that ko appends to a program's name."""
 
 
-def pull_failure(image: str, namespace: str, world: World) -> str:
-    """The container runtime's error for an image that cannot be pulled; empty if it can."""
+def pull_failure(image: str, namespace: str, world: World) -> tuple[str, Ref] | None:
+    """The container runtime's error for an image that cannot be pulled, and the missing tag; None if it can."""
     tag = stream_tag(image)
     if tag is None:
         stream = world.get(Ref("ImageStream", namespace, image_name(image), IMAGES)) if "/" not in image else None
         if not dig(stream, "spec", "lookupPolicy", "local"):
-            return ""
+            return None
         tag = Ref("ImageStreamTag", namespace, f"{image_name(image)}:{image_tag(image) or 'latest'}", IMAGES)
     if not world.served("ImageStreamTag", IMAGES) or world.get(tag) is not None:
-        return ""
+        return None
     name, _, version = tag.name.partition(":")
     unknown = "manifest unknown" if world.get(Ref("ImageStream", tag.namespace, name, IMAGES)) else "name unknown"
     where = image.rpartition(":")[0] if image.rpartition(":")[2] == version else image
-    return f"rpc error: code = Unknown desc = reading manifest {version} in {where}: {unknown}"
+    return f"rpc error: code = Unknown desc = reading manifest {version} in {where}: {unknown}", tag
 
 
 def stream_tag(image: str) -> Ref | None:

@@ -223,7 +223,7 @@ def _manage(job: Body, count: Count) -> Acts:
         pod = _pod(job, taken)
         refusal = yield Create(pod, owner=job)
         if refusal:
-            yield from refused_creation(job, pod, refusal)
+            yield from refused_creation(job, refusal)
             return
         taken.add(_index(pod))
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from seatrial.kinds import PRINTED, Acts, Emit, Status, World
 from seatrial.kinds.core.objectmeta import controller_of, created_at, namespace_of
-from seatrial.kinds.scripts.commands import refusals
+from seatrial.kinds.scripts.commands import Printed, refusals
 from seatrial.kinds.scripts.containers import Gone, courses
 from seatrial.kinds.workloads import scheduler
 from seatrial.kinds.workloads.images import pull_failure
@@ -39,6 +39,27 @@ class Obstacle(Struct, frozen=True):
     state: str = "ContainerCreating"
     """The reason in the container's waiting state."""
     detail: str = ""
+    missing: tuple[Ref, ...] = ()
+    key: str = ""
+    """The missing key of an existing object."""
+    held_by: tuple[Ref, ...] = ()
+    """The pods that hold the volume."""
+
+    def event(self, pod: Body) -> Emit:
+        missing, key, held_by = self.missing, self.key, self.held_by
+        return Emit(pod, self.reason, self.message, missing=missing, key=key, held_by=held_by)
+
+
+class MissingSource(Struct, frozen=True):
+    """An object that a volume or an environment variable refers to and that does not exist, or lacks the key."""
+
+    object: Ref
+    key: str = ""
+    """The missing key of an existing object."""
+
+    @property
+    def message(self) -> str:
+        return f'{self.object.kind.lower()} "{self.object.name}" not found'
 
 
 def start(pod: Body, world: World) -> Acts:
@@ -46,7 +67,7 @@ def start(pod: Body, world: World) -> Acts:
     yield from _missing_pull_secrets(pod, world)
     if obstacle := next(_volume_obstacles(pod, world), None):
         yield Status(pod, _not_started(pod))
-        yield Emit(pod, obstacle.reason, obstacle.message)
+        yield obstacle.event(pod)
         return
     yield from _run(pod, world)
 
@@ -62,12 +83,12 @@ def continue_running(pod: Body, world: World) -> Acts:
         yield Status(pod, status(pod, "Running", inits, [running(container, created_at(pod)) for container in mains]))
         return
     scripts = {} if _fails(pod) else courses(pod, world)
-    yield from (Emit(pod, PRINTED, words) for gone in scripts.values() for words in gone.hidden)
-    if endless := [gone.course for gone in _main_containers(scripts).values() if gone.course.code is None]:
-        yield from (Emit(pod, PRINTED, course.says) for course in endless if course.says)
+    yield from (_printed(pod, words, gone) for gone in scripts.values() for words in gone.hidden)
+    if endless := [gone for gone in _main_containers(scripts).values() if gone.course.code is None]:
+        yield from (_printed(pod, gone.course.says, gone) for gone in endless if gone.course.says)
         return
     fails = _failures(pod, world, scripts)
-    yield from (Emit(pod, PRINTED, words) for words in fails.values() if words)
+    yield from (said for said in fails.values() if said is not None)
     if fails and _restart_policy(pod) == "OnFailure":
         yield from _crash_loop(pod, world)
     else:
@@ -75,56 +96,63 @@ def continue_running(pod: Body, world: World) -> Acts:
         yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, states))
 
 
-def missing_from(source: Source, namespace: str, world: World) -> tuple[str, str]:
-    """(error, key): the error `secret "x" not found`, or the missing key of an existing object."""
-    found = world.get(Ref(source.kind, namespace, source.name))
+def _printed(pod: Body, words: str, gone: Gone) -> Emit:
+    return Emit(pod, PRINTED, words, refusal=gone.refused.get(words), missing=gone.course.waits_for)
+
+
+def missing_from(source: Source, namespace: str, world: World) -> MissingSource | None:
+    """The missing object, or the missing key of an existing object."""
+    ref = Ref(source.kind, namespace, source.name)
+    found = world.get(ref)
     if found is None:
-        return ("", "") if source.optional else (f'{source.kind.lower()} "{source.name}" not found', "")
+        return None if source.optional else MissingSource(ref)
     if source.optional or ANY_KEY in annotations_of(found):
-        return "", ""
+        return None
     data = {**(found.get("data") or {}), **(found.get("binaryData") or {}), **(found.get("stringData") or {})}
-    return "", next((key for key in source.keys if key not in data), "")
+    key = next((key for key in source.keys if key not in data), "")
+    return MissingSource(ref, key) if key else None
 
 
 def _missing_pull_secrets(pod: Body, world: World) -> Acts:
     names = [str(secret.get("name")) for secret in listed(pod, "spec", "imagePullSecrets") if secret.get("name")]
-    missing = [name for name in names if world.get(Ref("Secret", namespace_of(pod), name)) is None]
+    refs = [Ref("Secret", namespace_of(pod), name) for name in names]
+    missing = tuple(ref for ref in refs if world.get(ref) is None)
     if missing:
-        words = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
-        yield Emit(pod, "FailedToRetrieveImagePullSecret", words + "attempting to pull the image may not succeed.")
+        words = f"Unable to retrieve some image pull secrets ({', '.join(ref.name for ref in missing)}); "
+        words += "attempting to pull the image may not succeed."
+        yield Emit(pod, "FailedToRetrieveImagePullSecret", words, missing=missing)
 
 
 def _volume_obstacles(pod: Body, world: World) -> Iterator[Obstacle]:
     for name, claim in scheduler.claims(pod, world):
-        if claim is not None and (words := _attached_elsewhere(name, claim, pod, world)):
-            yield Obstacle("FailedAttachVolume", words)
+        holders = _attached_elsewhere(name, claim, pod, world) if claim is not None else ()
+        if holders:
+            names = ", ".join(ref.name for ref in holders)
+            volume = f'volume "{dig(claim, "spec", "volumeName")}"'
+            words = f"Multi-Attach error for {volume} Volume is already used by pod(s) {names}"
+            yield Obstacle("FailedAttachVolume", words, held_by=holders)
     for volume in listed(pod, "spec", "volumes"):
         for source in volume_sources(volume):
-            if words := _not_mountable(source, namespace_of(pod), world):
-                message = f'MountVolume.SetUp failed for volume "{volume.get("name")}" : {words}'
-                yield Obstacle("FailedMount", message)
+            if lack := missing_from(source, namespace_of(pod), world):
+                message = f'MountVolume.SetUp failed for volume "{volume.get("name")}" : {_not_mountable(lack)}'
+                yield Obstacle("FailedMount", message, missing=(lack.object,), key=lack.key)
 
 
-def _attached_elsewhere(name: str, claim: Body, pod: Body, world: World) -> str:
-    """The error for a ReadWriteOnce volume that is attached to another node."""
+def _attached_elsewhere(name: str, claim: Body, pod: Body, world: World) -> tuple[Ref, ...]:
+    """The pods on other nodes that hold a ReadWriteOnce volume."""
     if scheduler.has_mode(claim, "ReadWriteMany", "ReadOnlyMany"):
-        return ""
+        return ()
     node = dig(pod, "spec", "nodeName")
-    holders = [o for o in scheduler.others_using(name, pod, world) if dig(o, "spec", "nodeName") != node]
-    if not holders:
-        return ""
-    names = ", ".join(name_of(other) for other in holders)
-    volume = dig(claim, "spec", "volumeName")
-    return f'Multi-Attach error for volume "{volume}" Volume is already used by pod(s) {names}'
+    holders = (o for o in scheduler.others_using(name, pod, world) if dig(o, "spec", "nodeName") != node)
+    return tuple(Ref("Pod", namespace_of(pod), name_of(other)) for other in holders)
 
 
-def _not_mountable(source: Source, namespace: str, world: World) -> str:
-    missing, key = missing_from(source, namespace, world)
-    if not key:
-        return missing
-    if source.kind == "Secret":
-        return f"references non-existent secret key: {key}"
-    return f"configmap references non-existent config key: {key}"
+def _not_mountable(lack: MissingSource) -> str:
+    if not lack.key:
+        return lack.message
+    if lack.object.kind == "Secret":
+        return f"references non-existent secret key: {lack.key}"
+    return f"configmap references non-existent config key: {lack.key}"
 
 
 def _run(pod: Body, world: World) -> Acts:
@@ -136,15 +164,17 @@ def _run(pod: Body, world: World) -> Acts:
     scripts = courses(pod, world) if inits and _restart_policy(pod) != "Always" else {}
     for index, container in enumerate(inits):
         gone = scripts.get(("initContainers", index))
-        words = refused.get(("initContainers", index)) or (gone.course.says if gone and gone.course.code != 0 else "")
-        if words:
-            yield Emit(pod, PRINTED, words)
+        said = _refused(pod, refused.get(("initContainers", index)))
+        if said is None and gone is not None and gone.course.code != 0 and gone.course.says:
+            said = _printed(pod, gone.course.says, gone)
+        if said is not None:
+            yield said
         if gone and gone.course.code is None:
             rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
             others = [waiting(other, "PodInitializing") for other in mains]
             yield Status(pod, status(pod, "Pending", [*done, running(container, created_at(pod)), *rest], others))
             return
-        if words:
+        if said is not None:
             yield from _init_failed(pod, world, done, index)
             return
         if obstacle := _container_obstacle(container, pod, world):
@@ -152,7 +182,7 @@ def _run(pod: Body, world: World) -> Acts:
             rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
             others = [waiting(other, "PodInitializing") for other in mains]
             yield Status(pod, status(pod, "Pending", [*done, stuck, *rest], others))
-            yield Emit(pod, obstacle.reason, obstacle.message)
+            yield obstacle.event(pod)
             return
         done.append(running(container, created_at(pod)) if _is_sidecar(container) else _init_ended(container, pod))
     obstacles = [_container_obstacle(container, pod, world) for container in mains]
@@ -171,7 +201,7 @@ def _run(pod: Body, world: World) -> Acts:
     first = next((obstacle for obstacle in obstacles if obstacle), None)
     yield Status(pod, status(pod, "Pending" if first else "Running", done, states))
     if first:
-        yield Emit(pod, first.reason, first.message)
+        yield first.event(pod)
 
 
 def _init_failed(pod: Body, world: World, done: list[Body], index: int) -> Acts:
@@ -193,15 +223,17 @@ def _init_failed(pod: Body, world: World, done: list[Body], index: int) -> Acts:
 def _container_obstacle(container: Body, pod: Body, world: World) -> Obstacle | None:
     """The image is pulled first, then the environment is resolved."""
     image = str(container.get("image") or "")
-    if words := pull_failure(image, namespace_of(pod), world):
+    if failed := pull_failure(image, namespace_of(pod), world):
+        words, tag = failed
         detail = f'failed to pull image "{image}": {words}'
-        return Obstacle("Failed", f'Failed to pull image "{image}": {words}', "ErrImagePull", detail)
+        message = f'Failed to pull image "{image}": {words}'
+        return Obstacle("Failed", message, "ErrImagePull", detail, missing=(tag,))
     for source in env_sources(container):
-        missing, key = missing_from(source, namespace_of(pod), world)
-        if key:
-            missing = f"couldn't find key {key} in {source.kind} {namespace_of(pod)}/{source.name}"
-        if missing:
-            return Obstacle("Failed", f"Error: {missing}", "CreateContainerConfigError", missing)
+        if lack := missing_from(source, namespace_of(pod), world):
+            where = f"{source.kind} {namespace_of(pod)}/{source.name}"
+            words = f"couldn't find key {lack.key} in {where}" if lack.key else lack.message
+            state = "CreateContainerConfigError"
+            return Obstacle("Failed", f"Error: {words}", state, words, missing=(lack.object,), key=lack.key)
     return None
 
 
@@ -243,12 +275,21 @@ def _has_restarted(pod: Body) -> bool:
     return any(container.get("restartCount") for container in listed(pod, "status", "containerStatuses"))
 
 
-def _failures(pod: Body, world: World, scripts: dict[Path, Gone]) -> dict[int, str]:
+def _failures(pod: Body, world: World, scripts: dict[Path, Gone]) -> dict[int, Emit | None]:
     """The containers that fail, by index, and what they print."""
     if _fails(pod):
-        return dict.fromkeys(range(len(listed(pod, "spec", "containers"))), "")
-    wrong = {index: gone.course.says for index, gone in _main_containers(scripts).items() if gone.course.code}
-    return wrong | {int(place[1]): words for place, words in refusals(pod, world).items() if place[0] == "containers"}
+        return dict.fromkeys(range(len(listed(pod, "spec", "containers"))))
+    wrong = {
+        index: _printed(pod, gone.course.says, gone) if gone.course.says else None
+        for index, gone in _main_containers(scripts).items()
+        if gone.course.code
+    }
+    refused = {place: printed for place, printed in refusals(pod, world).items() if place[0] == "containers"}
+    return wrong | {int(place[1]): _refused(pod, printed) for place, printed in refused.items()}
+
+
+def _refused(pod: Body, printed: Printed | None) -> Emit | None:
+    return Emit(pod, PRINTED, printed.words, refusal=printed.refusal) if printed and printed.words else None
 
 
 def _main_containers(scripts: dict[Path, Gone]) -> dict[int, Gone]:

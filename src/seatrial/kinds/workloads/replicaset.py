@@ -15,10 +15,8 @@ from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating,
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_active, is_ready, pod_from, worst_first
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, dig, labels_of
-
-NAMESPACE_TERMINATES = "because it is being terminated"
-"""In a refusal that no controller reports: the namespace is terminating, so every creation in it fails."""
 
 
 def behave(owner: Body, world: World) -> Acts:
@@ -51,21 +49,26 @@ def ready(owner: Body) -> bool:
     return int(dig(owner, "status", "readyReplicas") or 0) >= _replicas(owner)
 
 
-def refused_creation(owner: Body, pod: Body, refusal: str | None) -> Iterator[Emit]:
+def refused_creation(owner: Body, refusal: Refusal) -> Iterator[Emit]:
     """The Event of ReplicaSets, Jobs and DaemonSets whose pod the API server refuses."""
-    if refusal and NAMESPACE_TERMINATES not in refusal:
-        yield Emit(owner, "FailedCreate", f"Error creating: {refusal}")
+    if not namespace_terminates(refusal):
+        yield Emit(owner, "FailedCreate", f"Error creating: {refusal.message}", refusal=refusal)
 
 
-def _manage(owner: Body, world: World) -> Generator[Act, str | None, str]:
+def namespace_terminates(refusal: Refusal) -> bool:
+    """Whether the namespace is terminating, so that every creation in it fails. No controller reports that."""
+    return refusal.terminating is not None and refusal.terminating.kind == "Namespace"
+
+
+def _manage(owner: Body, world: World) -> Generator[Act, Refusal | None, str]:
     """Create missing pods, delete surplus pods. Returns the refusal that stopped it, or an empty string."""
     active = [pod for pod in world.owned(owner, "Pod") if is_active(pod)]
     pod = pod_from(dig(owner, "spec", "template") or {}, owner)
     for _ in range(_replicas(owner) - len(active)):
         refusal = yield Create(pod, owner=owner)
         if refusal:
-            yield from refused_creation(owner, pod, refusal)
-            return refusal if NAMESPACE_TERMINATES not in refusal else ""
+            yield from refused_creation(owner, refusal)
+            return "" if namespace_terminates(refusal) else refusal.message
     for extra in sorted(active, key=worst_first)[: max(0, len(active) - _replicas(owner))]:
         yield Delete(extra, why="more replicas than asked for")
     return ""

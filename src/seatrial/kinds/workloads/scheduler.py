@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from seatrial.kinds import Acts, Create, Emit, Status, Update, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
@@ -39,10 +42,10 @@ def schedule(pod: Body, world: World) -> Acts:
     """Bind a pod to a node once its PVCs allow it, or report why not."""
     yield from _ephemeral_claims(pod, world)
     nodes = [name_of(node) for node in world.all("Node") if not dig(node, "spec", "unschedulable")]
-    if why := _unfit(pod, world, len(nodes)):
-        failed = conditions.condition(pod, "PodScheduled", "False", "Unschedulable", why)
+    if unfit := _unfit(pod, world, len(nodes)):
+        failed = conditions.condition(pod, "PodScheduled", "False", "Unschedulable", unfit.message)
         yield Status(pod, {**(pod.get("status") or {}), "phase": "Pending", "conditions": [failed]})
-        yield Emit(pod, "FailedScheduling", why)
+        yield Emit(pod, "FailedScheduling", unfit.message, missing=unfit.missing, held_by=unfit.held_by)
         return
     if any(claim is None or not is_bound(claim) for _, claim in claims(pod, world)):
         return
@@ -52,16 +55,26 @@ def schedule(pod: Body, world: World) -> Acts:
     yield Update({**pod, "spec": bound, "status": status})
 
 
-def blocked(pod: Body, world: World) -> str:
-    """Why no node can take the pod yet, in the words of the VolumeBinding plugin; empty if one can."""
+class Unschedulable(Struct, frozen=True):
+    """Why no node can take a pod."""
+
+    message: str
+    missing: tuple[Ref, ...] = ()
+    held_by: tuple[Ref, ...] = ()
+    """The pods that use a PVC which only one pod may use."""
+
+
+def blocked(pod: Body, world: World) -> Unschedulable | None:
+    """Why no node can take the pod yet, in the words of the VolumeBinding plugin; None if one can."""
     unbound = False
     for name, claim in claims(pod, world):
         if claim is None:
-            return f'persistentvolumeclaim "{name}" not found'
+            missing = Ref("PersistentVolumeClaim", namespace_of(pod), name)
+            return Unschedulable(f'persistentvolumeclaim "{name}" not found', (missing,))
         if is_terminating(claim):
-            return f'persistentvolumeclaim "{name}" is being deleted'
+            return Unschedulable(f'persistentvolumeclaim "{name}" is being deleted')
         unbound = unbound or not (is_bound(claim) or waits_for_consumer(claim, world))
-    return "pod has unbound immediate PersistentVolumeClaims" if unbound else ""
+    return Unschedulable("pod has unbound immediate PersistentVolumeClaims") if unbound else None
 
 
 def claims(pod: Body, world: World) -> Iterator[tuple[str, Body | None]]:
@@ -113,17 +126,22 @@ def _ephemeral_claims(pod: Body, world: World) -> Acts:
             yield Create(claim, owner=pod)
 
 
-def _unfit(pod: Body, world: World, nodes: int) -> str:
-    """The message for a pod that fits no node; empty if one fits."""
+def _unfit(pod: Body, world: World, nodes: int) -> Unschedulable | None:
+    """The message for a pod that fits no node; None if one fits."""
     if nodes == 0:
-        return "no nodes available to schedule pods"
+        return Unschedulable("no nodes available to schedule pods")
     available = f"0/{nodes} nodes are available:"
     if why := blocked(pod, world):
-        return f"{available} {why}. preemption: {available} {nodes} {PREEMPTION_NOT_HELPFUL}."
+        message = f"{available} {why.message}. preemption: {available} {nodes} {PREEMPTION_NOT_HELPFUL}."
+        return replace(why, message=message)
     for name, claim in claims(pod, world):
-        if claim is not None and has_mode(claim, "ReadWriteOncePod") and others_using(name, pod, world):
-            return f"{available} {nodes} {CLAIM_IN_USE}. preemption: {available} {nodes} {NO_VICTIMS}."
-    return ""
+        holders = others_using(name, pod, world) if claim and has_mode(claim, "ReadWriteOncePod") else []
+        if holders:
+            message = f"{available} {nodes} {CLAIM_IN_USE}. preemption: {available} {nodes} {NO_VICTIMS}."
+            return Unschedulable(
+                message, held_by=tuple(Ref("Pod", namespace_of(pod), name_of(other)) for other in holders)
+            )
+    return None
 
 
 def _node_for(pod: Body, world: World, nodes: list[str]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 
 from seatrial.kinds import Act, Acts, Create, Emit, Update, World
 from seatrial.kinds.core.objectmeta import controller_reference, is_terminating, namespace_of, with_metadata
+from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata, name_of, uid_of
 
 
@@ -29,10 +30,11 @@ def with_claims(spec: Body, owner: Body, ordinal: int) -> Body:
     return {**spec, "volumes": [*own, *rest]} if own or rest else spec
 
 
-def make_claims(owner: Body, ordinal: int, world: World) -> Generator[Act, str | None, str]:
-    """Create missing PVCs. Returns why the pod cannot be created yet, or an empty string."""
+def make_claims(owner: Body, ordinal: int, world: World) -> Generator[Act, Refusal | None, tuple[str, Refusal | None]]:
+    """Create missing PVCs. Returns why the pod cannot be created yet, and the refusal if there is one."""
     pod = f"{name_of(owner)}-{ordinal}"
-    errors = []
+    errors: list[str] = []
+    refused: Refusal | None = None
     for template, name in claim_names(owner, ordinal):
         found = world.get(Ref("PersistentVolumeClaim", namespace_of(owner), name))
         if found is not None:
@@ -40,10 +42,11 @@ def make_claims(owner: Body, ordinal: int, world: World) -> Generator[Act, str |
             continue
         refusal = yield Create(_claim(owner, template, name))
         if refusal:
-            message = f"create Claim {name} for Pod {pod} in StatefulSet {name_of(owner)} failed error: {refusal}"
-            yield Emit(owner, "FailedCreate", message)
-            errors.append(f"failed to create PVC {name}: {refusal}")
-    return errors[0] if len(errors) <= 1 and errors else f"[{', '.join(errors)}]" if errors else ""
+            refused, said = refusal, refusal.message
+            message = f"create Claim {name} for Pod {pod} in StatefulSet {name_of(owner)} failed error: {said}"
+            yield Emit(owner, "FailedCreate", message, refusal=refusal)
+            errors.append(f"failed to create PVC {name}: {said}")
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else "", refused
 
 
 def keep_owners(owner: Body, ordinal: int, pod: Body | None, world: World, *, condemned: bool) -> Acts:

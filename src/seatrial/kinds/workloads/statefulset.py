@@ -17,7 +17,7 @@ from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating,
 from seatrial.kinds.tables.internal_types import internal, shown
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished, is_running_and_ready, phase_of, pod_from
-from seatrial.kinds.workloads.replicaset import NAMESPACE_TERMINATES
+from seatrial.kinds.workloads.replicaset import namespace_terminates
 from seatrial.kinds.workloads.revisions import (
     HASH_LABEL,
     delete_old_revisions,
@@ -92,8 +92,8 @@ def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
         for body in (old, new)
     )
     if was != wanted:
-        words = ", ".join(f"'{field}'" for field in mutable) + " and 'minReadySeconds'"
-        yield forbidden("spec", f"updates to statefulset spec for fields other than {words} are forbidden")
+        message = ", ".join(f"'{field}'" for field in mutable) + " and 'minReadySeconds'"
+        yield forbidden("spec", f"updates to statefulset spec for fields other than {message} are forbidden")
 
 
 def default(body: Body) -> Body:
@@ -166,16 +166,18 @@ def _replica(found: StatefulSetState, ordinal: int, world: World) -> Generator[A
 def _create(found: StatefulSetState, ordinal: int, world: World) -> Acts:
     body = found.body
     name = f"{name_of(body)}-{ordinal}"
-    refusal = yield from make_claims(body, ordinal, world)
-    if not refusal:
+    why, refusal = yield from make_claims(body, ordinal, world)
+    if not why:
         # A pod of an earlier StatefulSet may still have this name. Reading it makes the controller run again when it is
         # gone.
         world.get(Ref("Pod", namespace_of(body), name))
-        refusal = (yield Create(_pod(found, ordinal), owner=body)) or ""
+        refusal = yield Create(_pod(found, ordinal), owner=body)
+        why = refusal.message if refusal else ""
     yield from keep_owners(body, ordinal, None, world, condemned=False)
-    if refusal and NAMESPACE_TERMINATES not in refusal and "already exists" not in refusal:
-        fields = f"create Pod {name} in StatefulSet {name_of(body)} failed error: {refusal}"
-        yield Emit(body, "FailedCreate", fields)
+    unreported = refusal is not None and (namespace_terminates(refusal) or refusal.reason == "AlreadyExists")
+    if why and not unreported:
+        message = f"create Pod {name} in StatefulSet {name_of(body)} failed error: {why}"
+        yield Emit(body, "FailedCreate", message, refusal=refusal)
 
 
 def _pod(found: StatefulSetState, ordinal: int) -> Body:

@@ -1,0 +1,145 @@
+"""Why a request was refused or an engine failed, as data beside the words. Knows neither the cluster nor an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.model.resource import Ref
+
+RefusedBy = Literal[
+    "",
+    "unchangeable",  # The object may not become this from what it is: an immutable field, a transition rule.
+    "unknown-field",
+    "pod-security",
+    "quota",
+    "quota-unspecified",  # The quota demands a request or limit that the pod does not state.
+    "limit-minimum",
+    "limit-maximum",
+]
+"""Which check said no, where the status's reason does not tell."""
+
+
+class GroupVersionKind(Struct, frozen=True, gc=False):
+    """A kind as a client looks it up in discovery."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class FieldCause(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One entry of a Status's `details.causes`."""
+
+    field: str
+    reason: str
+    """FieldValueInvalid, FieldManagerConflict..."""
+    message: str
+    value: str = ""
+    """The value that is not allowed, where it is a string, a number, a boolean or null."""
+
+
+class FailedCall(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A webhook that the API server called and that did not answer."""
+
+    webhook: str = ""
+    """Its name in the configuration; empty for a conversion webhook."""
+    converts: GroupVersionKind | None = None
+    """Of a conversion webhook: the kind, in the version that was to be converted."""
+    untrusted: bool = False
+    """Whether the API server does not know who signed the backend's certificate; else it cannot be reached."""
+
+
+class Denial(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a user may not do."""
+
+    user: str
+    verbs: tuple[str, ...]
+    resource: str
+    group: str = ""
+
+
+class Refusal(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What the API server answered instead of doing what it was asked for."""
+
+    code: int
+    reason: str
+    """As the Status has it: NotFound, AlreadyExists, Invalid; empty where it has none."""
+    message: str
+    by: RefusedBy = ""
+    causes: tuple[FieldCause, ...] = ()
+    call: FailedCall | None = None
+    missing: tuple[Ref, ...] = ()
+    """What the API server looked for and did not find: the namespace, a ServiceAccount."""
+    terminating: Ref | None = None
+    """What is being deleted and therefore in the way: the object itself, its namespace, the CRD of its kind."""
+    denied: Denial | None = None
+
+
+FaultOf = Literal[
+    "unserved",
+    "not-owned",
+    "not-found",
+    "not-ready",
+    "operation-in-progress",
+    "name-in-use",
+    "no-deployed-release",
+    "conflicting-flags",
+    "uninstall-incomplete",
+    "retries-exceeded",
+    "source-not-rendered",
+]
+"""What an engine complains of, where it is not a refusal of the API server.
+
+unserved: the kind of `object` is not served. not-owned: `object` exists and belongs to another owner. not-found: the
+engine looked for `object` and it is not there. not-ready: the engine gave up waiting for `object`.
+operation-in-progress, name-in-use, no-deployed-release: what Helm's release records say. uninstall-incomplete: the
+release is gone, and something was not done. retries-exceeded: Flux does not retry. source-not-rendered: Argo CD has no
+manifests to sync.
+"""
+
+
+class Fault(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One reason of an engine's error."""
+
+    of: FaultOf
+    object: Ref | None = None
+    kind: GroupVersionKind | None = None
+    """Of `unserved`."""
+    status: str = ""
+    """Of `not-ready`: the engine's last verdict, such as InProgress or Failed."""
+    during: Literal["", "current-manifest", "hook-deletion"] = ""
+    """What Helm looked `object` up for, where it was not to create it."""
+
+
+class Failure(Struct, frozen=True, gc=False, omit_defaults=True):
+    """Why an act, a task or a reconciliation of an engine failed."""
+
+    events: tuple[int, ...] = ()
+    """The refused requests that its error is about, as indices of the timeline."""
+    faults: tuple[Fault, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.faults)
+
+
+NO_FAILURE = Failure()
+
+
+def renumbered(failure: Failure, place: Callable[[int], int]) -> Failure:
+    """The same where the events of the timeline have other indices."""
+    return replace(failure, events=tuple(map(place, failure.events))) if failure.events else failure
+
+
+def together(*failures: Failure) -> Failure:
+    """All reasons of an error that has several, each once."""
+    events = dict.fromkeys(event for failure in failures for event in failure.events)
+    faults = dict.fromkeys(fault for failure in failures for fault in failure.faults)
+    return Failure(tuple(events), tuple(faults)) if events or faults else NO_FAILURE
