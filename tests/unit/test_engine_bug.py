@@ -35,7 +35,10 @@ UPGRADED = Rehearsal(
 
 def test_until_3_17_0_an_object_of_the_same_kind_in_another_group_is_left_behind() -> None:
     case = _case(OLD, NEW)
-    said = "helm upgrade --wait with Helm 3.0.0 to 3.17.0 leaves Gate/default/north of old.example behind and creates that of"
+    said = (
+        "helm upgrade --wait with Helm 3.0.0 to 3.17.0 leaves Gate/default/north of old.example behind and creates "
+        "that of"
+    )
     assert _told("helm@4.2.3", case) == [("may", "nuisance", f"{said} new.example")]
     assert _told("helm@3.17.0", case) == [("will", "nuisance", f"{said} new.example")]
 
