@@ -1,20 +1,19 @@
-"""An APIService is registered and nothing answers behind it: the cluster can no longer say what it serves.
+"""An APIService has no backend, so API discovery fails and no namespace can be deleted.
 
 ## What happens
-An APIService hands a group of kinds over to a Service. While nothing answers there, nobody can list what the cluster
-serves. The namespace controller then cannot know that a namespace is empty: every namespace that is deleted, of
-whoever, stays `Terminating` with `NamespaceDeletionDiscoveryFailure`. kubectl says `the server is currently unable to
-handle the request`, and what needs the group (`kubectl top`, a HorizontalPodAutoscaler on custom metrics) stands
-still.
+An APIService delegates an API group to a Service. While nothing answers there, discovery is incomplete. The namespace
+controller then cannot tell whether a namespace is empty: every deleted namespace in the cluster stays `Terminating`
+with `NamespaceDeletionDiscoveryFailure`. kubectl reports `the server is currently unable to handle the request`, and
+whatever uses the group (`kubectl top`, a HorizontalPodAutoscaler on custom metrics) stops working.
 
-Helm itself is not stopped. Helm 2 and the first releases of Helm 3 were (`unable to retrieve the complete list of
-server APIs`), and that is what most reports are about; today's Helm goes on, and only a chart that has objects of
-that very group fails. So it is not Helm that shows the fault but, later, the namespace that does not go.
+Helm itself does not fail. Helm 2 and early Helm 3 did (`unable to retrieve the complete list of server APIs`), and most
+reports are about that. Today's Helm continues, and fails only if the chart has objects of that group. So the first sign
+is usually a namespace that stays Terminating.
 
-The usual ways there: an APIService that uninstall leaves behind, because it is a hook or is kept, while its Service
-goes; one that names a port or a Service that the release calls otherwise. With kubectl: `kubectl delete namespace`, or
-`kubectl delete -f` of the workloads alone. An APIService is in no namespace and stays, and the namespace itself is the
-first that cannot go: when its pods have stopped, nobody can say any more whether it is empty.
+Common causes: uninstall leaves the APIService behind, because it is a hook or is kept, and deletes its Service; or the
+APIService names a port or Service that the release does not have. With kubectl: `kubectl delete namespace`, or
+`kubectl delete -f` of the workloads only. An APIService is cluster-scoped and stays, and the namespace itself is the
+first that cannot be deleted.
 
 ## Example
 ```yaml
@@ -22,19 +21,18 @@ apiVersion: apiregistration.k8s.io/v1
 kind: APIService
 metadata:
   name: v1beta1.meter.canal.example
-  annotations: {helm.sh/hook: post-install}    # uninstall does not know it
+  annotations: {helm.sh/hook: post-install}    # uninstall does not delete hooks
 spec:
-  service: {name: meter, namespace: canal}     # and this goes
+  service: {name: meter, namespace: canal}     # but it deletes this
 ```
 
 ## Instead
-A plain object of the release: Helm makes APIServices last and deletes them first. With kubectl delete the APIService
-before its namespace. To end the state: `kubectl delete
-apiservice NAME`.
+Make it a regular resource: Helm creates APIServices last and deletes them first. With kubectl, delete the APIService
+before its namespace. To recover: `kubectl delete apiservice NAME`.
 
 ## Fix safety
-Deleting an APIService deletes nothing of what its backend stores. One that becomes a plain object is a
-hook-to-release flip for releases that are installed.
+Deleting an APIService does not delete data of its backend. For existing releases, a hook that becomes a regular
+resource is a hook-to-release flip.
 """
 
 from __future__ import annotations
@@ -54,17 +52,17 @@ WRONG_PORT = "ServicePortError"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         there = state_after(moment)
         for ref, body in sorted(there.items(), key=lambda pair: pair[0]):
-            if (ref.group, ref.kind) == (GROUP, "APIService") and ref not in told and _is_down(case, there, body):
-                told.add(ref)
+            if (ref.group, ref.kind) == (GROUP, "APIService") and ref not in reported and _is_down(case, there, body):
+                reported.add(ref)
                 yield _finding(moment, ref, body)
 
 
 def _is_down(case: Case, there: dict[Ref, Body], body: Body) -> bool:
-    """Whether it has no backend once all has settled: not where its pods lack something that others tell of."""
+    """Whether it has no backend when the cluster has settled. Pods that lack something have rules of their own."""
     service = _service(body)
     ours = any(resource.ref == service for resource in case.all_resources())
     if not service.name or not ours or _available(body).get("status") != "False":
@@ -81,18 +79,18 @@ def _finding(moment: Moment, ref: Ref, body: Body) -> Finding:
         moment,
         objects=[ref],
         damage="outage",
-        message=f"{moment.act} leaves {ref} without a backend: from then on no namespace of the cluster can be deleted",
+        message=f"{moment.act} leaves {ref} without a backend: no namespace of the cluster can be deleted any more",
         details=(
-            f'{ref} says: "{_available(body).get("message")}"',
+            f'{ref} reports: "{_available(body).get("message")}"',
             f"{_why(moment.speaker, ref, written)} {service} is deleted."
             if left
             else f"{service} does not answer for it.",
-            f'A namespace that is deleted says: "Discovery failed for some groups, 1 failing: unable to retrieve the '
+            f'A deleted namespace reports: "Discovery failed for some groups, 1 failing: unable to retrieve the '
             f'complete list of server APIs: {group}: stale GroupVersion discovery: {group}".',
-            "Helm reports success, now and later: it passes over groups that do not answer."
+            "Helm reports success, now and later: it ignores groups that do not answer."
             if ended.outcome == "ok" and moment.speaker == "Helm"
             else "",
-            f"To end it: kubectl delete apiservice {ref.name}",
+            f"To recover: kubectl delete apiservice {ref.name}",
         ),
         places=[_place(written, left=left)] if written else [],
         evidence=[*_made(moment, ref), *_went(moment, service)],
@@ -119,10 +117,10 @@ def _available(body: Body) -> Body:
 
 def _why(who: str, ref: Ref, written: Resource | None) -> str:
     if who != "Helm":
-        return f"Nobody deletes {ref}, which is in no namespace;"
+        return f"{ref} is cluster-scoped and is not deleted;"
     if written is not None and hooks.is_hook(written.body):
         return "It is a hook, which uninstall does not delete;"
-    return "It is kept;"
+    return f"{hooks.RESOURCE_POLICY} keeps it;"
 
 
 def _made(moment: Moment, ref: Ref) -> list[Event]:

@@ -1,17 +1,16 @@
-"""A definition has objects converted by a webhook that does not answer yet, or no longer.
+"""A CRD converts its objects with a webhook that does not answer yet, or no longer.
 
 ## What happens
-A CustomResourceDefinition with `conversion.strategy: Webhook` asks a Service whenever an object is read or written in
-another version than the one that it is stored in. While nothing answers there, such objects can be neither read nor
-changed nor deleted, by anybody: `conversion webhook for ... failed`. No `failurePolicy` softens that.
+A CRD with `conversion.strategy: Webhook` calls a Service whenever an object is read or written in another version than
+the stored one. While nothing answers there, such objects cannot be read, changed or deleted by any client: `conversion
+webhook for ... failed`. There is no `failurePolicy` for it.
 
-Helm writes definitions before Services and Deployments and waits for neither, so the definition promises a conversion
-that nobody can do yet. On `helm uninstall` the Service and the Deployment go first. Where the definition stays - it
-came from `crds/`, or it has `helm.sh/resource-policy: keep` - the objects in it cannot even be deleted afterwards.
+Helm applies CRDs before Services and Deployments and waits for neither, so the CRD requires a conversion that is not
+available yet. On `helm uninstall` the Service and the Deployment are deleted first. If the CRD stays (it came from
+`crds/`, or has `helm.sh/resource-policy: keep`), its objects cannot even be deleted afterwards.
 
-A version that becomes the stored one (`storage: true`) changes nothing for objects that are already stored: each
-stays in its old version until it is written again. So one and the same kind can work for new objects and fail for old
-ones.
+Changing the storage version (`storage: true`) does not change objects that are already stored: each keeps its old
+version until it is written again. So the same kind can work for new objects and fail for old ones.
 
 ## Example
 ```yaml
@@ -24,17 +23,17 @@ spec:
     webhook: {clientConfig: {service: {name: canal, namespace: canal}}}    # of the same chart
   versions:
     - {name: v1, served: true, storage: true}
-    - {name: v1beta1, served: true, storage: false}                        # and objects are still written so
+    - {name: v1beta1, served: true, storage: false}                        # objects still use this version
 ```
 
 ## Instead
-Two steps: first a release whose program converts, then one whose definition asks it to. Write objects in the version
-that is stored: then nothing has to be converted. Before the program goes, let the objects go, or set the strategy
-back to `None` if the versions are alike.
+Use two releases: first the one with the conversion backend, then the one with the CRD that uses it. Write objects in
+the storage version: then nothing has to be converted. Before you remove the backend, delete the objects, or set the
+strategy to `None` if the versions have the same schema.
 
 ## Fix safety
-Writing objects in the stored version needs a chart that only clusters with that version get. Setting the strategy to
-`None` while versions differ in shape loses fields silently.
+A chart with objects in the storage version only works on clusters that serve it. Setting the strategy to `None` while
+the schemas differ silently drops fields.
 """
 
 from __future__ import annotations
@@ -59,22 +58,22 @@ NAMES_MAX = 3
 
 
 class Unconverted(Struct, frozen=True):
-    """A request that could not be answered, because an object is stored in another version."""
+    """A request that failed because an object is stored in another version."""
 
     step: int
     group: str
     kind: str
     words: str
     event: Event | None
-    """None where Helm only wanted to read it."""
+    """None if Helm only tried to read it."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for failed in _failures(rehearsal):
         definition, body = _definition(rehearsal, case, failed)
-        if definition is not None and definition not in told:
-            told.add(definition)
+        if definition is not None and definition not in reported:
+            reported.add(definition)
             yield _finding(rehearsal, case, failed, definition, body)
 
 
@@ -116,13 +115,13 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: 
         moment,
         objects=[definition],
         damage=_damage(gone=gone),
-        message=f"{outcome_of(moment)}: {which} has to be converted, and nothing answers for the conversion "
-        f"webhook of {definition}",
+        message=f"{outcome_of(moment)}: {which} must be converted, and the conversion webhook of {definition} "
+        "does not answer",
         details=(
-            f'The API server says: "{failed.words}"',
+            f'The API server reports: "{failed.words}"',
             _order(rehearsal, failed, definition, service, gone=gone),
-            f"Objects are stored as {stored} from now on, and those that were stored otherwise stay so until they are "
-            "written: whatever is read or written in another version than its own is refused, for everybody.",
+            f"New objects are stored as {stored}; others keep their version until they are written. Every request for "
+            "an object in another version than its stored one is rejected, for all clients.",
             revisions(moment),
         ),
         places=[
@@ -156,16 +155,16 @@ def _order(rehearsal: Rehearsal, failed: Unconverted, definition: Ref, service: 
     if gone:
         took = next(ended for ended in rehearsal.steps if service in ended.deleted)
         return (
-            f"The {took.action} of {took.release} deletes {service} and leaves {definition}, which goes on asking it: "
-            "its objects can no longer be deleted either."
+            f"The {took.action} of {took.release} deletes {service} and leaves {definition}, which still calls it: its "
+            "objects can no longer be deleted either."
         )
     if "x509" in failed.words:
-        return f"Nobody has written the caBundle of {definition} yet, by which the API server knows the backend."
+        return f"The caBundle of {definition}, with which the API server verifies the backend, is not written yet."
     changed = any(e.object == definition and e.effect in ("created", "changed") for e in rehearsal.of_step(failed.step))
     if changed:
         return (
-            f"The same {action} writes {definition} first and {service} after it, and waits for no pod: --wait waits "
-            "when all is sent."
+            f"The same {action} applies {definition} first and {service} after it, and waits for no pod: --wait only "
+            "waits after everything is applied."
         )
     return f"The pods behind {service} are not ready."
 
@@ -182,7 +181,7 @@ def _deeds(moment: Moment, *refs: Ref) -> Iterator[Event]:
 
 
 def _other(body: Body, stored: str) -> str:
-    """A version that is served and not stored: to read it is to convert."""
+    """A served version that is not the storage version: reading it requires conversion."""
     served = [str(v.get("name")) for v in listed(body, "spec", "versions") if v.get("served")]
     return next((version for version in served if version != stored), stored)
 

@@ -1,11 +1,11 @@
-"""Pods that ask to be injected are made before the injector is registered or answers, and run without it.
+"""Pods that request injection are created before the injector is registered or answers, and run without it.
 
 ## What happens
-A mutating webhook changes a pod once, when it is made. Helm makes Deployments before webhook configurations, so the
-pods of a release that brings its own injector may be there before the injector is registered; pods of another release
-are, when that release comes first. With `failurePolicy: Ignore` a pod also passes while the injector is registered
-and does not answer yet. Nothing is refused, nothing is tried again: the pods run without their sidecar, or wait for
-an image called `auto`, until someone restarts them. Which of them are missed differs from install to install.
+A mutating webhook changes a pod once, when it is created. Helm creates Deployments before webhook configurations, so
+the pods of a release with its own injector may exist before the injector is registered; so do the pods of another
+release that is installed first. With `failurePolicy: Ignore` a pod also passes while the injector is registered and
+does not answer yet. Nothing is rejected or retried: the pods run without their sidecar, or wait for an image named
+`auto`, until someone restarts them. Which pods are affected differs between installs.
 
 ## Example
 ```yaml
@@ -17,15 +17,15 @@ spec:
 ```
 
 ## Instead
-Install the injector as a release of its own, with `--wait`, before everything that relies on it. `failurePolicy:
-Fail` (with the injector's own namespace left out) turns a pod that would be missed into one that is tried again.
+Install the injector as its own release, with `--wait`, before everything that relies on it. With `failurePolicy: Fail`
+(and the injector's own namespace excluded) a pod is rejected and retried instead of running without injection.
 
-With Flux that is a HelmRelease, or a Kustomization with `wait: true`, which the others name in `dependsOn`.
+With Flux, use a HelmRelease, or a Kustomization with `wait: true`, that the others name in `dependsOn`.
 
-To repair what runs: `kubectl rollout restart`.
+To repair running pods: `kubectl rollout restart`.
 
 ## Fix safety
-`Fail` refuses all pods the webhook is about while the injector is down: see webhook-fail-policy-self-block.
+`Fail` rejects all matching pods while the injector is down: see webhook-fail-policy-self-block.
 """
 
 from __future__ import annotations
@@ -52,33 +52,33 @@ from seatrial.model.timeline import Event, Rehearsal
 
 MADE = WriteTarget("CREATE", "", "v1", "pods", "", namespaced=True)
 TO_BE_INJECTED = "auto"
-"""The image that Istio's gateways ask for: it exists only after injection."""
+"""The image of Istio gateways: injection replaces it."""
 MEANT = ("true", "enabled", "yes")
 SELECTS = ("In", "Exists")
 
 
 class Missed(Struct, frozen=True):
-    """A pod that was to be injected and was not."""
+    """A pod that requested injection and did not get it."""
 
     event: Event
     webhook: Webhook
     owner: Ref
     ignored: bool
-    """Whether the injector was registered, and did not answer."""
+    """Whether the injector was registered and did not answer."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for step, _ in enumerate(rehearsal.steps):
         moment = Moment(rehearsal, case, step)
         for missed in _missed(moment):
-            if missed.owner not in told:
-                told.add(missed.owner)
+            if missed.owner not in reported:
+                reported.add(missed.owner)
                 yield _finding(moment, missed)
 
 
 def _missed(moment: Moment) -> Iterator[Missed]:
-    """Pods made in a step that are still there, uninjected, when an injector for them is."""
+    """Pods created in a step that still exist, uninjected, when their injector does."""
     ended = _at_the_end(moment.rehearsal, moment.case)
     webhooks = [w for w in webhooks_in(ended) if w.configuration.kind == "MutatingWebhookConfiguration"]
     if not webhooks:
@@ -95,13 +95,13 @@ def _missed(moment: Moment) -> Iterator[Missed]:
 
 
 def _at_the_end(rehearsal: Rehearsal, case: Case) -> dict[Ref, Body]:
-    """What is there before anything is taken away again."""
+    """The cluster before the first step that removes anything."""
     steps = [i for i, ended in enumerate(rehearsal.steps) if ended.action not in ("uninstall", "delete", "destroy")]
     return state_after(Moment(rehearsal, case, steps[-1])) if steps else {}
 
 
 def _relies_on(webhook: Webhook, pod: Body, there: dict[Ref, Body]) -> bool:
-    """Whether a pod asks for this injection: by a label that is selected, by an annotation, or by its image."""
+    """Whether a pod requests this injection: by a selected label, an annotation, or its image."""
     namespace = there.get(Ref("Namespace", "", str(pod["metadata"].get("namespace"))))
     if not is_about(webhook, MADE, labels_of(pod), namespace) or backs(pod, there.get(webhook.service)):
         return False
@@ -109,7 +109,7 @@ def _relies_on(webhook: Webhook, pod: Body, there: dict[Ref, Body]) -> bool:
 
 
 def _selects(selector: Body) -> bool:
-    """Whether a selector takes objects that carry something, not only those that lack something."""
+    """Whether a selector requires a label, not only the absence of one."""
     expressions = listed(selector, "matchExpressions")
     return bool(selector.get("matchLabels")) or any(e.get("operator") in SELECTS for e in expressions)
 
@@ -123,7 +123,7 @@ def _asks(pod: Body) -> bool:
 
 
 def _passed(rehearsal: Rehearsal, event: Event, webhook: Webhook) -> bool | None:
-    """Whether a pod passed because nobody answered (True) or was asked (False); None where it was injected."""
+    """True if the webhook did not answer, False if it was not registered, None if the pod was injected."""
     said = FAILED.search(event.message)
     if said is not None and said["webhook"] == webhook.name:
         return True
@@ -132,7 +132,7 @@ def _passed(rehearsal: Rehearsal, event: Event, webhook: Webhook) -> bool | None
 
 
 def _owner(pod: Body, there: dict[Ref, Body]) -> Ref:
-    """The workload that someone wrote, of which this pod is one."""
+    """The top-level workload that owns this pod."""
     body: Body | None = pod
     ref = Ref("Pod", str(pod["metadata"].get("namespace") or ""), str(pod["metadata"]["name"]))
     while body is not None:
@@ -154,12 +154,12 @@ def _finding(moment: Moment, missed: Missed) -> Finding:
         moment,
         objects=[missed.owner],
         damage="failed-deploy",
-        message=f'{the}{ended.action} makes pods of {missed.owner} without what webhook "{webhook.name}" adds to them',
+        message=f'{the}{ended.action} creates pods of {missed.owner} without the injection of webhook "{webhook.name}"',
         details=(
             _how(moment, missed),
             _image(missed),
             _side_by_side(moment, missed),
-            f"Nothing was refused, and nothing injects them later. To repair: {_restart(missed.owner)}",
+            f"There is no error, and nothing injects them later. To repair: {_restart(missed.owner)}",
         ),
         places=[
             *([workload.place("spec", "template", "metadata")] if workload else ()),
@@ -175,35 +175,35 @@ def _how(moment: Moment, missed: Missed) -> str:
     configuration = missed.webhook.configuration
     if missed.ignored:
         return (
-            f"{configuration} is registered and nothing answers behind {missed.webhook.service} yet. Its failurePolicy "
-            f"is Ignore, so {missed.event.object} passed as it was."
+            f"{configuration} is registered and {missed.webhook.service} does not answer yet. Its failurePolicy is "
+            f"Ignore, so {missed.event.object} passed unchanged."
         )
     later = next(iter(_registered(moment.rehearsal, missed.webhook))).step
     if later == moment.index:
         who = "Flux" if is_flux(moment.rehearsal) else "Helm"
-        return f"{who} makes {missed.owner} before {configuration}, and {missed.event.object} was made in between."
-    return f"{configuration} is registered only by the {moment.rehearsal.steps[later].action} of a later step."
+        return f"{who} creates {missed.owner} before {configuration}; {missed.event.object} was created in between."
+    return f"{configuration} is only registered by the {moment.rehearsal.steps[later].action} of a later step."
 
 
 def _side_by_side(moment: Moment, missed: Missed) -> str:
-    """Which parts of Flux bring the pods and their injector."""
+    """Which Flux objects contain the pods and their injector."""
     ended = moment.ended
     own, other = holder(ended, missed.owner), holder(ended, missed.webhook.configuration)
     if own is None or other is None:
         return ""
     if own == other:
         return (
-            f"{own} brings both, and webhook configurations come after workloads: give the injector one of its own, "
-            "which is waited for, and let this one depend on it."
+            f"{own} contains both, and webhook configurations come after workloads: move the injector into its own "
+            "with wait: true, and let this one depend on it."
         )
-    return f"{own} brings the one and {other} the other: dependsOn, on one that waits, has the injector come first."
+    return f"{own} has the pods and {other} the injector: let the first depend on the second (dependsOn, with wait)."
 
 
 def _image(missed: Missed) -> str:
     images = [container.get("image") for container in listed(missed.event.after, "spec", "containers")]
     if TO_BE_INJECTED not in images:
         return ""
-    return 'Its image is "auto", which only the injector replaces. The kubelet says: "Failed to pull image "auto"".'
+    return 'Its image is "auto", which only the injector replaces. The kubelet reports: "Failed to pull image "auto"".'
 
 
 def _registered(rehearsal: Rehearsal, webhook: Webhook) -> list[Event]:

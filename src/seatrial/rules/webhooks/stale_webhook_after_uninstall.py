@@ -1,13 +1,12 @@
-"""A webhook configuration outlives what answers for it, and refuses everything that it is about from then on.
+"""A webhook configuration stays without its backend, and every write that it matches is rejected.
 
 ## What happens
-`helm uninstall` deletes what the manifest of the last revision lists. A webhook configuration that is a hook, that
-has `helm.sh/resource-policy: keep`, or that a program registered while it ran is not listed: it stays, the Service
-and the pods behind it go. If it may not be ignored (`failurePolicy` absent means `Fail`), every write it is about is
-refused with `service "..." not found`, in all namespaces it covers and whoever writes. Installing the chart again may
-fail for the same reason: by what it left itself.
+`helm uninstall` deletes what the manifest of the last revision lists. A webhook configuration that is a hook, has
+`helm.sh/resource-policy: keep`, or was registered by a program at run time is not deleted: it stays, and its Service
+and pods are deleted. With `failurePolicy: Fail` (the default) every matching write is rejected with `service "..." not
+found`, in all namespaces it covers, for all clients. Even reinstalling the chart may fail because of it.
 
-The words name a Service, and one looks for a Service that ought to be there. There ought not.
+The error names a Service, so people look for a missing Service. The configuration is what should not be there.
 
 ## Example
 ```yaml
@@ -16,18 +15,17 @@ kind: ValidatingWebhookConfiguration
 metadata:
   name: guard
   annotations:
-    helm.sh/hook: post-install,post-upgrade    # so that the backend is up first: and uninstall does not know it
+    helm.sh/hook: post-install,post-upgrade    # so that the backend is up first; uninstall does not delete hooks
 ```
 
 ## Instead
-A plain object of the release: Helm 4 deletes webhook configurations before everything else, Helm 3 last but surely.
-Where it has to be a hook, a post-delete hook Job that deletes it. What a program registers at run time it has to take
-away itself, in a pre-delete hook; whether it does cannot be read from a chart.
+Make it a regular resource: Helm 4 deletes webhook configurations first, Helm 3 last. If it must be a hook, add a
+post-delete hook Job that deletes it. A program that registers a configuration at run time must delete it in a
+pre-delete hook; a chart does not show whether it does.
 
 ## Fix safety
-A configuration that becomes a plain object is a hook-to-release flip for those who have it: adopt it first, or delete
-it (`kubectl delete validatingwebhookconfiguration NAME`), which only lets through what the webhook would have
-refused.
+For existing releases, a hook that becomes a regular resource is a hook-to-release flip: adopt it first, or delete it
+(`kubectl delete validatingwebhookconfiguration NAME`), which only lets through what the webhook would have rejected.
 """
 
 from __future__ import annotations
@@ -56,17 +54,17 @@ DELETE_EVENTS = ("pre-delete", "post-delete")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         if moment.ended.action != "uninstall" or moment.ended.outcome != "ok":
             continue
         for webhook in webhooks_in(state_after(moment)):
             ref = webhook.configuration
-            if webhook.refuses and webhook.service in moment.ended.deleted and ref not in told:
-                told.add(ref)
+            if webhook.refuses and webhook.service in moment.ended.deleted and ref not in reported:
+                reported.add(ref)
                 yield _left(moment, webhook)
     for ref, calls in refused_by_cause(rehearsal, case, "stale").items():
-        if ref not in told:
+        if ref not in reported:
             yield _met(rehearsal, case, calls)
 
 
@@ -79,17 +77,15 @@ def _left(moment: Moment, webhook: Webhook) -> Finding:
         moment,
         objects=[ref],
         damage=_damage(webhook),
-        message=f"helm uninstall leaves {ref} behind without what answers for it: from then on "
-        f"{covers(webhook)} is refused",
+        message=f"helm uninstall leaves {ref} behind without its backend: from then on {covers(webhook)} is rejected",
         details=(
-            f'Whoever tries reads: "{_words(webhook)}"',
+            f'Clients get: "{_words(webhook)}"',
             _why(resource),
             _later(moment.rehearsal, moment.case, ref),
-            f"{cleaner.ref} is a hook of the uninstall: what its program does cannot be seen, and it may be there for "
-            "this."
+            f"{cleaner.ref} is a hook of the uninstall and may delete it: its program cannot be read from here."
             if cleaner
             else "",
-            f"To end it: kubectl delete {ref.kind.lower()} {ref.name}",
+            f"To recover: kubectl delete {ref.kind.lower()} {ref.name}",
         ),
         places=[resource.place("metadata", "annotations", _kept_by(resource))] if resource else [],
         evidence=[*_made(moment, ref), *_went(moment, webhook.service)],
@@ -109,12 +105,12 @@ def _met(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)}: {named(refused)} is refused for {webhook.configuration}, which is in "
-        "the cluster without what answers for it",
+        message=f"{outcome_of(moment)}: {named(refused)} is rejected because of {webhook.configuration}, which has no "
+        "backend",
         details=(
-            f'The API server says: "{first.event.message}"',
+            f'The API server reports: "{first.event.message}"',
             _what_is_gone(moment, webhook.service, refused[0]),
-            f"To end it: kubectl delete {webhook.configuration.kind.lower()} {webhook.configuration.name}",
+            f"To recover: kubectl delete {webhook.configuration.kind.lower()} {webhook.configuration.name}",
         ),
         places=[written.place("kind")] if written else [],
         evidence=[call.event for call in calls[:3]],
@@ -123,7 +119,7 @@ def _met(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
 
 
 def _damage(webhook: Webhook) -> Damage:
-    """Objects of the chart's own kinds are missed by nobody when it is gone; those of Kubernetes by everyone."""
+    """Rejected built-in kinds affect the whole cluster; the chart's own kinds are gone with the chart."""
     groups = {str(group) for rule in listed(webhook.body, "rules") for group in listed(rule, "apiGroups")}
     return "outage" if "*" in groups or groups & BUILT_IN_GROUPS else "failed-deploy"
 
@@ -141,9 +137,9 @@ def _words(webhook: Webhook) -> str:
 
 def _why(resource: Resource | None) -> str:
     if resource is None:
-        return "No release of this trial lists it: someone registered it while the release ran."
+        return "No release of this trial contains it: it was registered while the release ran."
     if hooks.is_hook(resource.body):
-        return "It is a hook, and uninstall deletes only what the manifest of the release lists."
+        return "It is a hook, and uninstall deletes only what the release manifest lists."
     if hooks.RESOURCE_POLICY in annotations_of(resource.body):
         policy = annotations_of(resource.body)[hooks.RESOURCE_POLICY]
         return f"It has {hooks.RESOURCE_POLICY}: {policy}, so uninstall leaves it."
@@ -155,10 +151,10 @@ def _kept_by(resource: Resource) -> str:
 
 
 def _later(rehearsal: Rehearsal, case: Case, ref: Ref) -> str:
-    """What of the later steps fails for it."""
+    """The first later step that fails because of it."""
     for call in refused_by_cause(rehearsal, case, "stale").get(ref, ()):
         ended = rehearsal.steps[call.event.step]
-        return f'The {ended.action} after it is refused {call.event.object}: "{call.event.message}"'
+        return f'The next {ended.action} fails at {call.event.object}: "{call.event.message}"'
     return ""
 
 
@@ -181,14 +177,8 @@ def _went(moment: Moment, service: Ref) -> list[Event]:
 
 def _what_is_gone(moment: Moment, service: Ref, refused: Ref) -> str:
     if service in moment.ended.deleted:
-        return (
-            f"The same {moment.ended.action} has deleted {service} before: nothing says that {refused} "
-            "depends on it, and so the one goes as early as the other."
-        )
-    return (
-        f"{service} is not there and none of the releases brings it: the configuration was left behind by something "
-        "that is gone."
-    )
+        return f"The same {moment.ended.action} deletes {service} first: nothing declares that {refused} depends on it."
+    return f"{service} does not exist and no release has it: the configuration was left behind by something else."
 
 
 RULE = Rule("ST506", "stale-webhook-after-uninstall", check)

@@ -1,15 +1,14 @@
-"""An upgrade replaces the pods behind a webhook and, in the same moment, writes objects that the webhook is about.
+"""An upgrade replaces the pods behind a webhook and, at the same time, writes objects that call the webhook.
 
 ## What happens
-Helm sends a Deployment and does not wait for its pods. Custom resources come last, by then the pods behind their
-webhook are being replaced. Where the old ones may be stopped before a new one is ready - strategy `Recreate`, a
-`maxUnavailable` that covers all replicas, a Service that selects other pods from now on - nothing answers for some
-seconds, and what Helm writes then is refused. The upgrade fails half way: what came before the refused object is
-changed, what the chart no longer has is not deleted.
+Helm applies a Deployment and does not wait for its pods. Custom resources come last; by then the pods behind their
+webhook are being replaced. If the old pods may stop before a new one is ready (strategy `Recreate`, a `maxUnavailable`
+that covers all replicas, a Service that now selects other pods), nothing answers for some seconds, and what Helm writes
+then is rejected. The upgrade stops half way: everything before the rejected object is changed, and what the chart no
+longer has is not deleted.
 
-With `RollingUpdate` and one replica, `maxUnavailable` of 25% is rounded down to 0: the old pod stays until the new
-one is ready. That is why many charts get away with a single replica, until someone sets `Recreate` for another
-reason.
+With `RollingUpdate` and one replica, `maxUnavailable` of 25% is rounded down to 0: the old pod stays until the new one
+is ready. So many charts work with a single replica, until someone sets `Recreate` for another reason.
 
 ## Example
 ```yaml
@@ -17,18 +16,18 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: gate}
 spec:
-  strategy: {type: Recreate}     # the pod behind the webhook is stopped first
-  template: {...}                # and a new image is what this upgrade is about
+  strategy: {type: Recreate}     # stops the pod behind the webhook first
+  template: {...}                # this upgrade changes the image
 ```
 
 ## Instead
-Let something of the backend stay up: `RollingUpdate` with `maxUnavailable: 0`, two replicas. Or serve webhooks from a
-Deployment of their own that changes seldom. Or upgrade the objects in a release of their own, after the backend's
-with `--wait`.
+Keep a part of the backend running: `RollingUpdate` with `maxUnavailable: 0`, or two replicas. Or serve webhooks from a
+separate Deployment that rarely changes. Or put the objects into their own release, upgraded after the backend's with
+`--wait`.
 
 ## Fix safety
-Two replicas of a controller want leader election; two of a webhook server do not. `Recreate` is often there for a
-volume that only one pod can have: then a Deployment of its own for the webhook is the way.
+Two replicas of a controller need leader election; two of a webhook server do not. `Recreate` is often there because of
+a volume that only one pod can use: then use a separate Deployment for the webhook.
 """
 
 from __future__ import annotations
@@ -72,14 +71,14 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f'{outcome_of(moment)}: it replaces the pods behind webhook "{webhook.name}", and nothing '
-        f"answers when {named(refused)} is written",
+        message=f'{outcome_of(moment)}: it replaces the pods behind webhook "{webhook.name}", which does not '
+        f"answer when {named(refused)} is written",
         details=(
-            f'The API server says: "{first.event.message}"',
-            f"{changed} stands behind {webhook.service} and is changed in the same "
+            f'The API server reports: "{first.event.message}"',
+            f"{changed} is behind {webhook.service} and is changed in the same "
             f"{rehearsal.steps[step].action}{_gap(body)}.",
-            f"Helm waits for no pod before it goes on; {'Flux' if is_flux(rehearsal) else '--wait'} waits only when "
-            "all is sent. What came before is changed, and what the new revision no longer has is not deleted.",
+            f"Helm does not wait for pods in between; {'Flux' if is_flux(rehearsal) else '--wait'} only waits after "
+            "everything is applied. Objects before it are changed; what the new revision drops is not deleted.",
             revisions(moment),
         ),
         places=[
@@ -93,7 +92,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
 
 
 def _changed(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Ref, Body]:
-    """What stood behind the webhook and was changed, the workload before its Service."""
+    """The changed object behind the webhook: the workload, or else its Service."""
     world, began = state(rehearsal, call.event), state_after(Moment(rehearsal, case, call.event.step - 1))
     for body in behind(world, call.webhook.service):
         if replaced(began, world, workload_ref(body)):
@@ -103,10 +102,10 @@ def _changed(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Ref, Body]:
 
 def _gap(body: Body) -> str:
     if dig(body, "spec", "strategy", "type") == "Recreate":
-        return ": its strategy is Recreate, so the old pods are stopped before the new ones start"
+        return ": its strategy is Recreate, so the old pods stop before the new ones start"
     if body.get("kind") == "Service":
         return ", and selects pods that are not ready yet"
-    return ", in a way that may leave none of its pods in between"
+    return ", in a way that may leave no pod ready in between"
 
 
 def _deeds(rehearsal: Rehearsal, call: Call, ref: Ref) -> Iterator[Event]:

@@ -1,13 +1,13 @@
-"""A webhook must be asked about the very object that its own backend waits for, so neither can ever be there.
+"""A webhook is called for an object that its own backend needs to start: a deadlock.
 
 ## What happens
-The backend of a webhook mounts a Secret with its certificate. The Secret comes of a Certificate (or of any other
-custom resource that an operator turns into a Secret), and the webhook is about Certificates too. Helm registers the
-webhook and then makes the Certificate: nothing answers, because the pod waits for the Secret, which waits for the
-Certificate. The same holds for a ConfigMap, a Secret or an account of the release that the webhook is about and its
-backend needs, where the webhook is registered before it: as a hook, or left over from an earlier install.
+The backend of a webhook mounts a Secret with its certificate. The Secret comes from a Certificate (or another custom
+resource that an operator turns into a Secret), and the webhook also matches Certificates. Helm registers the webhook
+and then creates the Certificate: the webhook does not answer, because its pod waits for the Secret, which waits for the
+Certificate. The same holds for a ConfigMap, Secret or ServiceAccount that the webhook matches and its backend needs, if
+the webhook is registered first: as a hook, or left over from an earlier install.
 
-It looks like a backend that is slow to start, and waiting for it does not help: trying again fails alike.
+It looks like a backend that is slow to start, but waiting does not help: retrying fails the same way.
 
 ## Example
 ```yaml
@@ -16,7 +16,7 @@ kind: Certificate
 metadata: {name: guard}
 spec: {secretName: guard-tls, issuerRef: {name: guard}, dnsNames: [guard.guard.svc]}
 ---
-kind: ValidatingWebhookConfiguration    # about certificates of all namespaces
+kind: ValidatingWebhookConfiguration    # matches certificates in all namespaces
 webhooks:
   - name: certificates.guard.example
     clientConfig: {service: {name: guard, namespace: guard}}    # its pod mounts guard-tls
@@ -24,11 +24,11 @@ webhooks:
 ```
 
 ## Instead
-Leave the backend's own namespace out of the webhook (`namespaceSelector` on `kubernetes.io/metadata.name`), or its
-own objects (`objectSelector`), or let the backend make its certificate itself.
+Exclude the backend's namespace from the webhook (`namespaceSelector` on `kubernetes.io/metadata.name`), or its own
+objects (`objectSelector`), or let the backend create its certificate itself.
 
 ## Fix safety
-A selector that excludes what the backend itself needs changes nothing for others.
+A selector that excludes what the backend needs does not affect other objects.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _circle(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Resource | None, Resource | None, Need | None]:
-    """What was refused, the backend, and what of the backend's needs comes of it."""
+    """The rejected object, the backend, and the backend's need that depends on it."""
     step = call.event.step
     refused = case.written(step, call.event.object)
     world = state(rehearsal, call.event)
@@ -87,12 +87,12 @@ def _finding(rehearsal: Rehearsal, case: Case, call: Call, refused: Resource, ba
         moment,
         objects=[webhook.configuration, refused.ref],
         damage="failed-deploy",
-        message=f'{outcome_of(moment)}: webhook "{webhook.name}" is to be asked about {refused.ref}, which '
-        "its own backend needs before it can answer",
+        message=f'{outcome_of(moment)}: webhook "{webhook.name}" is called for {refused.ref}, which its own '
+        "backend needs to start",
         details=(
-            f'The API server says: "{call.event.message}"',
+            f'The API server reports: "{call.event.message}"',
             _around(webhook.service, refused.ref, backer, need),
-            f"The webhook is asked about {covers(webhook)}, and excludes nothing of its own.",
+            f"The webhook is called for {covers(webhook)}, and does not exclude its own objects.",
             revisions(moment),
             _again(moment, refused.ref),
         ),
@@ -107,8 +107,8 @@ def _finding(rehearsal: Rehearsal, case: Case, call: Call, refused: Resource, ba
 
 
 def _around(service: Ref, refused: Ref, backer: Resource, need: Need) -> str:
-    made = "" if need.object == refused else f", which is made from {refused}"
-    return f"{backer.ref} stands behind {service} and cannot start without {need.object}{made}."
+    made = "" if need.object == refused else f", which comes from {refused}"
+    return f"{backer.ref} is behind {service} and cannot start without {need.object}{made}."
 
 
 def _again(moment: Moment, ref: Ref) -> str:
@@ -117,10 +117,10 @@ def _again(moment: Moment, ref: Ref) -> str:
         return ""
     if ref in following.created:
         return (
-            f"The {following.action} after it gets past this only because what the backend needs was assumed to be "
-            "there; where it is not, every try fails alike."
+            f"The next {following.action} succeeds only because what the backend needs was assumed to exist; without "
+            "it, every retry fails the same way."
         )
-    return f"The {following.action} that tries again fails alike." if following.outcome != "ok" else ""
+    return f"The next {following.action} fails the same way." if following.outcome != "ok" else ""
 
 
 RULE = Rule("ST504", "webhook-bootstraps-through-itself", check)

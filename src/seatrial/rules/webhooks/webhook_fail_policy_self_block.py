@@ -1,15 +1,14 @@
-"""A webhook that may not be ignored is about the pods of its own backend: once that is down, it can never come back.
+"""A webhook with `failurePolicy: Fail` matches the pods of its own backend: once they are down, none can start.
 
 ## What happens
-A webhook with `failurePolicy: Fail` (absent means that) about pods, whose selectors do not leave out its own backend,
-has to be asked before a pod of the backend may be made. While one pod answers, nobody notices. When none does - all
-were evicted, their only node was lost, or, on a first install, the configuration was stored before the first pod was
-made - every new pod is refused because nothing answers, and nothing answers because every new pod is refused. So it
-stays until someone deletes the configuration by hand. A webhook about pods of all namespaces takes the pods of
-everybody else down with it.
+A webhook with `failurePolicy: Fail` (the default) that matches pods and does not exclude its own backend is called
+before a pod of the backend is created. While one pod answers, this goes unnoticed. When none does (all were evicted,
+their only node was lost, or, on a first install, the configuration was stored before the first pod was created), every
+new pod is rejected because the webhook does not answer, and it does not answer because every new pod is rejected. Only
+deleting the configuration by hand helps. A webhook for pods in all namespaces blocks all other pods as well.
 
-On a first install Helm makes the configuration after the Deployment. Whether the first pod is made before that is a
-matter of milliseconds: mostly it is, and the chart seems to work.
+On a first install Helm creates the configuration after the Deployment. Whether the first pod is created before that is
+a matter of milliseconds: usually it is, and the chart seems to work.
 
 ## Example
 ```yaml
@@ -19,16 +18,15 @@ webhooks:
   - name: pods.guard.example
     clientConfig: {service: {name: guard, namespace: guard}}
     rules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]
-    # neither namespaceSelector nor objectSelector: the pods of guard are asked about too
+    # neither namespaceSelector nor objectSelector: it also matches the pods of guard
 ```
 
 ## Instead
-Leave the backend out: a `namespaceSelector` that excludes its namespace (`kubernetes.io/metadata.name`, operator
-`NotIn`, which every namespace has as a label), and `kube-system` as well; or an `objectSelector` that excludes its
-pods.
+Exclude the backend: a `namespaceSelector` that excludes its namespace (label `kubernetes.io/metadata.name`, which every
+namespace has, operator `NotIn`), and `kube-system` as well; or an `objectSelector` that excludes its pods.
 
 ## Fix safety
-A selector that excludes one namespace changes nothing for the others.
+A selector that excludes one namespace does not affect the others.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _stays_down(rehearsal: Rehearsal, case: Case, call: Call) -> bool:
-    """Whether the backend has no pod when all that can happen has happened."""
+    """Whether the backend still has no ready pod when the cluster has settled."""
     owner = state_after(Moment(rehearsal, case, call.event.step)).get(call.event.object)
     ready = dig(owner, "status", "readyReplicas") or dig(owner, "status", "numberReady") or 0
     return owner is not None and not ready
@@ -77,11 +75,11 @@ def _finding(rehearsal: Rehearsal, case: Case, call: Call) -> Finding:
         moment,
         objects=[webhook.configuration],
         damage="outage",
-        message=f'webhook "{webhook.name}" is about the pods of its own backend: once {_backend(event.object)} has '
-        "none, none can ever be made",
+        message=f'webhook "{webhook.name}" matches the pods of its own backend: once {_backend(event.object)} has '
+        "none, none can start",
         details=(
-            f'{event.object} says: "{event.message}"',
-            f"It is asked about {covers(webhook)}, may not be ignored, and its selectors exclude neither its own "
+            f'{event.object} reports: "{event.message}"',
+            f"It is called for {covers(webhook)}, has failurePolicy Fail, and its selectors exclude neither its own "
             "namespace nor its own pods.",
             _how(rehearsal, call),
             _reported(moment),
@@ -94,7 +92,7 @@ def _finding(rehearsal: Rehearsal, case: Case, call: Call) -> Finding:
 
 
 def _backend(ref: Ref) -> str:
-    """A ReplicaSet is the Deployment's."""
+    """The Deployment of a ReplicaSet."""
     return str(ref).rpartition("-")[0].replace("ReplicaSet", "Deployment") if ref.kind == "ReplicaSet" else str(ref)
 
 
@@ -105,22 +103,22 @@ def _how(rehearsal: Rehearsal, call: Call) -> str:
         for e in rehearsal.timeline[: call.event.index]
     )
     if earlier:
-        return f"The {rehearsal.steps[step].action} stopped the pods that answered before the new ones were made."
+        return f"The {rehearsal.steps[step].action} stopped the old pods before the new ones were created."
     return (
-        f"{webhook.configuration} was registered before the first pod behind {webhook.service} was made. The same "
-        "comes of an eviction of all its pods at any later time."
+        f"{webhook.configuration} was registered before the first pod behind {webhook.service} was created. The same "
+        "happens at any later time when all its pods are evicted."
     )
 
 
 def _reported(moment: Moment) -> str:
     ended = moment.ended
     if ended.outcome == "ok" and is_flux(moment.rehearsal):
-        return "Flux is content: without wait a Kustomization is Ready as soon as it is applied."
+        return "Flux reports Ready: without wait: true a Kustomization is Ready as soon as it is applied."
     if ended.outcome == "ok":
         return (
-            f"Helm reports success: it does not wait for pods without --wait, and records the {ended.action} as done."
+            f"Helm reports success: without --wait it does not wait for pods, and records the {ended.action} as done."
         )
-    return f'The {ended.action} ends: "{ended.error.strip()}"'
+    return f'The {ended.action} fails: "{ended.error.strip()}"'
 
 
 def _delete(ref: Ref) -> str:

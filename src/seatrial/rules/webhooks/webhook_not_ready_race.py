@@ -1,18 +1,18 @@
-"""An object is made while nothing answers yet for the webhook that must be asked about it, and is refused.
+"""An object is rejected because the webhook that must be called for it does not answer yet.
 
 ## What happens
-A webhook configuration counts from the moment it is stored. What answers for it is a pod, which has to be scheduled,
-pulled, started and found ready. Whatever the webhook is about and is written in between is refused, unless its
-`failurePolicy` is `Ignore` (absent means `Fail`).
+A webhook configuration is effective as soon as it is stored. Its backend is a pod, which has to be scheduled, pulled,
+started and become ready. Every matching object that is written in between is rejected, unless the `failurePolicy` is
+`Ignore` (the default is `Fail`).
 
-Helm sends the objects of a release one kind after the other and waits for none of them. `--wait` does not help: it
-waits when everything has been made. Helm 4 makes webhook configurations right behind the built-in kinds, so every
-custom resource of the release comes after them. Helm 3 does not know their kind and sorts it among the custom ones by
-name, so there it depends on how a kind is called. Built-in kinds of the same release come before, in both.
+Helm applies the objects of a release kind by kind and waits for none of them. `--wait` does not help: it only waits
+after everything is applied. Helm 4 creates webhook configurations right after the built-in kinds, so every custom
+resource of the release comes after them. Helm 3 does not know them and sorts them with the custom kinds by kind name.
+Built-in kinds of the same release come before, in both.
 
-Trying again usually works, which is why this is taken for bad luck. Not so where the webhook is about Secrets: Helm
-keeps its records in them. It then cannot write down that the install is done, says that it is, and every upgrade
-fails with `another operation (install/upgrade/rollback) is in progress`.
+Retrying usually works, so the failure looks random. If the webhook matches Secrets, it does not: Helm stores its
+release records in them. It then cannot record that the install is done, reports success, and every upgrade fails with
+`another operation (install/upgrade/rollback) is in progress`.
 
 ## Example
 ```yaml
@@ -24,17 +24,17 @@ webhooks:
     rules: [{operations: [CREATE], apiGroups: [canal.example], apiVersions: [v1], resources: [gates]}]
 ---
 apiVersion: canal.example/v1
-kind: Gate                                                             # of the same chart as well
+kind: Gate                                                             # in the same chart
 ```
 
 ## Instead
-Put the custom resources into a release of their own that is installed when the first one, installed with `--wait`, is
-there. Or make them post-install hooks behind a hook Job that waits for the webhook to answer. That a pod is ready
-does not always mean that its webhook is: some serve before they have their certificate.
+Put the custom resources into their own release, installed after the first one with `--wait`. Or make them post-install
+hooks after a hook Job that waits until the webhook answers. A ready pod does not always mean a ready webhook: some are
+ready before they have their certificate.
 
 ## Fix safety
-Custom resources that become hooks are no longer owned by the release: on a release that is installed this is a
-release-to-hook flip, which deletes them. `failurePolicy: Ignore` lets through what the webhook is there to refuse.
+Custom resources that become hooks are no longer part of the release: for an existing release this is a release-to-hook
+flip, which deletes them. `failurePolicy: Ignore` lets through what the webhook should reject.
 """
 
 from __future__ import annotations
@@ -63,24 +63,24 @@ from seatrial.phrases.outcome import revisions
 PENDING = {"install": "pending-install", "upgrade": "pending-upgrade", "rollback": "pending-rollback"}
 
 
-HELM_WAITS = "and waits for nothing in between; --wait waits only when all is made."
+HELM_WAITS = "and does not wait in between; --wait only waits after everything is applied."
 ORDERS = {
-    "helm@4": f"Helm 4 makes webhook configurations before all custom kinds, {HELM_WAITS}",
-    "helm@3": f"Helm 3 makes webhook configurations and custom kinds in the order of their kinds' names, {HELM_WAITS}",
+    "helm@4": f"Helm 4 creates webhook configurations before all custom kinds, {HELM_WAITS}",
+    "helm@3": f"Helm 3 creates webhook configurations and custom kinds in the order of kind names, {HELM_WAITS}",
     "argocd": "Argo CD applies webhook configurations and custom kinds of one wave in the order of their names, and "
-    "waits for health only when the whole wave is applied.",
-    "kubectl": "kubectl applies objects in the order in which they stand in the files, and waits for nothing.",
-    "pulumi": "Pulumi makes at once what does not depend on each other.",
-    "flux": "Flux tries all objects of a Kustomization before it applies any of them, webhook configurations last.",
+    "checks health only after the whole wave is applied.",
+    "kubectl": "kubectl applies objects in file order and does not wait.",
+    "pulumi": "Pulumi creates resources without dependencies concurrently.",
+    "flux": "Flux dry-runs all objects of a Kustomization before it applies any, webhook configurations last.",
 }
-"""What puts the one before the other, by engine."""
+"""The order of each engine that puts the webhook before the object."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     unknown = refused_by_cause(rehearsal, case, "authority")
-    told = {one.ref for one in unordered(rehearsal, case)}  # By the rule that knows why nothing orders them.
+    reported = {one.ref for one in unordered(rehearsal, case)}  # By the rule that knows why nothing orders them.
     for configuration, refused in refused_by_cause(rehearsal, case, "unready").items():
-        calls = [call for call in refused if call.event.object not in told]
+        calls = [call for call in refused if call.event.object not in reported]
         if calls and configuration not in unknown:  # Its backend would be of no use if it were ready.
             yield _finding(rehearsal, case, calls)
 
@@ -99,7 +99,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         damage="nuisance" if _is_healed(moment, refused) else "failed-deploy",
         message=_message(moment, refused, webhook),
         details=(
-            f'The API server says: "{first.event.message}"',
+            f'The API server reports: "{first.event.message}"',
             _order(rehearsal, case, first),
             revisions(moment),
             _again(moment, refused),
@@ -117,11 +117,11 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
 def _message(moment: Moment, refused: list[Ref], webhook: Webhook) -> str:
     if all(map(is_record, refused)):
         return (
-            f"{outcome_of(moment)}, and Helm cannot write that down: nothing answers yet for webhook "
-            f'"{webhook.name}", which is about its own records'
+            f"{outcome_of(moment)}, and Helm cannot record it: webhook "
+            f'"{webhook.name}", which matches its release Secrets, does not answer yet'
         )
     what = [ref for ref in refused if not is_record(ref)]
-    return f'{outcome_of(moment)}: {named(what)} is made while nothing answers for webhook "{webhook.name}" yet'
+    return f'{outcome_of(moment)}: {named(what)} is created before webhook "{webhook.name}" answers'
 
 
 def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
@@ -130,17 +130,17 @@ def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
     if made is not None and made.step == event.step and is_pulumi(rehearsal):
         return (
             f"{configuration} is registered in the same up, and the pods behind {call.webhook.service} have not "
-            "started. Nothing in the program orders the two, so Pulumi makes both as soon as it can. It tries a "
-            "creation again only while the kind or the namespace is not there: the failure of a webhook is final."
+            "started. Nothing in the program orders the two, so Pulumi creates both concurrently. It retries a "
+            "creation only while the kind or the namespace is missing: a webhook failure is final."
         )
     apart = _apart(Moment(rehearsal, case, event.step), event.object, configuration)
     if made is not None and made.step == event.step and apart:
         return (
             f"{configuration} is registered moments before, and the pods behind {call.webhook.service} have not "
-            f"started. {apart[0]} does not wait for those of {apart[1]}: Flux works on both side by side."
+            f"started. {apart[0]} does not wait for {apart[1]}: Flux reconciles both concurrently."
         )
     if made is not None and made.step == event.step:
-        # Whatever engine has a Helm in it has a Helm 4.
+        # Every engine that embeds Helm embeds Helm 4.
         engine = "helm@4" if event.actor == "helm" and rehearsal.engine.name != "helm" else str(rehearsal.engine)
         order = next((words for begins, words in ORDERS.items() if engine.startswith(begins)), "")
         order = order.replace("--wait waits", "Flux waits") if is_flux(rehearsal) else order
@@ -149,41 +149,41 @@ def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
             f"pods behind {call.webhook.service} have not started. {order}".rstrip()
         )
     if call.webhook.service not in state(rehearsal, event):
-        return f"{configuration} is registered, and {call.webhook.service} is not made yet."
+        return f"{configuration} is registered, and {call.webhook.service} is not created yet."
     earlier = rehearsal.steps[made.step] if made is not None and made.step >= 0 else None
-    whose = f"Release {earlier.release} was not waited for" if earlier else "What answers for it was not waited for"
+    whose = f"Nothing waited for release {earlier.release}" if earlier else "Nothing waited for its backend"
     return f"{configuration} is registered, and the pods behind {call.webhook.service} have not started. {whose}."
 
 
 def _apart(moment: Moment, ref: Ref, configuration: Ref) -> tuple[Ref, Ref] | None:
-    """Who of Flux's brings the one, and who the other, where these are two."""
+    """The Flux objects that contain the one and the other, if they differ."""
     ended = moment.ended
     own, other = holder(ended, ref), holder(ended, configuration)
     return (own, other) if own and other and own != other else None
 
 
 def _is_healed(moment: Moment, refused: list[Ref]) -> bool:
-    """Whether Flux tried again by itself, and all is there in the end."""
+    """Whether Flux retried by itself, and everything exists in the end."""
     ended = moment.ended
     return bool(ended.reconciled) and ended.outcome == "ok" and all(ref in ended.created for ref in refused)
 
 
 def _again(moment: Moment, refused: list[Ref]) -> str:
-    """What the engine, or the steps after it, did with what was refused."""
+    """What the engine, or the next steps, do with the rejected objects."""
     if _is_healed(moment, refused):
-        return "It is made at a later attempt, which Flux begins by itself: the pods have started by then."
+        return "Flux retries by itself and succeeds once the pods have started."
     following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     if following is not None and all(map(is_record, refused)) and following.outcome == "failed":
         pending = PENDING[moment.ended.action]
-        return f'The release stays {pending}. The {following.action} after it fails: "{following.error.strip()}"'
+        return f'The release stays {pending}. The next {following.action} fails: "{following.error.strip()}"'
     for index, ended in enumerate(moment.rehearsal.steps[moment.index + 1 :], start=moment.index + 1):
         if any(ref in ended.created for ref in refused):
             return (
-                f"The {ended.action} after it makes {'it' if len(refused) == 1 else 'them'}: the pods have started by "
-                "then. That is why trying again works."
+                f"The next {ended.action} creates {'it' if len(refused) == 1 else 'them'}, because the pods have "
+                "started by then. So retrying works, and the failure looks random."
             )
         if ended.outcome != "ok" and index == moment.index + 1:
-            return f"The {ended.action} after it {ended.outcome}."
+            return f"The next {ended.action} {'hangs' if ended.outcome == 'hung' else 'fails'}."
     return ""
 
 

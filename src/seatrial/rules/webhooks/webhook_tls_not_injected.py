@@ -1,15 +1,15 @@
-"""A webhook is asked before anybody has written the certificate authority by which the API server knows its backend.
+"""A webhook is called before its `caBundle` is written, so the API server rejects the connection.
 
 ## What happens
-A chart that cannot know the certificate of its webhook leaves `caBundle` empty and has it written later: by a hook
-Job (`kube-webhook-certgen`), by cert-manager's injector, or by the program itself. Until then every call fails with
-`x509: certificate signed by unknown authority`, however ready the backend is, and a webhook that may not be ignored
-refuses whatever it is about. A Job that is a post-install hook runs after everything else of the release: objects of
-the same release that the webhook is about never pass a first install, nor, where the Job has failed, any upgrade.
+A chart that does not know the certificate of its webhook leaves `caBundle` empty and lets it be written later: by a
+hook Job (`kube-webhook-certgen`), by cert-manager's injector, or by the program itself. Until then every call fails
+with `x509: certificate signed by unknown authority`, even if the backend is ready, and with `failurePolicy: Fail` every
+matching write is rejected. A post-install hook Job runs after everything else of the release: matching objects of the
+same release never pass a first install, nor, if the Job failed, any upgrade.
 
-A placeholder (`caBundle: Cg==`, `caBundle: ""`) is worse than none. Helm then owns the field. Helm 3 puts the
-placeholder back with every upgrade, and the webhook fails until someone writes the bundle again. Helm 4 applies it,
-finds that someone else has written the field since, and the upgrade fails with a conflict.
+A placeholder (`caBundle: Cg==`, `caBundle: ""`) is worse than none, because Helm then owns the field. Helm 3 restores
+the placeholder on every upgrade, and the webhook fails until the bundle is written again. Helm 4 applies it, finds that
+someone else has changed the field, and the upgrade fails with a conflict.
 
 ## Example
 ```yaml
@@ -23,14 +23,13 @@ webhooks:
 ```
 
 ## Instead
-Make objects that the webhook is about in a release of their own, or behind the Job that writes the bundle. Leave
-`caBundle` out altogether. Let the Job run after upgrades too (`post-install,post-upgrade`), or have cert-manager
-inject the authority. With Pulumi, `pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}"` on the
-configuration has it wait until the bundle is there.
+Create matching objects in their own release, or after the Job that writes the bundle. Omit `caBundle` entirely. Run the
+Job after upgrades too (`post-install,post-upgrade`), or let cert-manager inject the CA. With Pulumi,
+`pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}"` on the configuration waits for the bundle.
 
 ## Fix safety
-Taking a placeholder away is safe with Helm 3 from the next upgrade on. With Helm 4 the field stays with whoever wrote
-it, which is what is wanted.
+Removing a placeholder is safe with Helm 3 from the next upgrade on. With Helm 4 the field stays with its last writer,
+which is what you want.
 """
 
 from __future__ import annotations
@@ -48,18 +47,17 @@ from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import revisions
 
-WAITED_FOR = 'pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}" on the configuration has it wait.'
+WAITED_FOR = 'pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}" on the configuration makes it wait.'
 OVERWRITTEN_BY_HELM = (
-    "Helm 4 applies the placeholder as its own and may not overwrite what another has written; --force-conflicts "
-    "would, and no call could be made until the bundle is written again. Helm 3 does that with every upgrade, without "
-    "a word."
+    "Helm 4 applies the placeholder and may not overwrite another manager's value. With --force-conflicts it does, and "
+    "every call fails until the bundle is written again. Helm 3 overwrites it on every upgrade, without an error."
 )
 OVERWRITES = {
-    "kubectl": "kubectl applies the placeholder as its own and may not overwrite what another has written; "
-    "--force-conflicts would, and no call could be made until the bundle is written again. Without --server-side it "
-    "does so whenever the placeholder is not what is there, without a word.",
-    "Pulumi": "Pulumi applies the placeholder as its own and may not overwrite what another has written; with "
-    'pulumi.com/patchForce: "true" it would, and no call could be made until the bundle is written again.',
+    "kubectl": "kubectl applies the placeholder and may not overwrite another manager's value. With --force-conflicts "
+    "it does, and every call fails until the bundle is written again. Without --server-side it overwrites the bundle "
+    "without an error.",
+    "Pulumi": "Pulumi applies the placeholder and may not overwrite another manager's value. With "
+    'pulumi.com/patchForce: "true" it does, and every call fails until the bundle is written again.',
 }
 CONFLICT = ".clientConfig.caBundle"
 
@@ -89,12 +87,12 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f'{outcome_of(moment)}: webhook "{webhook.name}" is asked about {named(refused)} before '
-        "its caBundle is written",
+        message=f'{outcome_of(moment)}: webhook "{webhook.name}" is called for {named(refused)} before its '
+        "caBundle is written",
         details=(
-            f'The API server says: "{first.event.message}"',
+            f'The API server reports: "{first.event.message}"',
             _injected(moment, configuration) or _who(moment, webhook.configuration, writer),
-            "The pods behind it may well be ready: the API server cannot know that it speaks with the right one.",
+            "Its pods may be ready: without the CA the API server cannot verify their certificate.",
             revisions(moment),
         ),
         places=[
@@ -119,10 +117,10 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)}: the {_written_by(who)} writes a placeholder for the caBundle of "
-        f"{ref}, which {writer.actor} has filled since",
+        message=f"{outcome_of(moment)}: the {_written_by(who)} has a placeholder for the caBundle of {ref}, "
+        f"which {writer.actor} has written since",
         details=(
-            f'The API server says: "{event.message}"',
+            f'The API server reports: "{event.message}"',
             OVERWRITES.get(who, OVERWRITTEN_BY_HELM),
             revisions(moment),
             _next(moment),
@@ -135,7 +133,7 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
 
 
 def _writer(case: Case, step: int, ref: Ref) -> Resource | None:
-    """The hook that writes the bundle when all else is made: a post-hook of the release that names its target."""
+    """The hook that writes the bundle at the end: a post-hook whose command line names the configuration."""
     release = case.releases[step]
     for resource in release.resources if release else ():
         post = any(event.startswith("post-") for event in hooks.events_of(resource.body))
@@ -145,7 +143,7 @@ def _writer(case: Case, step: int, ref: Ref) -> Resource | None:
 
 
 def _job(case: Case, step: int, ref: Ref) -> Resource | None:
-    """The Job that writes the bundle, where an engine takes hooks for objects like all others."""
+    """The Job that writes the bundle, for engines that treat hooks as regular resources."""
     release = case.releases[step]
     jobs = (resource for resource in (release.resources if release else ()) if resource.ref.kind in ("Job", "Pod"))
     return next((job for job in jobs if ref.name in _words_of(job.body)), None)
@@ -157,7 +155,7 @@ def _place(writer: Resource) -> Pointer:
 
 
 def _words_of(body: Body) -> set[str]:
-    """Every word on the command lines of a hook; `--webhook-name=gate` is two."""
+    """Every word of a hook's command lines; `--webhook-name=gate` is two."""
     containers = listed(dig(body, "spec", "template", "spec") or body.get("spec"), "containers")
     texts = (str(text) for c in containers for field in ("command", "args") for text in listed(c, field))
     return {word for text in texts for word in re.split(r"[=\s,\"']+", text)}
@@ -182,37 +180,37 @@ def _names_bundle(webhook: Body) -> bool:
 
 
 def _injected(moment: Moment, configuration: Resource | None) -> str:
-    """That cert-manager is asked to write it, and who does not wait for that."""
+    """Whether cert-manager is to inject the bundle, which the engine does not wait for."""
     if configuration is None or not wants_injection(configuration.body):
         return ""
     who = moment.speaker
     waits = f" {WAITED_FOR}" if who == "Pulumi" else ""
-    return f"cert-manager is asked to inject it, and had not done so yet: {who} does not wait for that.{waits}"
+    return f"cert-manager is to inject it and has not done so yet: {who} does not wait for that.{waits}"
 
 
 def _who(moment: Moment, ref: Ref, writer: Resource | None) -> str:
     if writer is None:
         return (
-            f"Nothing that was rehearsed writes a caBundle into {ref} before that: no pod runs whose account may, and "
-            "no annotation asks cert-manager for it. Whether someone outside the release does cannot be seen from here."
+            f"Nothing in the trial writes the caBundle of {ref} before that: no pod runs with a ServiceAccount that "
+            "may, and no annotation requests it from cert-manager. Something outside the release may write it."
         )
     if moment.speaker != "Helm":
         hook = ", a hook to Helm," if hooks.is_hook(writer.body) else ""
         return (
-            f"{writer.ref}{hook} is to write it, and is an object like all others to {moment.speaker}: "
-            "nothing that comes after it waits until it is done."
+            f"{writer.ref}{hook} writes it, and is a regular resource for {moment.speaker}: nothing waits until it "
+            "has completed."
         )
     events = ", ".join(hooks.events_of(writer.body))
     return (
-        f"{writer.ref} is to write it, and is a hook of {events}: Helm runs it when all objects of the release are "
-        "made, and not at all where one of them was refused. So no further try gets past this either."
+        f"{writer.ref} writes it, and is a hook of {events}: Helm runs it after all objects are created, and not at "
+        "all if one of them is rejected. So every retry fails the same way."
     )
 
 
 def _next(moment: Moment) -> str:
     following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     again = following is not None and following.action == "upgrade" and following.outcome == "failed"
-    return "Every further upgrade fails alike." if again else ""
+    return "Every further upgrade fails the same way." if again else ""
 
 
 def _confirm(ref: Ref) -> str:
