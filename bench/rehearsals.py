@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bench import Figure, best, seconds
 from seatrial.check import check
-from seatrial.cli.flags import Voice
-from seatrial.cli.terminal import at_work
+from seatrial.cli.flags import OutputFlags
+from seatrial.cli.terminal import progress_line
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.helm import sdk as helmsdk
@@ -26,7 +26,7 @@ EXAMPLE_OPTIONS = {
 
 
 def figures() -> Iterator[Figure]:
-    with at_work(Voice(quiet=True)):
+    with progress_line(OutputFlags(quiet=True)):
         for name, options in EXAMPLE_OPTIONS.items():
             yield from _check(name, options)
         yield from _helm()

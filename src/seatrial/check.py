@@ -1,4 +1,4 @@
-"""Rehearse everything and say what was found: from what the user typed to a `Result`."""
+"""Plan, rehearse and apply the rules: from options to a `Result`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from seatrial.sources.places import place_of
 LAZY: Schedule = "lazy"
 EAGER: Schedule = "eager"
 BOUNDS = (LAZY, EAGER)
-"""The two schedules that bound all the others. What the lazy one shows is told first: it says more."""
+"""The two schedules that bound all others. The lazy one comes first: it shows more."""
 AT_ONCE = 4
 KINDS: dict[Kind, str] = {
     "chart": "a chart",
@@ -42,7 +42,7 @@ KINDS: dict[Kind, str] = {
 def check(
     options: CheckOptions, progress: Callable[[str], None] = lambda said: None, rules: tuple[Rule, ...] | None = None
 ) -> Result:
-    """Play every case with every engine under both schedules, and hold all rules against what happened."""
+    """Rehearse every case with every engine under both schedules, and apply all rules to the timelines."""
     if not options.compare:
         return _checked(options, progress, rules).result
     kind = _comparable(options)
@@ -60,19 +60,19 @@ class _Checked(Struct, frozen=True):
 
 
 def _comparable(options: CheckOptions) -> Kind:
-    """The kind of both, which is one."""
+    """The kind of both inputs, which must be the same."""
     if len(options.inputs) > 1 or options.old:
-        raise CannotContinue("--compare takes one input and what it is compared with: neither more inputs nor --from")
+        raise CannotContinue("--compare OLD needs exactly one input, and does not work with --from")
     kind = kind_of(options.inputs[0])
     if not git.is_ref(options.compare) and (other := kind_of(options.compare)) != kind:
-        said = f"{options.compare} is {KINDS[other]}, and {options.inputs[0]} is {KINDS[kind]}"
-        raise CannotContinue(f"--compare takes two of one kind: {said}")
+        both = f"{options.inputs[0]} is {KINDS[kind]}, {options.compare} is {KINDS[other]}"
+        raise CannotContinue(f"--compare needs two inputs of the same kind: {both}")
     return kind
 
 
 @contextmanager
 def _on_disk(options: CheckOptions, kind: Kind) -> Iterator[CheckOptions]:
-    """The same trial with what is compared with; a trial file has its own. Manifests of a commit are written out."""
+    """The same trial with the old input; a trial file has its own steps. Manifests of a commit are written to disk."""
     if kind == "trial":
         yield replace(options, inputs=(options.compare,))
     elif kind == "manifests" and git.is_ref(options.compare):
@@ -99,7 +99,7 @@ def _checked(options: CheckOptions, progress: Callable[[str], None], rules: tupl
 
 
 def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Planned, Rehearsal]]:
-    """Every rehearsal, in order; several cases at a time, since half of each is the client's own pauses."""
+    """Every rehearsal, in order; several cases at a time, since half of the time the client sleeps."""
 
     def play(piece: Planned) -> list[Rehearsal]:
         heard = Heard()
@@ -116,7 +116,7 @@ def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator
 
 
 def _compared(rehearsal: Rehearsal, piece: Planned) -> Rehearsal:
-    """A rehearsal beside that of the engine's other major version, of which only what was refused is kept."""
+    """A rehearsal with that of the engine's other major version, of which only the refusals are kept."""
     plan = other_version(piece.plan, rehearsal)
     if plan is None:
         return rehearsal
@@ -130,12 +130,12 @@ def _findings(rule: Rule, rehearsal: Rehearsal, case: Case) -> Iterator[Finding]
 
 
 def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:
-    """A hazard of every case is told once, as one of the plain case."""
-    told: set[tuple[str, object]] = set()
+    """Report a finding that several cases share once, preferably for the default case."""
+    reported: set[tuple[str, object]] = set()
     for finding in sorted(findings, key=lambda f: f.case != ""):
         key = finding.rule, finding.objects
-        if key not in told:
-            told.add(key)
+        if key not in reported:
+            reported.add(key)
             yield finding
 
 
@@ -169,7 +169,7 @@ def _result(
 
 
 def _differences(planned: list[Planned]) -> tuple[Difference, ...]:
-    """Each once: what is so in the plain case is not told of the others."""
+    """Each difference once, preferably for the default case."""
     found: dict[tuple[object, ...], Difference] = {}
     for difference in sorted({d for piece in planned for d in piece.differences}, key=lambda d: (d.case, d.object)):
         found.setdefault((difference.object, difference.states), difference)
@@ -177,13 +177,13 @@ def _differences(planned: list[Planned]) -> tuple[Difference, ...]:
 
 
 class One(Struct, frozen=True):
-    """One rehearsal and the case it was played with: what `run` shows."""
+    """One rehearsal and its case: what `run` shows."""
 
     rehearsal: Rehearsal
     case: Case
 
 
 def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
-    """Play the first case of the input once."""
+    """Rehearse the first case of the input once."""
     piece = next(plans(options))
     return One(rehearse(piece.plan, piece.engine, schedule, seed=seed), piece.plan.case)

@@ -1,4 +1,4 @@
-"""A small world for reports: an upgrade that turns a ConfigMap into a hook, as it was rehearsed."""
+"""Test data for reports: the rehearsal of an upgrade that turns a ConfigMap into a hook."""
 
 from msgspec.structs import replace
 

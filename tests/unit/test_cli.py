@@ -1,4 +1,4 @@
-"""The command line: verbs, flags, sentences and exit codes."""
+"""The command line: commands, flags, error sentences and exit codes."""
 
 import io
 import json
@@ -45,7 +45,7 @@ COMMAND = [sys.executable, "-c", "import sys; from seatrial.cli import main; sys
 
 
 def sentence(capture: Capture, *arguments: str) -> tuple[int, str]:
-    """The exit code and what was said on standard error, with nothing on standard output."""
+    """The exit code and standard error; standard output must be empty."""
     code = main(arguments)
     said = capture.readouterr()
     assert said.out == ""
@@ -54,7 +54,7 @@ def sentence(capture: Capture, *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def verb() -> Iterator[Callable[[BaseException], None]]:
-    """A verb that ends as it is told to."""
+    """A command that ends with the given exception."""
 
     def register(ending: BaseException) -> None:
         def end(*, verbose: bool = False) -> None:
@@ -66,7 +66,7 @@ def verb() -> Iterator[Callable[[BaseException], None]]:
     del APP["end-thus"]
 
 
-def test_version_is_quick_and_loads_nothing_else() -> None:
+def test_version_is_fast_and_loads_nothing_else() -> None:
     code = (
         "import sys; from seatrial.cli import main; main(['--version']); "
         "print(sorted({'rich', 'cyclopts', 'msgspec', 'helm_python'} & set(sys.modules)))"
@@ -75,12 +75,12 @@ def test_version_is_quick_and_loads_nothing_else() -> None:
     assert said.stdout == f"seatrial {__version__}\n[]\n"
 
 
-def test_help_names_the_verbs_without_loading_helm(capsys: Capture) -> None:
+def test_help_lists_the_commands_without_loading_helm(capsys: Capture) -> None:
     code = (
         "import sys; from seatrial.cli import main; main(['check', '--help']); sys.exit('helm_python' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "  -f, --values FILE           Values file; may be repeated or separated by" in said.stdout
+    assert "  -f, --values FILE           Values file; repeatable or comma-separated." in said.stdout
     assert main(["--help"]) == 0
     assert [word for word in ("check", "run", "serve", "explain") if f"\n  {word} " in capsys.readouterr().out] == [
         "check"
@@ -94,10 +94,11 @@ def test_help_names_the_verbs_without_loading_helm(capsys: Capture) -> None:
             ["chek"],
             'unknown command "chek". Did you mean "check"? Available commands: check, run, graph, serve, explain',
         ),
-        (["--bogus"], "unknown flag --bogus; flags stand behind the verb, as in: seatrial check --bogus"),
+        (["--bogus"], "unknown flag --bogus; put flags after the command, as in: seatrial check --bogus"),
         (
             ["check"],
-            "check what? Give a chart, a file or folder of manifests, a Pulumi program, a trial file, or - for stdin",
+            "check needs an input: a chart, a file or folder of manifests, a Pulumi program, a trial file, or - for "
+            "standard input",
         ),
         (["check", ".", "--form", "old"], "unknown flag --form; did you mean --from?"),
         (["check", ".", "--zzz=1"], "unknown flag --zzz; seatrial check --help lists the flags"),
@@ -106,19 +107,19 @@ def test_help_names_the_verbs_without_loading_helm(capsys: Capture) -> None:
         (["check", ".", "-o", "yaml"], 'invalid value "yaml" for -o. Choose from: "full", "concise", "json"'),
         (
             ["check", ".", "--fail-on", "wil"],
-            "--fail-on wil: 'wil' is neither a certainty nor a damage; did you mean will?",
+            "--fail-on wil: 'wil' is not a certainty or a damage; did you mean will?",
         ),
         (["serve", "--port", "x"], 'invalid value for --port: unable to convert "x" into int'),
-        (["explain", "a", "b"], "one argument too many: b"),
-        (["explain", "release-to-hook"], "no rule is called release-to-hook; did you mean release-to-hook-flip?"),
-        (["explain", "quite-another"], "no rule is called quite-another; seatrial explain lists all rules"),
+        (["explain", "a", "b"], "unexpected argument: b"),
+        (["explain", "release-to-hook"], "explain release-to-hook: no such rule; did you mean release-to-hook-flip?"),
+        (["explain", "quite-another"], "explain quite-another: no such rule; seatrial explain lists all rules"),
     ],
 )
 def test_wrong_arguments_are_one_sentence_and_exit_code_2(capsys: Capture, arguments: list[str], said: str) -> None:
     assert sentence(capsys, *arguments) == (2, f"seatrial: {said}\n")
 
 
-def test_flags_are_helms_own() -> None:
+def test_flags_parse_as_helm_parses_them() -> None:
     arguments = [
         *("check", "./chart", "-", "--from=./old", "--engine", "helm@4,kubectl"),
         *("-f", "a.yaml,b.yaml", "--values", '"c,d.yaml"', "-f-"),
@@ -157,7 +158,7 @@ def test_flags_are_helms_own() -> None:
         ("a: [1\nb: 2\n", 2, "seatrial: given.yaml:2: cannot read the YAML: did not find expected ',' or ']'\n"),
     ],
 )
-def test_the_program_ends_with_a_code_and_at_most_a_sentence(
+def test_the_command_exits_with_a_code_and_at_most_one_sentence(
     tmp_path: Path, content: str, code: int, said: str
 ) -> None:
     (tmp_path / "given.yaml").write_text(content)
@@ -166,7 +167,7 @@ def test_the_program_ends_with_a_code_and_at_most_a_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["given.yaml"]
 
 
-def test_findings_are_exit_code_1_on_standard_output_alone() -> None:
+def test_findings_exit_1_and_go_to_standard_output_only() -> None:
     arguments = ["check", "examples/basic-app/v2", "--from", "examples/basic-app/v1", "-o", "json"]
     ended = subprocess.run([*COMMAND, *arguments], check=False, cwd=ROOT, capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (1, "")
@@ -175,7 +176,7 @@ def test_findings_are_exit_code_1_on_standard_output_alone() -> None:
     assert [finding["rule"] for finding in report["findings"]] == ["release-to-hook-flip"]
 
 
-def test_a_threshold_lets_lesser_findings_pass(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_findings_below_the_threshold_exit_0(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     arguments = ["check", "examples/basic-app/v2", "--from", "examples/basic-app/v1", "-o", "concise"]
     assert main([*arguments, "--fail-on", "data-loss"]) == 0
@@ -190,22 +191,22 @@ def test_a_run_prints_the_timeline(capsys: Capture, tmp_path: Path) -> None:
     assert main(["run", str(given), "-o", "json"]) == 0
     run = json.loads(capsys.readouterr().out)
     jsonschema.validate(run, json.loads((ROOT / "docs/output.schema.json").read_text()))
-    told = [event for event in run["rehearsals"][0]["timeline"] if event["actor"] == "kubectl"]
-    # The second apply differs in nothing, so kubectl sends nothing.
-    assert [(event["step"], event["effect"]) for event in told] == [(0, "created")]
+    sent = [event for event in run["rehearsals"][0]["timeline"] if event["actor"] == "kubectl"]
+    # The second apply has no difference, so kubectl sends nothing.
+    assert [(event["step"], event["effect"]) for event in sent] == [(0, "created")]
 
 
-def test_a_failed_step_is_exit_code_1_unless_all_are_zero(capsys: Capture, tmp_path: Path) -> None:
+def test_a_failed_step_exits_1_unless_exit_zero_is_given(capsys: Capture, tmp_path: Path) -> None:
     given = tmp_path / "given.yaml"
     given.write_text(LOOSE_POD)
     assert main(["run", str(given)]) == 1
     assert "refused" in capsys.readouterr().out
     assert main(["check", str(given)]) == 1
-    assert "No rule explains it, but 4 steps did not end well" in capsys.readouterr().out
+    assert "4 steps failed or hung and no rule explains why (see the steps above)" in capsys.readouterr().out
     assert main(["check", str(given), "--exit-zero"]) == 0
 
 
-def test_check_writes_nothing_that_it_does_not_take_away_again(tmp_path: Path) -> None:
+def test_check_leaves_no_files_behind(tmp_path: Path) -> None:
     home, passing = tmp_path / "home", tmp_path / "tmp"
     home.mkdir()
     passing.mkdir()
@@ -216,7 +217,7 @@ def test_check_writes_nothing_that_it_does_not_take_away_again(tmp_path: Path) -
     assert [*home.rglob("*"), *passing.rglob("*")] == []
 
 
-def test_serve_answers_tells_what_is_written_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_serve_answers_logs_writes_and_leaves_no_files_behind(tmp_path: Path) -> None:
     (tmp_path / "there.yaml").write_text(CONFIG)
     arguments = ["serve", "--kubeconfig", "trial", "--assume", "there.yaml", "-v"]
     with subprocess.Popen(
@@ -247,14 +248,14 @@ def test_serve_answers_tells_what_is_written_and_leaves_nothing_behind(tmp_path:
     [
         (
             ["--kubeconfig", "pyproject.toml"],
-            "write the kubeconfig pyproject.toml: it is there already, and seatrial did not",
+            "write the kubeconfig pyproject.toml: the file exists and was not written by seatrial",
         ),
-        (["--port", "123456"], "--port 123456: a port is a number up to 65535"),
+        (["--port", "123456"], "--port 123456: not a port number; use 0 to 65535"),
         (["--kube-version", "1.9"], "--kube-version 1.9: only 1."),
         (["--assume", "nope.yaml"], "nope.yaml: read the manifests: no such file or directory"),
     ],
 )
-def test_serve_refuses_in_a_sentence(
+def test_serve_refuses_bad_arguments_with_one_sentence(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -264,21 +265,23 @@ def test_serve_refuses_in_a_sentence(
     assert error.count("\n") == 1
 
 
-def test_nothing_to_check_is_exit_code_3(capsys: Capture, verb: Callable[[BaseException], None]) -> None:
+def test_nothing_to_check_exits_3(capsys: Capture, verb: Callable[[BaseException], None]) -> None:
     verb(NothingToCheck("empty: no objects in \x1b[2Jit"))
     assert sentence(capsys, "end-thus") == (3, "seatrial: empty: no objects in ␛[2Jit\n")
 
 
-def test_an_interrupt_is_quiet(capsys: Capture, verb: Callable[[BaseException], None]) -> None:
+def test_an_interrupt_writes_nothing(capsys: Capture, verb: Callable[[BaseException], None]) -> None:
     verb(KeyboardInterrupt())
     assert sentence(capsys, "end-thus") == (130, "")
 
 
-def test_a_bug_is_one_sentence_and_verbose_shows_where(capsys: Capture, verb: Callable[[BaseException], None]) -> None:
+def test_a_bug_is_one_sentence_and_verbose_shows_the_traceback(
+    capsys: Capture, verb: Callable[[BaseException], None]
+) -> None:
     verb(KeyError("uid"))
     code, said = sentence(capsys, "end-thus")
     assert code == 2
-    assert said.startswith("seatrial: a bug in seatrial, not in your files: KeyError: 'uid' (cli/__init__.py:")
+    assert said.startswith("seatrial: internal error (a bug in seatrial, not in your files): KeyError: 'uid' (cli/")
     assert said.endswith("); -v shows the traceback\n")
     assert said.count("\n") == 1
     code, said = sentence(capsys, "end-thus", "--verbose")
@@ -286,7 +289,7 @@ def test_a_bug_is_one_sentence_and_verbose_shows_where(capsys: Capture, verb: Ca
     assert said.startswith("Traceback (most recent call last):\n")
 
 
-def test_what_is_piped_in_is_applied_and_applied_again(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_manifests_from_standard_input_are_applied_twice(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONFIG.encode())))
     assert main(["check", "-"]) == 0
     assert capsys.readouterr().out.startswith("""\
@@ -296,7 +299,7 @@ kubectl@1.34, lazy and eager schedules
 """)
 
 
-def test_kustomizations_in_a_folder_of_manifests_are_to_be_named_by_themselves(
+def test_a_kustomization_inside_a_folder_of_manifests_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -315,7 +318,7 @@ def test_kustomizations_in_a_folder_of_manifests_are_to_be_named_by_themselves(
         (("--repo", "platform"), "--repo platform: takes URL=PATH, the folder that stands for a repository"),
     ],
 )
-def test_a_flag_that_would_count_for_nothing_is_refused(
+def test_a_flag_without_effect_is_refused(
     flag: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -323,7 +326,7 @@ def test_a_flag_that_would_count_for_nothing_is_refused(
     assert sentence(capsys, "check", "given.yaml", *flag) == (2, f"seatrial: {said}\n")
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     with subprocess.Popen([*COMMAND, "explain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
@@ -335,7 +338,9 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     ("setting", "flags", "coloured"),
     [({}, [], True), ({"NO_COLOR": "1"}, [], False), ({"TERM": "dumb"}, [], False), ({}, ["--color", "never"], False)],
 )
-def test_colours_are_for_terminals_that_want_them(setting: dict[str, str], flags: list[str], coloured: bool) -> None:
+def test_colours_are_used_only_on_terminals_that_want_them(
+    setting: dict[str, str], flags: list[str], coloured: bool
+) -> None:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", **setting}
     with subprocess.Popen([*COMMAND, "explain", *flags], stdout=theirs, env=environment) as process:
@@ -348,25 +353,25 @@ def test_colours_are_for_terminals_that_want_them(setting: dict[str, str], flags
 
 
 def written_to(terminal: int) -> Iterator[bytes]:
-    """All that is written to a terminal, which holds a few pages and then lets the writer wait."""
+    """All output of a terminal; its buffer is small, and a writer blocks when it is full."""
     while True:
         try:
             piece = os.read(terminal, 10_000)
-        except OSError:  # Linux says that nobody has the other end open any more as an error.
+        except OSError:  # Linux reports the closed other end as an error.
             return
         if not piece:
             return
         yield piece
 
 
-def test_colours_are_not_for_pipes_unless_asked_for(capsys: Capture) -> None:
+def test_colours_are_not_used_in_pipes_unless_requested(capsys: Capture) -> None:
     main(["explain"])
     assert "\x1b" not in capsys.readouterr().out
     main(["explain", "--color", "always"])
     assert "\x1b[1mrelease-to-hook-flip\x1b[0m" in capsys.readouterr().out
 
 
-def test_what_is_assumed_must_be_of_a_kind_that_is_served(capsys: Capture, tmp_path: Path) -> None:
+def test_assumed_objects_must_be_of_a_served_kind(capsys: Capture, tmp_path: Path) -> None:
     given = tmp_path / "given.yaml"
     given.write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: blue\n")
     assert sentence(capsys, "serve", "--assume", str(given)) == (
@@ -375,17 +380,17 @@ def test_what_is_assumed_must_be_of_a_kind_that_is_served(capsys: Capture, tmp_p
     )
 
 
-def test_the_command_starts_helm_with_an_environment_that_lets_it_ask_as_often_as_it_likes() -> None:
-    """The Go runtime reads the environment of the process and not ours, so the process is started again with it."""
+def test_the_command_lifts_the_rate_limit_of_helm() -> None:
+    """The Go runtime reads the environment at process start, so the process restarts itself."""
     code = "from seatrial.cli import main; main(); print(open('/proc/self/environ').read().count('HELM_QPS=1000000'))"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HELM_")}
     if sys.platform != "linux":
-        pytest.skip("only Linux tells with which environment a process was started")
+        pytest.skip("only Linux shows the environment that a process was started with")
     command = [sys.executable, "-c", code, "explain", "ST101"]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert said.stdout.splitlines()[-1] == "1"
 
 
-def test_the_package_can_be_run_by_its_name() -> None:
+def test_the_package_runs_with_python_dash_m() -> None:
     said = subprocess.run([sys.executable, "-m", "seatrial", "--version"], capture_output=True, text=True, check=True)
     assert said.stdout == f"seatrial {__version__}\n"

@@ -1,4 +1,4 @@
-"""`seatrial explain`: the rules, those with a word in their names, and the page of one."""
+"""`seatrial explain`: all rules, rules by part of a name, and the page of one rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_explain_lists_every_rule(capsys: Capture) -> None:
     assert "\nST201  release-to-hook-flip\n       A regular resource becomes" in capsys.readouterr().out
 
 
-def test_explain_lists_the_rules_with_a_word_in_their_names(capsys: Capture) -> None:
+def test_explain_lists_rules_by_part_of_their_name(capsys: Capture) -> None:
     assert main(["explain", "flux-dependson"]) == 0
     listed = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("ST")]
     assert listed == ["flux-dependson-without-wait", "flux-dependson-of-another-kind"]

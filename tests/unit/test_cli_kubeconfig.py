@@ -1,4 +1,4 @@
-"""The kubeconfig that `serve` writes and takes away."""
+"""The kubeconfig that `serve` writes and removes."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ OURS = "apiVersion: v1\nkind: Config\nclusters:\n- name: seatrial\n  cluster:\n 
 THEIRS = OURS + "- name: production\n  cluster:\n    server: https://prod\n"
 
 
-def test_it_is_there_for_its_owner_alone_and_gone_afterwards(tmp_path: Path) -> None:
+def test_the_kubeconfig_is_private_and_removed_at_the_end(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     with written(str(file), OURS):
         assert file.read_text() == OURS
@@ -20,7 +20,7 @@ def test_it_is_there_for_its_owner_alone_and_gone_afterwards(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("before", ["", "\n", OURS.replace(":1", ":2")])
-def test_an_empty_file_and_one_that_was_left_behind_are_used(tmp_path: Path, before: str) -> None:
+def test_an_empty_or_left_over_file_is_overwritten(tmp_path: Path, before: str) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(before)
     file.chmod(0o644)
@@ -30,32 +30,32 @@ def test_an_empty_file_and_one_that_was_left_behind_are_used(tmp_path: Path, bef
 
 
 @pytest.mark.parametrize("before", [THEIRS, "clusters: []", "just words", "a: [", "clusters: 3"])
-def test_a_file_of_someone_else_is_left_alone(tmp_path: Path, before: str) -> None:
+def test_a_foreign_kubeconfig_is_not_touched(tmp_path: Path, before: str) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(before)
     with (
-        pytest.raises(CannotContinue, match="it is there already, and seatrial did not write it"),
+        pytest.raises(CannotContinue, match="the file exists and was not written by seatrial"),
         written(str(file), OURS),
     ):
         pass
     assert file.read_text() == before
 
 
-def test_what_became_someone_elses_meanwhile_is_not_taken_away(tmp_path: Path) -> None:
+def test_a_kubeconfig_that_the_user_extended_is_not_removed(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     with written(str(file), OURS):
         file.write_text(THEIRS)
     assert file.read_text() == THEIRS
 
 
-def test_a_file_that_is_gone_already_is_no_trouble(tmp_path: Path) -> None:
+def test_an_already_removed_file_is_not_an_error(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     with written(str(file), OURS):
         file.unlink()
     assert not file.exists()
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     path = f"{tmp_path}/no/kubeconfig"
     with pytest.raises(CannotContinue) as refused, written(path, OURS):
         pass

@@ -1,4 +1,4 @@
-"""`--fail-on`: from which findings on the exit code is 1."""
+"""`--fail-on`: which findings make the exit code 1."""
 
 import pytest
 from msgspec.structs import replace
@@ -20,18 +20,18 @@ from seatrial.model.result import Played
         ("data-loss:may", Threshold("may", "data-loss")),
     ],
 )
-def test_a_certainty_a_damage_or_both_may_be_said(text: str, threshold: Threshold) -> None:
+def test_the_threshold_takes_a_certainty_a_damage_or_both(text: str, threshold: Threshold) -> None:
     assert parse(text) == threshold
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("mya", "--fail-on mya: 'mya' is neither a certainty nor a damage; did you mean may?"),
-        ("will:outrage", "--fail-on will:outrage: 'outrage' is neither a certainty nor a damage; did you mean outage?"),
+        ("mya", "--fail-on mya: 'mya' is not a certainty or a damage; did you mean may?"),
+        ("will:outrage", "--fail-on will:outrage: 'outrage' is not a certainty or a damage; did you mean outage?"),
         (
             "42",
-            "--fail-on 42: '42' is neither a certainty nor a damage; "
+            "--fail-on 42: '42' is not a certainty or a damage; "
             "it takes will, may, data-loss, outage, failed-deploy, nuisance, or two of them as will:outage",
         ),
     ],
@@ -61,7 +61,7 @@ def test_findings_fail_from_the_threshold_on(certainty: Certainty, damage: Damag
     assert reached(result, parse(fail_on)) is fails
 
 
-def test_nothing_found_and_every_step_well_does_not_fail() -> None:
+def test_no_findings_and_all_steps_ok_does_not_fail() -> None:
     assert not reached(CLEAN, Threshold())
 
 

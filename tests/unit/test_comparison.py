@@ -1,4 +1,4 @@
-"""Two inputs compared, as programs read it."""
+"""The comparison of two inputs, in the JSON report."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ def compared(old: str, new: str = "new", engine: str = "kubectl") -> Any:
     return report["comparison"]
 
 
-def test_a_comparison_has_both_ways_through_the_trial_and_what_changed_between_them() -> None:
+def test_a_comparison_has_both_outcomes_and_the_changes() -> None:
     assert compared("old") == {
         "old": "old",
         "new": "new",
@@ -73,12 +73,12 @@ def test_a_comparison_has_both_ways_through_the_trial_and_what_changed_between_t
     }
 
 
-def test_what_is_lost_in_one_direction_is_gained_in_the_other() -> None:
+def test_dependencies_lost_in_one_direction_are_gained_in_the_other() -> None:
     there, back = compared("old", "new"), compared("new", "old")
     assert (back["gained"], back["lost"]) == (there["lost"], there["gained"])
 
 
-def test_an_input_is_compared_with_itself_at_a_commit() -> None:
+def test_a_chart_is_compared_with_a_commit() -> None:
     chart = Path("chart")
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: canal\nversion: 1.0.0\n")
@@ -90,7 +90,7 @@ def test_an_input_is_compared_with_itself_at_a_commit() -> None:
     assert found["lost"] == []
 
 
-def test_manifests_are_compared_with_themselves_at_a_commit() -> None:
+def test_manifests_are_compared_with_a_commit() -> None:
     begin()
     Path("new/2.yaml").unlink()
     found = compared("git:HEAD")
@@ -103,7 +103,7 @@ def test_manifests_are_compared_with_themselves_at_a_commit() -> None:
         compared("git:HEAD:nowhere")
 
 
-def test_manifests_are_not_upgraded_from_a_commit() -> None:
+def test_from_a_commit_does_not_work_for_manifests() -> None:
     begin()
     with pytest.raises(
         CannotContinue, match=r"^--from git:HEAD takes a chart or a Pulumi program, and new is manifests"
@@ -111,14 +111,16 @@ def test_manifests_are_not_upgraded_from_a_commit() -> None:
         check(CheckOptions(inputs=("new",), old="git:HEAD"))
 
 
-def test_things_of_two_kinds_are_not_compared() -> None:
+def test_inputs_of_different_kinds_are_not_compared() -> None:
     Path("trial.yaml").write_text("engine: kubectl\nsteps: [{apply: old}]\n")
     with pytest.raises(CannotContinue) as said:
         compared("trial.yaml")
-    assert str(said.value) == "--compare takes two of one kind: trial.yaml is a trial file, and new is manifests"
+    assert str(said.value) == (
+        "--compare needs two inputs of the same kind: new is manifests, trial.yaml is a trial file"
+    )
 
 
 @pytest.mark.parametrize("options", [{"inputs": ("new", "old")}, {"inputs": ("new",), "old": "old"}])
-def test_one_input_is_compared_and_not_a_way_between_two(options: dict[str, Any]) -> None:
-    with pytest.raises(CannotContinue, match=r"^--compare takes one input and what it is compared with: neither more"):
+def test_compare_takes_one_input_and_no_from(options: dict[str, Any]) -> None:
+    with pytest.raises(CannotContinue, match=r"^--compare OLD needs exactly one input, and does not work with --from$"):
         check(CheckOptions(**options, compare="old"))

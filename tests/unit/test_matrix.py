@@ -1,4 +1,4 @@
-"""The matrix: cells, ways between them, and what differs."""
+"""`--matrix`: combinations of values, transitions between them, and the objects that differ."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_cells_are_all_combinations_in_the_order_given() -> None:
 
 
 @pytest.mark.parametrize("given", ["tls", "tls=", "=true"])
-def test_an_axis_has_a_key_and_values(given: str) -> None:
+def test_matrix_needs_a_key_and_values(given: str) -> None:
     with pytest.raises(CannotContinue) as why:
         cells([given])
     assert str(why.value) == f"--matrix {given}: give a key and its values: --matrix feature.hooks=false,true"
@@ -55,7 +55,7 @@ def test_a_transition_is_named_after_what_changes() -> None:
     assert Transition(old, old).name == "a=1, tls=false, b=2"
 
 
-def test_only_ways_that_change_objects_are_taken_and_flips_come_first() -> None:
+def test_transitions_that_change_objects_are_chosen_and_hook_flips_come_first() -> None:
     known = {
         Cell(("x=a",)): release(one="plain"),
         Cell(("x=b",)): release(one="plain"),
@@ -71,28 +71,28 @@ def test_only_ways_that_change_objects_are_taken_and_flips_come_first() -> None:
     ]
 
 
-def test_what_is_left_out_is_counted() -> None:
+def test_transitions_beyond_the_limit_are_counted() -> None:
     known = {Cell((f"x={number}",)): release(**{f"only-{number}": "plain"}) for number in range(6)}
     chosen, left_out = transitions(known, known)
     assert (len(chosen), left_out) == (TRANSITIONS_MAX, 36 - TRANSITIONS_MAX)
 
 
-def test_objects_that_are_the_same_everywhere_do_not_differ() -> None:
+def test_only_objects_that_differ_between_cells_are_reported() -> None:
     found = list(
         differences(
             {"tls=on": release(one="plain", two="hook", three="plain"), "tls=off": release(one="plain", two="plain")}
         )
     )
     assert [(one.object, one.states) for one in found] == [
-        ("ConfigMap/default/three", (("tls=on", "plain"), ("tls=off", "absent"))),
-        ("ConfigMap/default/two", (("tls=on", "a hook"), ("tls=off", "plain"))),
+        ("ConfigMap/default/three", (("tls=on", "regular"), ("tls=off", "absent"))),
+        ("ConfigMap/default/two", (("tls=on", "a hook"), ("tls=off", "regular"))),
     ]
 
 
 GATED = "{{ if .Values.tls }}\n" + config_map("certs") + "{{ end }}\n---\n" + config_map("web")
 
 
-def test_the_report_tells_what_differs_and_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_lists_objects_that_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, {"chart/Chart.yaml": CHART, "chart/templates/web.yaml": GATED, "old/Chart.yaml": CHART})
     write(tmp_path, {"old/templates/web.yaml": config_map("web")})
@@ -101,7 +101,7 @@ def test_the_report_tells_what_differs_and_what_was_left_out(tmp_path: Path, mon
         *(("", 6), ("--wait", 2)),
         *(("tls=true", 3), ("tls=false", 3), ("tls: false -> true", 3)),
     ]
-    assert "ConfigMap/default/certs: plain with tls=true, absent with tls=false (chart/templates/web.yaml:5)" in (
+    assert "ConfigMap/default/certs: regular with tls=true, absent with tls=false (chart/templates/web.yaml:5)" in (
         full.render(result, Page())
     )
     assert '"differences": [' in json.render(result, Page())
@@ -120,7 +120,7 @@ def test_the_report_tells_what_differs_and_what_was_left_out(tmp_path: Path, mon
     ],
     ids=["if", "chance", "in a helper", "what decides comes first"],
 )
-def test_the_question_that_a_template_asks_is_found(
+def test_the_condition_in_the_template_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, asked: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -131,7 +131,7 @@ def test_the_question_that_a_template_asks_is_found(
     assert {f"{d.asked} {d.asks}" for d in result.differences} == {f"chart/templates/{asked}"}
 
 
-def test_a_cell_that_does_not_render_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_cell_that_does_not_render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, {"chart/Chart.yaml": CHART, "chart/values.yaml": "size: 1\n"})
     write(tmp_path, {"chart/templates/web.yaml": config_map('{{ required "say" .Values.size }}')})

@@ -7,7 +7,7 @@ from seatrial.report.concise import render
 from seatrial.report.page import Page
 
 
-def test_each_finding_is_a_line_that_an_editor_can_follow() -> None:
+def test_each_finding_is_one_line_with_a_place() -> None:
     findings = (
         replace(FINDING, message="it is\ngone"),
         replace(FINDING, certainty="may", damage="nuisance", message="late", places=(), case="ci/ha-values.yaml"),
@@ -24,5 +24,5 @@ upgrade: release-to-hook-flip will outage nowhere
     )
 
 
-def test_quiet_and_clean_is_nothing_at_all() -> None:
+def test_quiet_without_findings_writes_nothing() -> None:
     assert render(CLEAN, Page(quiet=True)) == ""

@@ -1,4 +1,4 @@
-"""The report for people, on a page of 100 columns unless said otherwise."""
+"""The report for people, on a page of 100 columns unless stated otherwise."""
 
 from msgspec.structs import replace
 from rehearsed import CLEAN, CONFIG, EAGER, FINDING, FIXED, LAZY, MISSING, PLACE, RESULT, STEPS, TIMELINE
@@ -25,11 +25,11 @@ PIPE = Page()
 
 
 def told(finding: Finding, result: Result = RESULT, page: Page = PIPE) -> str:
-    """Only what stands between the headline and the closing line."""
+    """The report of one finding, without the steps and the closing line."""
     return render(replace(result, findings=(finding,)), replace(page, quiet=True))
 
 
-def test_a_report_tells_the_steps_the_finding_its_evidence_and_what_was_assumed() -> None:
+def test_a_report_shows_steps_finding_evidence_and_assumptions() -> None:
     assert (
         render(RESULT, Page())
         == """\
@@ -46,7 +46,7 @@ one leaves it deleted
    |
  7 |     helm.sh/hook: pre-install,pre-upgrade
    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-   = step 2, upgrade ./v2, which ended ok:
+   = step 2, upgrade ./v2 (ok):
         5  helm     delete  ConfigMap/default/web-config  deleted
         6  helm     apply   ConfigMap/default/web-config  created
        10  kubelet  says    Pod/default/web-5d9c7b        MountVolume.SetUp failed for volume "config" : configmap \
@@ -57,9 +57,9 @@ one leaves it deleted
    = Deployment/default/web mounts it.
    = confirm: helm get hooks web --namespace default
 
-Needed from outside the release, and assumed to be there:
+Prerequisites (not in the release, assumed to exist):
   Secret/default/registry: Deployment/default/web pulls its image with it
-Not modelled (stored as they are; nothing acts on them): Widget.example.com
+Not modelled (stored, but no controller acts on them): Widget.example.com
 
 3 objects from 2 files · 2 rehearsals · helm@4.2.3 · 1 finding (1 will) · 1 prerequisite · 1 kind not modelled: \
 Widget.example.com
@@ -67,32 +67,32 @@ Widget.example.com
     )
 
 
-def test_where_nothing_is_found_it_says_so_and_what_was_seen() -> None:
+def test_a_report_without_findings_says_so() -> None:
     assert (
         render(CLEAN, Page())
         == """\
 helm@4.2.3, lazy schedule
   1  install  ./v1  ok  2 created
 
-Nothing found: every step left the cluster as the release says it should be.
+No findings: after every step the cluster was as the release describes it.
 2 objects from 2 files · 1 rehearsal · helm@4.2.3 · no findings
 """
     )
 
 
-def test_a_failed_step_without_a_finding_is_not_called_nothing() -> None:
+def test_an_unexplained_failed_step_is_reported() -> None:
     unexplained = replace(CLEAN, played=(Played("", LAZY),))
-    assert "No rule explains it, but 1 step did not end well: see above.\n" in render(unexplained, Page())
-    assert "Nothing found" not in render(unexplained, Page())
+    assert "1 step failed or hung and no rule explains why (see the steps above).\n" in render(unexplained, Page())
+    assert "No findings" not in render(unexplained, Page())
 
 
-def test_quiet_tells_findings_only() -> None:
+def test_quiet_shows_findings_only() -> None:
     assert render(CLEAN, Page(quiet=True)) == ""
     assert render(RESULT, Page(quiet=True)).startswith("release-to-hook-flip (ST201)")
     assert "objects from" not in render(RESULT, Page(quiet=True))
 
 
-def test_steps_that_end_alike_in_both_schedules_are_told_once() -> None:
+def test_steps_that_end_alike_in_both_schedules_are_shown_once() -> None:
     slow = replace(STEPS[0], outcome="hung", error="waits for Deployment/default/web", created=(CONFIG,))
     played = (Played("", replace(LAZY, steps=(slow, STEPS[1]))), Played("", replace(EAGER, steps=STEPS[:2])))
     assert render(replace(CLEAN, played=played), Page()).startswith(
@@ -107,14 +107,14 @@ helm@4.2.3, lazy and eager schedules
     )
 
 
-def test_cases_that_fare_alike_share_a_table() -> None:
+def test_cases_with_equal_steps_share_a_table() -> None:
     cases = ("", "ci/ha-values.yaml", "ci/tls-values.yaml")
     installed = replace(LAZY, steps=STEPS[:1])
     played = tuple(Played(case, installed) for case in cases)
     text = render(replace(CLEAN, played=played), Page())
     assert text.startswith(
         """\
-helm@4.2.3, plain, ci/ha-values.yaml and ci/tls-values.yaml, lazy schedule
+helm@4.2.3, default, ci/ha-values.yaml and ci/tls-values.yaml, lazy schedule
   1  install  ./v1  ok  2 created
 
 """
@@ -122,7 +122,7 @@ helm@4.2.3, plain, ci/ha-values.yaml and ci/tls-values.yaml, lazy schedule
     assert text.endswith("2 objects from 2 files · 3 cases · 3 rehearsals · helm@4.2.3 · no findings\n")
 
 
-def test_of_many_cases_those_that_went_well_take_a_line_each() -> None:
+def test_of_many_cases_those_without_problems_take_one_line_each() -> None:
     def rehearsal(number: int) -> Rehearsal:
         return replace(LAZY, steps=(replace(STEPS[0], created=(CONFIG,) * number),))
 
@@ -148,14 +148,13 @@ def test_a_race_is_explained() -> None:
     assert text.startswith("release-to-hook-flip (ST201) may, outage: ")
     assert (
         """\
-   = may: a race: it happens when the cluster is slow (lazy schedule), not when all is ready at once
-     (eager)
+   = may: a race: it happens on a slow cluster (lazy schedule), not on a fast one (eager schedule)
 """
         in text
     )
 
 
-def test_engines_are_named_where_there_are_several_and_the_case_where_it_is_not_the_plain_one() -> None:
+def test_several_engines_and_a_case_other_than_the_default_are_named() -> None:
     kubectl = Played("ci/ha-values.yaml", replace(LAZY, engine=EngineId("kubectl", "1.34")))
     shared = replace(FINDING, engines=("helm@4.2.3", "kubectl@1.34"), case="ci/ha-values.yaml")
     text = told(shared, replace(RESULT, played=(*RESULT.played, kubectl)))
@@ -164,13 +163,13 @@ def test_engines_are_named_where_there_are_several_and_the_case_where_it_is_not_
     assert "= engines:" not in told(FINDING)
 
 
-def test_a_fix_says_whether_it_is_safe_and_proven() -> None:
+def test_a_fix_shows_whether_it_is_safe_and_proven() -> None:
     assert told(FIXED).endswith(
         "   = fix: keep the object: helm.sh/resource-policy: keep (safe, proven by rehearsing again)\n\n"
     )
 
 
-def test_places_in_one_file_are_shown_together_and_doubt_is_said_in_words() -> None:
+def test_places_in_one_file_are_grouped_and_inexact_places_are_marked() -> None:
     sources = {
         Place("a.yaml", 9): "  - name: web",
         Place("a.yaml", 12): "\timage: x",
@@ -198,7 +197,7 @@ def test_places_in_one_file_are_shown_together_and_doubt_is_said_in_words() -> N
     )
 
 
-def test_evidence_is_read_from_the_rehearsal_that_showed_it() -> None:
+def test_evidence_comes_from_the_rehearsal_that_showed_it() -> None:
     other = replace(EAGER, timeline=(Event(5, 1, "someone", "delete", CONFIG, "deleted"),))
     played = (Played("", LAZY), Played("", other))
     seen_when_eager = replace(FINDING, schedules=("eager",), evidence=(5,))
@@ -207,7 +206,7 @@ def test_evidence_is_read_from_the_rehearsal_that_showed_it() -> None:
     )
 
 
-def test_two_inputs_are_two_tables_and_their_evidence_is_not_mixed_up() -> None:
+def test_two_inputs_have_two_tables_and_separate_evidence() -> None:
     other = Ref("Secret", "default", "key")
     steps = tuple(replace(step, source="./other", release="other") for step in STEPS[:2])
     timeline = tuple(replace(event, object=other) for event in TIMELINE)
@@ -230,24 +229,24 @@ helm@4.2.3, lazy and eager schedules
     assert "5  helm     delete  ConfigMap/default/web-config  deleted\n" in text
 
 
-def test_of_much_evidence_the_ends_are_shown_and_verbose_shows_all() -> None:
+def test_long_evidence_is_cut_in_the_middle_unless_verbose() -> None:
     secrets = tuple(Ref("Secret", "a", f"s{n}") for n in range(40))
     events = tuple(Event(n, 0, "helm", "delete", secret, "deleted") for n, secret in enumerate(secrets))
     result = replace(RESULT, played=(Played("", replace(LAZY, timeline=events)),))
     finding = replace(FINDING, evidence=tuple(range(40)), objects=secrets[:1])
     text = told(finding, result)
     assert [n for n in range(40) if f"Secret/a/s{n} " in text] == [0, 1, 2, 3, 4, 5, 34, 35, 36, 37, 38, 39]
-    assert "       28 events between these left out (-v shows all)\n" in text
+    assert "       28 events in between not shown (-v shows all)\n" in text
     assert all(f"Secret/a/s{n} " in told(finding, result, Page(verbose=True)) for n in range(40))
 
 
-def test_beyond_thirty_findings_the_rest_are_told_in_a_line_each() -> None:
+def test_after_thirty_findings_the_rest_take_one_line_each() -> None:
     findings = tuple(replace(FINDING, message=f"hazard {number}") for number in range(32))
     text = render(replace(RESULT, findings=findings), Page())
     assert text.count("release-to-hook-flip (ST201) will, outage: hazard") == 30
     assert (
         """\
-and 2 more, in short (-v tells all in full):
+and 2 more findings, one line each (-v shows all in full):
 v2/templates/configmap.yaml:7: release-to-hook-flip will outage hazard 30
 v2/templates/configmap.yaml:7: release-to-hook-flip will outage hazard 31
 
@@ -263,12 +262,12 @@ def test_only_the_first_prerequisites_are_listed() -> None:
     assert "s14" in render(replace(CLEAN, prerequisites=found), Page(verbose=True))
 
 
-def test_missing_dependencies_are_named_twice() -> None:
+def test_missing_dependencies_are_listed_in_the_report_and_in_the_closing_line() -> None:
     text = render(replace(CLEAN, missing_dependencies=("argo-events", "external-secrets")), Page())
     assert text.endswith(
         """\
-Missing dependencies (in Chart.yaml, not in charts/; the rest was checked without them):
-  argo-events, external-secrets
+Missing dependencies (listed in Chart.yaml, not in charts/; checked without them): argo-events,
+  external-secrets
 
 2 objects from 2 files · 1 rehearsal · helm@4.2.3 · no findings · 2 dependencies missing: argo-events, external-secrets
 """
@@ -290,7 +289,7 @@ def test_a_terminal_folds_quotations_between_words_and_a_pipe_never_cuts_them() 
     assert MISSING in told(FINDING, page=Page(width=60))
 
 
-def test_the_closing_line_is_folded_between_what_it_lists() -> None:
+def test_the_closing_line_is_folded_between_its_parts() -> None:
     assert render(RESULT, Page(width=60, fold=60)).endswith(
         """\
 3 objects from 2 files · 2 rehearsals · helm@4.2.3 ·
@@ -300,7 +299,7 @@ def test_the_closing_line_is_folded_between_what_it_lists() -> None:
     )
 
 
-def test_markup_and_control_characters_in_the_users_text_have_no_power() -> None:
+def test_markup_and_control_characters_in_input_are_made_harmless() -> None:
     cursed = Event(5, 1, "helm", "delete", Ref("ConfigMap", "[bold]ns[/]", "\x1b[2Jgone"), "refused", "no\x07\x9b31m")
     result = replace(
         RESULT,
@@ -319,7 +318,7 @@ def test_the_same_result_gives_the_same_bytes() -> None:
     assert render(RESULT, Page()).encode() == render(RESULT, Page()).encode()
 
 
-def test_engines_stand_in_columns_of_which_the_last_is_folded_within_itself() -> None:
+def test_engines_are_compared_in_a_table_whose_last_column_is_folded() -> None:
     stop = Stop('failed calling webhook "gates.canal.example"', "Gate/default/north")
     standings = (
         Standing("argocd@3.5", (Ending("ok at a retry"), Ending("ok", leaves=1)), stop),
@@ -328,21 +327,21 @@ def test_engines_stand_in_columns_of_which_the_last_is_folded_within_itself() ->
     )
     text = render(replace(CLEAN, standings=standings), Page(fold=74))
     assert (
-        text[text.index("  Side") :].split("\n\n")[0]
+        text[text.index("  Engines compared") :].split("\n\n")[0]
         == """\
-  Side by side  step 1         step 2        first stopped by
-  argocd@3.5    ok at a retry  ok, leaves 1  Gate/default/north: failed
-                                             calling webhook
-                                             "gates.canal.example"
-  kubectl@1.34  fails          -             no matches for kind "Gate"
-  flux@2.9      ok             ok"""
+  Engines compared  step 1       step 2        first stopped by
+  argocd@3.5        ok on retry  ok, leaves 1  Gate/default/north: failed
+                                               calling webhook
+                                               "gates.canal.example"
+  kubectl@1.34      fails        -             no matches for kind "Gate"
+  flux@2.9          ok           ok"""
     )
 
 
-def test_what_is_bad_in_a_table_is_shown_as_bad() -> None:
+def test_cells_of_the_webhook_table_are_coloured() -> None:
     asked = Asked("helm@3", "made", "refused", 0, "Gate/default/north", "served", "there", "none", "missing")
     needs = (Requirement("service", ("Service/default/keeper",), by="release"),)
     gate = Gate("gates", "ValidatingWebhookConfiguration/w", ("Fail",), (), (), needs, (asked,), None)
     ink = Page(ink=lambda text, role: f"<{role} {text.rstrip()}>" if role in ("good", "doubt", "bad") else text)
     row = next(text for text in render(replace(CLEAN, gates=(gate,)), ink).splitlines() if "helm@3 " in text)
-    assert row == "    helm@3  1     made  <good served><good there><doubt none><doubt missing><bad refused>"
+    assert row == "    helm@3  1     create   <good served><good present><doubt none><doubt missing><bad refused>"

@@ -1,4 +1,4 @@
-"""The report for programs, and the schema that is published for it."""
+"""The JSON report and its published schema."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def written(result: Result) -> Any:
     return json.loads(render(result, Page()))
 
 
-def test_a_report_is_the_contract_key_for_key() -> None:
+def test_a_report_has_exactly_the_keys_of_the_contract() -> None:
     result = replace(RESULT, played=(Played("", replace(LAZY, steps=STEPS[:2])),), findings=(FIXED,))
     assert (
         render(result, Page())
@@ -132,7 +132,7 @@ longer lists it. It reported success.",
     )
 
 
-def test_keys_beyond_the_contract_are_there_only_where_they_say_something() -> None:
+def test_later_keys_are_omitted_when_empty() -> None:
     bare = replace(FINDING, details=(), confirm="", schedules=(), fix=None)
     report = written(replace(RESULT, findings=(bare,)))
     contract = "rule code certainty damage engines action objects message locations evidence fix"
@@ -163,14 +163,14 @@ def test_a_run_has_its_timeline_without_the_bodies_of_objects() -> None:
     }
 
 
-def test_text_that_no_encoding_has_is_escaped() -> None:
+def test_non_ascii_text_is_escaped() -> None:
     odd = replace(FINDING, objects=(Ref("ConfigMap", "default", "half-\ud83d-é"),))
     text = render(replace(RESULT, findings=(odd,)), Page())
     assert '"ConfigMap/default/half-\\ud83d-\\u00e9"' in text
     assert text.isascii()
 
 
-def test_the_published_schema_is_that_of_the_shapes() -> None:
+def test_the_published_schema_is_up_to_date() -> None:
     """To publish a change: python -c 'from seatrial.report.contract import schema; print(schema(), end="")'."""
     assert SCHEMA.read_text() == schema()
 
@@ -178,7 +178,7 @@ def test_the_published_schema_is_that_of_the_shapes() -> None:
 @pytest.mark.parametrize(
     "result", [CLEAN, RESULT, replace(RESULT, findings=(FIXED, replace(FINDING, places=(Place("a", 1, "near"),))))]
 )
-def test_what_is_written_is_valid_by_the_published_schema(result: Result) -> None:
+def test_a_report_is_valid_by_the_published_schema(result: Result) -> None:
     jsonschema.validate(written(result), json.loads(SCHEMA.read_text()))
 
 
@@ -187,20 +187,20 @@ def test_a_run_is_valid_by_the_published_schema() -> None:
 
 
 @pytest.mark.parametrize("key", ["version", "rehearsals", "findings", "prerequisites", "not_modelled", "summary"])
-def test_the_schema_misses_what_is_left_out(key: str) -> None:
+def test_the_schema_requires_every_key_of_the_contract(key: str) -> None:
     report = {name: value for name, value in written(RESULT).items() if name != key}
     definition = {**json.loads(SCHEMA.read_text()), "anyOf": [{"$ref": "#/$defs/Report"}]}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(report, definition)
 
 
-def test_operations_of_argo_cd_are_told_with_their_tasks() -> None:
+def test_operations_of_argo_cd_include_their_tasks() -> None:
     task = SyncTask(CONFIG, "Sync", -1, status="Synced", state="Running", health="Progressing")
     operation = Operation("shop", "Running", "waiting for healthy state of /ConfigMap/web-config", (task,), (CONFIG,))
     step = replace(STEPS[0], outcome="hung", operations=(operation,))
-    told = json.loads(render_run(replace(LAZY, steps=(step,))))
-    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
-    assert told["rehearsals"][0]["steps"][0]["operations"] == [
+    report = json.loads(render_run(replace(LAZY, steps=(step,))))
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
+    assert report["rehearsals"][0]["steps"][0]["operations"] == [
         {
             "app": "shop",
             "phase": "Running",

@@ -9,7 +9,7 @@ from seatrial.report.page import Page
 from seatrial.report.timeline import render, render_events
 
 
-def test_a_timeline_tells_each_step_what_happened_in_it_and_how_it_ended() -> None:
+def test_a_timeline_shows_each_step_its_events_and_its_outcome() -> None:
     assert (
         render(replace(LAZY, not_modelled=("Widget.example.com",)), Page())
         == """\
@@ -44,13 +44,13 @@ configmap "web-config" not found
    ok  1 deleted, 1 orphan
    orphan: ConfigMap/default/web-config
 
-Not modelled (stored as they are; nothing acts on them): Widget.example.com
+Not modelled (stored, but no controller acts on them): Widget.example.com
 4 steps · 13 events
 """
     )
 
 
-def test_verbose_shows_every_event_under_the_one_that_led_to_it() -> None:
+def test_verbose_shows_every_event_under_its_cause() -> None:
     text = render(LAZY, Page(verbose=True))
     assert (
         """\
@@ -86,7 +86,7 @@ def test_a_terminal_too_narrow_for_a_table_gets_sentences() -> None:
     )
 
 
-def test_a_terminal_has_what_was_said_below_where_it_does_not_fit_beside() -> None:
+def test_a_message_that_does_not_fit_is_shown_on_the_next_line() -> None:
     text = render(LAZY, Page(width=100, fold=100))
     assert (
         """\
@@ -98,7 +98,7 @@ def test_a_terminal_has_what_was_said_below_where_it_does_not_fit_beside() -> No
     )
 
 
-def test_one_reason_for_many_deletions_is_told_once() -> None:
+def test_one_reason_for_many_deletions_is_shown_once() -> None:
     why = "namespace a is being deleted"
     events = (
         Event(0, 0, "helm", "delete", Ref("Namespace", "", "a"), "deleting"),
@@ -125,7 +125,7 @@ def test_a_chain_of_causes_is_indented_three_deep() -> None:
     assert [text.index("c ") for text in render_events(events, Page()).splitlines()] == [3, 5, 7, 9, 9, 9]
 
 
-def test_quiet_tells_only_how_each_step_ended() -> None:
+def test_quiet_shows_only_how_each_step_ended() -> None:
     text = render(replace(LAZY, steps=LAZY.steps[:2]), Page(quiet=True))
     assert (
         text
@@ -144,7 +144,7 @@ helm@4.2.3, lazy schedule
     )
 
 
-def test_events_can_be_told_as_they_come() -> None:
+def test_events_can_be_rendered_as_they_happen() -> None:
     assert (
         render_events(TIMELINE[2:5], Page())
         == """\

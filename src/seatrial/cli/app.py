@@ -1,4 +1,4 @@
-"""The verbs. Each is one file, which imports what it works with when it is used: `--help` is quick."""
+"""The commands. Each is one file that imports its dependencies when it runs, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from seatrial.cli.serve import serve
 
 ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
 
-Runs the real Helm, or Argo CD, Flux, Pulumi and kubectl as models, against a Kubernetes API in memory, and says which
-step breaks or destroys something, why, and where it was written. No cluster, no network.
+Runs the real Helm, or simulates Argo CD, Flux, Pulumi and kubectl, against a Kubernetes API in memory. Reports which
+step breaks or destroys something, why, and the line to change. No cluster, no network.
 
-  seatrial check ./chart                   install, the same again, uninstall
-  seatrial check ./chart --from ./old      from the old one to the new one and back
+  seatrial check ./chart                   install, upgrade to the same chart, uninstall
+  seatrial check ./chart --from ./old      install the old chart, upgrade, roll back, uninstall, reinstall
   seatrial check ./infra                   a Pulumi program: a folder with a Pulumi.yaml
-  seatrial check ./clusters/prod           what Flux is pointed at
-  seatrial check ./overlays/prod           a kustomization, or any manifests: kubectl
-  seatrial check ./apps --engine argocd    Applications, or a chart, as Argo CD syncs them
-  seatrial check ./new --compare ./old     what a change mends, and what it does not"""
+  seatrial check ./clusters/prod           a folder that Flux reconciles
+  seatrial check ./overlays/prod           a kustomization or any manifests, applied with kubectl
+  seatrial check ./apps --engine argocd    Argo CD Applications, or a chart as Argo CD syncs it
+  seatrial check ./new --compare ./old     which findings a change fixes, adds and keeps"""
 
 APP = App(
     name="seatrial",
@@ -33,7 +33,7 @@ APP = App(
     version=f"seatrial {__version__}",
     version_flags=("--version",),
     help_flags=("--help", "-h"),
-    suppress_keyboard_interrupt=False,  # the front door says how it ends
+    suppress_keyboard_interrupt=False,  # main() turns it into an exit code
 )
 APP.command(check, sort_key=1)
 APP.command(run, sort_key=2)

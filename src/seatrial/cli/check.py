@@ -1,17 +1,17 @@
-"""`seatrial check`: rehearse everything, report, and judge by exit code."""
+"""`seatrial check`: rehearse everything, write the report, and set the exit code."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from seatrial.cli.flags import (
+    DEFAULT_OUTPUT,
     NO_FLAGS,
     OUTPUT,
     REHEARSAL,
-    USUAL_VOICE,
     Inputs,
-    Release,
-    Voice,
+    OutputFlags,
+    ReleaseFlags,
     flag,
     options,
 )
@@ -20,34 +20,34 @@ from seatrial.report import Output
 
 def check(
     *inputs: Inputs,
-    release: Release = NO_FLAGS,
+    release: ReleaseFlags = NO_FLAGS,
     output: Annotated[Output, flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     fail_on: Annotated[str, flag("--fail-on", group=OUTPUT, value="WHAT")] = "",
     exit_zero: Annotated[bool, flag("--exit-zero", group=OUTPUT)] = False,
     compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
-    voice: Voice = USUAL_VOICE,
+    display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Rehearse a release, and say what breaks or destroys something.
+    """Rehearse a release and report what breaks or destroys something.
 
-    Without --from: install, the same again, uninstall; or what the engine does in their place, such as up, up and
-    destroy. With --from OLD: install OLD, upgrade to the input, upgrade again, roll back, uninstall, install again; a
-    release that is deployed already is not installed first. Each once with a fast cluster and once with a slow one. A
-    chart's ci/*-values.yaml are rehearsed too.
+    Without --from: install, upgrade to the same chart, uninstall (for other engines their equivalents, e.g. up, up,
+    destroy). With --from OLD: install OLD, upgrade, upgrade again, roll back, uninstall, reinstall; a release that is
+    already deployed is not installed first. Every trial runs twice, on a fast cluster and on a slow one. Each
+    ci/*-values.yaml of a chart is rehearsed as well.
 
     Exit codes: 0 nothing to report, 1 findings, 2 it could not be done, 3 nothing to check.
 
     Parameters
     ----------
     output
-        How findings are written.
+        Format of the report.
     fail_on
-        Exit with 1 from here on: a certainty (will, may), a damage (data-loss, outage, failed-deploy, nuisance), or
-        both as may:outage (default: will:failed-deploy).
+        Least severe finding that exits 1: a certainty (will, may), a damage (data-loss, outage, failed-deploy,
+        nuisance), or both, as in may:outage (default: will:failed-deploy).
     exit_zero
-        Exit with 0 whatever is found.
+        Exit 0 whatever is found.
     compare
-        Rehearse OLD (of the input's kind, or git:REF) by the same trial on a cluster of its own, and say which findings
-        and which dependencies go, come and stay.
+        Rehearse OLD (same kind of input, or git:REF) with the same trial, and report which findings and dependencies
+        are gone, new and unchanged.
     """
     from msgspec.structs import replace
 
@@ -55,11 +55,11 @@ def check(
 
     limit = threshold.parse(fail_on)
     asked = replace(options("check", inputs, release), compare=compare)
-    with terminal.at_work(voice) as said:
+    with terminal.progress_line(display) as progress:
         from seatrial.check import check as rehearse_all
 
-        result = rehearse_all(asked, said)
+        result = rehearse_all(asked, progress)
     from seatrial.report import render
 
-    terminal.say(render(output, result, terminal.page(voice)))
+    terminal.write(render(output, result, terminal.page(display)))
     return 0 if exit_zero else int(threshold.reached(result, limit))

@@ -1,4 +1,4 @@
-"""`seatrial explain`: a rule's page, by its name or code."""
+"""`seatrial explain`: the page of a rule, found by name or code."""
 
 from __future__ import annotations
 
@@ -7,34 +7,36 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from seatrial.cli.flags import ColorFlag, Voice
+from seatrial.cli.flags import ColorFlag, OutputFlags
 from seatrial.model.errors import CannotContinue
 
 
 def explain(
-    rule: Annotated[str, Parameter(help="Name or code of a rule; part of a name, as flux, lists those.")] = "",
+    rule: Annotated[
+        str, Parameter(help="Name or code of a rule. Part of a name, such as flux, lists the matching rules.")
+    ] = "",
     /,
     *,
     color: ColorFlag = "auto",
 ) -> int:
-    """Explain a rule: what happens, an example, what to write instead."""
+    """Explain a rule: what happens, an example, what to write instead. Without a rule, list all rules."""
     from seatrial.cli import terminal
     from seatrial.report import rulepage
     from seatrial.rules import all_rules, page
 
-    sheet = terminal.page(Voice(color=color))
+    sheet = terminal.page(OutputFlags(color=color))
     if not rule:
-        terminal.say(rulepage.render_list([(one, page(one)) for one in all_rules()], sheet))
+        terminal.write(rulepage.render_list([(one, page(one)) for one in all_rules()], sheet))
         return 0
     names = {name.lower(): one for one in all_rules() for name in (one.name, one.code)}
     found = names.get(rule.lower())
     named = [one for one in all_rules() if rule.lower() in one.name]
     if found is None and len(named) > 1:
-        terminal.say(rulepage.render_list([(one, page(one)) for one in named], sheet))
+        terminal.write(rulepage.render_list([(one, page(one)) for one in named], sheet))
         return 0
     if found is None:
         close = get_close_matches(rule.lower(), names, n=1)
         meant = f"did you mean {names[close[0]].name}?" if close else "seatrial explain lists all rules"
-        raise CannotContinue(f"no rule is called {rule}; {meant}")
-    terminal.say(rulepage.render(found, page(found), sheet))
+        raise CannotContinue(f"explain {rule}: no such rule; {meant}")
+    terminal.write(rulepage.render(found, page(found), sheet))
     return 0

@@ -1,4 +1,4 @@
-"""The flags that verbs share, under Helm's own names wherever Helm has one. Reads no file; parses no expression."""
+"""The flags that commands share, under Helm's names where Helm has the flag. Reads no file; parses no expression."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 Color = Literal["auto", "always", "never"]
 
-VALUES = Group("Values, exactly as for helm", sort_key=2)
-REHEARSAL = Group("What is rehearsed", sort_key=1)
-OUTPUT = Group("What is told", sort_key=3)
+VALUES = Group("Values (same flags as helm)", sort_key=2)
+REHEARSAL = Group("What to rehearse", sort_key=1)
+OUTPUT = Group("Output", sort_key=3)
 
 INPUTS = (
-    "Charts (folders or .tgz), manifests (files or folders; kustomizations; what Flux or Argo CD act on), Pulumi "
-    "programs (folders; what pulumi preview --json --show-sames or pulumi stack export wrote), a trial file, or - for "
+    "Charts (folders or .tgz), manifests (files or folders; kustomizations; Flux or Argo CD resources), Pulumi "
+    "programs (folders; output of pulumi preview --json --show-sames or pulumi stack export), a trial file, or - for "
     "standard input."
 )
 
 
 def flag(*names: str, group: Group, value: str = "") -> Any:
-    """A flag that takes whatever follows it, as Helm's flags do, even where that begins with a dash."""
+    """A flag whose value may begin with a dash, as with Helm's flags."""
     return Parameter(
         name=names, group=group, metavar=value or None, allow_leading_hyphen=True, negative=(), show_default=False
     )
@@ -41,17 +41,17 @@ Texts = tuple[str, ...]
 
 @Parameter(name="*")
 @dataclass(frozen=True)  # cyclopts reads dataclasses, not msgspec's
-class Release:
+class ReleaseFlags:
     """What to rehearse, and with which values."""
 
     old: Annotated[str, flag("--from", group=REHEARSAL, value="OLD")] = ""
-    """The previous revision: of the kind that the input is, git:REF[:FOLDER], or a deployed release (its Secrets, helm
-    get all, rendered YAML; FILE@REVISION). Install OLD, upgrade to the input and again, roll back, uninstall,
-    install."""
+    """Previous version to upgrade from: a chart or program, git:REF[:FOLDER], or a deployed release (release Secret,
+    `helm get all` output or rendered YAML; FILE@REVISION picks one). Rehearses install OLD, upgrade, upgrade again,
+    rollback, uninstall, reinstall."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
-    """Who deploys: helm, kubectl, argocd, flux, pulumi; may be repeated. Without it, what the input implies."""
+    """Engine that deploys: helm, kubectl, argocd, flux or pulumi (default: the one that fits the input). Repeatable."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
-    """A helm (3 or later) to rehearse with, in the place of the Helm 4 that is built in."""
+    """Helm binary (3 or later) to rehearse with instead of the built-in Helm 4."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""
     """Namespace of the release (default: default)."""
     release_name: Annotated[str, flag("--release-name", group=REHEARSAL, value="NAME")] = ""
@@ -59,65 +59,66 @@ class Release:
     kube_version: Annotated[str, flag("--kube-version", group=REHEARSAL, value="VERSION")] = ""
     """Kubernetes version of the cluster."""
     api_versions: Annotated[Texts, flag("--api-versions", "-a", group=REHEARSAL, value="VERSION")] = ()
-    """API that the cluster serves besides its own: monitoring.coreos.com/v1/ServiceMonitor."""
+    """Additional API that the cluster serves, such as monitoring.coreos.com/v1/ServiceMonitor. Repeatable."""
     include_crds: Annotated[bool, flag("--include-crds", group=REHEARSAL)] = False
-    """As for helm template, with --engine kubectl: pipe crds/ to it as well. Helm and the others always install it."""
+    """With --engine kubectl: also apply crds/, like helm template --include-crds. Other engines always install it."""
     assume: Annotated[Texts, flag("--assume", group=REHEARSAL, value="FILE")] = ()
-    """Manifests of what is in the cluster before the first step; may be repeated."""
+    """Manifests of objects that exist before the first step. Repeatable."""
     matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
-    """Values to flip: every way from one to another that changes which objects there are; may be repeated."""
+    """Values to toggle. Rehearses each upgrade between two combinations that adds, removes or hook-flips an object.
+    Repeatable."""
 
     repo: Annotated[Texts, flag("--repo", group=REHEARSAL, value="URL=PATH")] = ()
-    """Folder that stands for a repository of Argo CD or Flux; may be repeated."""
+    """Local checkout of a repository that Argo CD or Flux fetches. Repeatable."""
     chart: Annotated[Texts, flag("--chart", group=REHEARSAL, value="NAME=PATH")] = ()
-    """Where a chart is on disk that Flux or a Pulumi program fetches; may be repeated."""
+    """Local copy of a chart that Flux or a Pulumi program fetches. Repeatable."""
     consumers: Annotated[str, flag("--consumers", group=REHEARSAL, value="DIR")] = ""
-    """Check the charts in DIR that depend on the input, a library chart: from --from OLD to what it is now."""
+    """The input is a library chart: check the charts in DIR that depend on it, upgraded from the library in --from."""
 
     values: Annotated[Texts, flag("--values", "-f", group=VALUES, value="FILE")] = ()
-    """Values file; may be repeated or separated by commas."""
+    """Values file; repeatable or comma-separated."""
     set: Annotated[Texts, flag("--set", group=VALUES, value="KEY=VALUE")] = ()
-    """Values: key1=val1,key2=val2; may be repeated."""
+    """Values: key1=val1,key2=val2. Repeatable."""
     set_string: Annotated[Texts, flag("--set-string", group=VALUES, value="KEY=VALUE")] = ()
-    """As --set, every value a string."""
+    """Like --set, with every value a string."""
     set_file: Annotated[Texts, flag("--set-file", group=VALUES, value="KEY=FILE")] = ()
-    """As --set, each value the content of a file."""
+    """Like --set, with the content of a file as the value."""
     set_json: Annotated[Texts, flag("--set-json", group=VALUES, value="KEY=JSON")] = ()
     """JSON values: key1=json1, or an object."""
     set_literal: Annotated[Texts, flag("--set-literal", group=VALUES, value="KEY=TEXT")] = ()
-    """One value, taken literally."""
+    """One value, not parsed."""
 
 
 ColorFlag = Annotated[
-    Color, flag("--color", group=OUTPUT, value="WHEN"), Parameter(help="When to use colour; NO_COLOR is heeded.")
+    Color, flag("--color", group=OUTPUT, value="WHEN"), Parameter(help="When to use colour; NO_COLOR turns it off.")
 ]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Voice:
-    """How much is told, and in which colours."""
+class OutputFlags:
+    """How much is written, and whether in colour."""
 
     quiet: Annotated[bool, flag("--quiet", "-q", group=OUTPUT)] = False
     """Findings only."""
     verbose: Annotated[bool, flag("--verbose", "-v", group=OUTPUT)] = False
-    """Leave nothing out."""
+    """Show everything, nothing shortened."""
     color: ColorFlag = "auto"
 
 
-NO_FLAGS = Release()
-USUAL_VOICE = Voice()
+NO_FLAGS = ReleaseFlags()
+DEFAULT_OUTPUT = OutputFlags()
 
 
-def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
-    """What the user asked for, as the rest of the program understands it."""
+def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
+    """The flags as options of the library."""
     from seatrial.plan.plans import CheckOptions
     from seatrial.sources.charts.values import ValueFlags
 
     _refuse_flags(verb, inputs)
     if not inputs:
-        given = "a chart, a file or folder of manifests, a Pulumi program, a trial file, or - for stdin"
-        raise CannotContinue(f"{verb} what? Give {given}")
+        given = "a chart, a file or folder of manifests, a Pulumi program, a trial file, or - for standard input"
+        raise CannotContinue(f"{verb} needs an input: {given}")
     return CheckOptions(
         inputs=inputs,
         old=release.old,
@@ -145,7 +146,7 @@ def options(verb: str, inputs: Texts, release: Release) -> CheckOptions:
 
 
 def _refuse_flags(verb: str, inputs: Iterable[str]) -> None:
-    """`-` is an input. Anything else that begins so is a flag nobody knows."""
+    """Refuse unknown flags: `-` is an input, any other input that begins with a dash is a mistyped flag."""
     unknown = next((text for text in inputs if text.startswith("-") and text != "-"), None)
     if unknown is None:
         return
@@ -159,5 +160,5 @@ def _refuse_flags(verb: str, inputs: Iterable[str]) -> None:
 
 
 def _split(given: Texts) -> Texts:
-    """Flags that Helm reads as lists: repeated, or separated by commas, with quotes as in CSV."""
+    """Flags that Helm reads as lists: repeated or comma-separated, with CSV quoting."""
     return tuple(part for text in given for row in csv.reader([text]) for part in row)

@@ -1,4 +1,4 @@
-"""How `--help` looks: flags to the left, what they do to the right, and no boxes."""
+"""The layout of `--help`: flags on the left, descriptions on the right, no boxes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH_MAX = 100
 
 
 class Help:
-    """A help formatter as cyclopts asks for one."""
+    """A help formatter for cyclopts."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         if panel.entries:
@@ -32,7 +32,7 @@ class Help:
 
 
 def _paragraph(text: str, console: Console) -> Iterator[str]:
-    """Wrapped for this terminal, but for what was indented: that is an example."""
+    """Wrapped to the terminal; indented text is an example and stays as it is."""
     if text.startswith(" "):
         yield from text.splitlines()
     else:
@@ -64,7 +64,7 @@ def _names(entry: HelpEntry) -> str:
 
 
 def _plain(text: Any, console: Console) -> str:
-    """cyclopts gives descriptions as things that rich can print, at any width."""
+    """The text of a description, which cyclopts passes as a rich renderable."""
     if text is None or isinstance(text, str):
         return text or ""
     parts = console.render(text, console.options.update(width=10_000, no_wrap=True))

@@ -1,4 +1,4 @@
-"""The kubeconfig that `serve` writes for clients and takes away again. Never touches one that it did not write."""
+"""The kubeconfig that `serve` writes for clients and removes at the end. Never touches a file it did not write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLUSTER = "seatrial"
 
 @contextmanager
 def written(path: str, content: str) -> Iterator[None]:
-    """The file, readable by its owner alone, for as long as it is needed; nothing where no path is given."""
+    """Write the file, readable by its owner only, and remove it on exit; without a path, do nothing."""
     if not path:
         yield
         return
@@ -36,7 +36,7 @@ def written(path: str, content: str) -> Iterator[None]:
 
 def _write(file: Path, content: str) -> None:
     if file.exists() and not _is_ours(file):
-        raise CannotContinue(f"write the kubeconfig {file}: it is there already, and seatrial did not write it")
+        raise CannotContinue(f"write the kubeconfig {file}: the file exists and was not written by seatrial")
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
     with os.fdopen(handle, "w") as opened:
         os.fchmod(handle, OWNER_ONLY)
@@ -44,7 +44,7 @@ def _write(file: Path, content: str) -> None:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether the file is empty, or knows our cluster alone: kubectl may have rewritten it meanwhile."""
+    """Whether the file is empty or names only our cluster: kubectl may have rewritten it in the meantime."""
     try:
         text = file.read_text()
         if not text.strip():

@@ -1,17 +1,17 @@
-"""`seatrial run`: play a trial once, and print its timeline."""
+"""`seatrial run`: rehearse a trial once and print its timeline."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from seatrial.cli.flags import (
+    DEFAULT_OUTPUT,
     NO_FLAGS,
     OUTPUT,
     REHEARSAL,
-    USUAL_VOICE,
     Inputs,
-    Release,
-    Voice,
+    OutputFlags,
+    ReleaseFlags,
     flag,
     options,
 )
@@ -20,38 +20,38 @@ from seatrial.model.timeline import Schedule
 
 def run(
     *inputs: Inputs,
-    release: Release = NO_FLAGS,
+    release: ReleaseFlags = NO_FLAGS,
     schedule: Annotated[Schedule, flag("--schedule", group=REHEARSAL, value="NAME")] = "eager",
     seed: Annotated[int, flag("--seed", group=REHEARSAL, value="NUMBER")] = 0,
     output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
-    voice: Voice = USUAL_VOICE,
+    display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Play a trial once, and print what happened.
+    """Rehearse a trial once and print its timeline.
 
-    Every request of the engine is told, and every move that a controller made because of it.
+    The timeline has every request of the engine and every action of a controller that follows from it.
 
-    Exit codes: 0 every step went well, 1 a step failed or hung, 2 it could not be done, 3 nothing to play.
+    Exit codes: 0 every step is ok, 1 a step failed or hung, 2 the trial could not be run, 3 nothing to run.
 
     Parameters
     ----------
     schedule
-        How fast the cluster is: eager, all that can be ready is so at once; lazy, nothing moves unless waited for;
-        seeded, something in between.
+        Speed of the cluster: eager (objects become ready at once), lazy (objects become ready only when the engine
+        waits for them) or seeded (a random order in between).
     seed
-        Which of the seeded schedules.
+        Number of the seeded schedule.
     output
-        How the timeline is written.
+        Format of the timeline.
     """
     from seatrial.cli import terminal
 
     asked = options("run", inputs, release)
-    with terminal.at_work(voice) as said:
-        from seatrial.check import run as play
+    with terminal.progress_line(display) as progress:
+        from seatrial.check import run as rehearse_once
 
-        said(f"play {' '.join(inputs)}")
-        rehearsal = play(asked, schedule, seed=seed).rehearsal
+        progress(f"rehearse {' '.join(inputs)}")
+        rehearsal = rehearse_once(asked, schedule, seed=seed).rehearsal
     from seatrial.report import json, timeline
 
-    page = terminal.page(voice)
-    terminal.say(json.render_run(rehearsal) if output == "json" else timeline.render(rehearsal, page))
+    page = terminal.page(display)
+    terminal.write(json.render_run(rehearsal) if output == "json" else timeline.render(rehearsal, page))
     return 0 if all(step.outcome == "ok" for step in rehearsal.steps) else 1

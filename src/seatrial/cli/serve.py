@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group
 
-from seatrial.cli.flags import OUTPUT, Texts, Voice, flag
+from seatrial.cli.flags import OUTPUT, OutputFlags, Texts, flag
 from seatrial.model.timeline import Schedule
 
 if TYPE_CHECKING:
     from seatrial.cluster.server.http import ApiServer
 
-CLUSTER = Group("What is served", sort_key=1)
-LOOK_SECONDS = 0.1
-"""How often the timeline is looked at, to tell what is new."""
+CLUSTER = Group("Cluster", sort_key=1)
+POLL_SECONDS = 0.1
+"""How often the timeline is checked for new events."""
 PORT_MAX = 65535
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def serve(
@@ -33,46 +33,46 @@ def serve(
     assume: Annotated[Texts, flag("--assume", group=CLUSTER, value="FILE")] = (),
     verbose: Annotated[bool, flag("--verbose", "-v", group=OUTPUT)] = False,
 ) -> int:
-    """Serve the Kubernetes API in memory to kubectl, helm or any other client.
+    """Serve a Kubernetes API in memory to kubectl, helm or any other client.
 
-    It is heard on this machine only, and ends with Ctrl-C; what was in it is gone then.
+    It listens on 127.0.0.1 only and stops with Ctrl-C; its objects are lost then.
 
     Parameters
     ----------
     kubeconfig
-        Write a kubeconfig here for clients to use, and remove it at the end.
+        Write a kubeconfig for clients to this file, and remove it at the end.
     port
-        Port of 127.0.0.1 (default: one that is free).
+        Port on 127.0.0.1 (default: a free one).
     kube_version
-        Kubernetes version to be.
+        Kubernetes version of the cluster.
     schedule
-        How fast the cluster is: eager, all that can be ready is so at once; lazy, nothing moves unless waited for.
+        Speed of the cluster: eager (objects become ready at once) or lazy (only when a client waits for them).
     assume
-        Manifests of what is in the cluster from the start; may be repeated.
+        Manifests of objects that exist from the start. Repeatable.
     verbose
-        Tell on standard error what every client and controller writes.
+        Write every change by clients and controllers to standard error.
     """
     from seatrial.cli import kubeconfigfile
 
     with (
-        _endings() as ended,
+        _stop_signals() as stopped,
         _server(kube_version, schedule, port, assume) as server,
         kubeconfigfile.written(kubeconfig, server.kubeconfig()),
     ):
         _greet(server, kubeconfig)
         seen = len(server.cluster.timeline())
-        while not ended.wait(LOOK_SECONDS):
-            seen = _tell(server, seen) if verbose else seen
+        while not stopped.wait(POLL_SECONDS):
+            seen = _write_events(server, seen) if verbose else seen
     return 0
 
 
 @contextmanager
-def _endings() -> Iterator[threading.Event]:
-    """Set when the user, the system or a closed terminal asks for the end."""
-    ended = threading.Event()
-    before = {number: signal.signal(number, lambda *_: ended.set()) for number in ENDINGS}
+def _stop_signals() -> Iterator[threading.Event]:
+    """An event that is set on Ctrl-C, SIGTERM or a closed terminal."""
+    stopped = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in STOP_SIGNALS}
     try:
-        yield ended
+        yield stopped
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -87,7 +87,7 @@ def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> 
     from seatrial.play.prerequisites import assume as put
 
     if not 0 <= port <= PORT_MAX:
-        raise CannotContinue(f"--port {port}: a port is a number up to {PORT_MAX}")
+        raise CannotContinue(f"--port {port}: not a port number; use 0 to {PORT_MAX}")
     cluster = Cluster(minor_of(kube_version), schedule, explains=True)
     if assume:
         from seatrial.sources.manifests.reading import read_manifests
@@ -106,20 +106,20 @@ def _greet(server: ApiServer, kubeconfig: str) -> None:
 
     reach = f"--kubeconfig {kubeconfig}" if kubeconfig else f"--server {server.url}"
     helm = f"--kubeconfig {kubeconfig}" if kubeconfig else f"--kube-apiserver {server.url}"
-    terminal.say(
+    terminal.write(
         f"Kubernetes {server.cluster.kube_version} in memory, at {server.url} until Ctrl-C.\n"
         f"  kubectl {reach} get namespaces\n"
         f"  helm {helm} install demo ./chart\n"
     )
 
 
-def _tell(server: ApiServer, seen: int) -> int:
-    """Write what has happened since, and say how far that goes."""
+def _write_events(server: ApiServer, seen: int) -> int:
+    """Write the events after the first `seen`; return how many there are now."""
     from seatrial.cli import terminal
     from seatrial.report.timeline import render_events
 
     timeline = server.cluster.timeline()
     if timeline[seen:]:
-        sys.stderr.write(render_events(timeline[seen:], terminal.page(Voice())))
+        sys.stderr.write(render_events(timeline[seen:], terminal.page(OutputFlags())))
         sys.stderr.flush()
     return len(timeline)

@@ -1,4 +1,4 @@
-"""The terminal: how wide it is, whether it has colours, and what is shown while the user waits."""
+"""The terminal: its width, its colours, and the progress line."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from seatrial.report.page import Ink, Page, Role, harmless, plain
 if TYPE_CHECKING:
     from rich.style import Style
 
-    from seatrial.cli.flags import Color, Voice
+    from seatrial.cli.flags import Color, OutputFlags
 
-SENTENCES_MAX = 100
-"""Columns; longer lines are hard to read."""
+SENTENCE_COLUMNS_MAX = 100
+"""Longer lines are hard to read."""
 
 STANDARD_ERROR = 2
 
@@ -33,15 +33,15 @@ STYLES: dict[Role, str] = {
 }
 
 
-def page(voice: Voice) -> Page:
-    """Standard output, as a page. What is no terminal gets the same text whatever the machine."""
+def page(display: OutputFlags) -> Page:
+    """Standard output as a page. Output that does not go to a terminal is the same on every machine."""
     wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     return Page(
-        width=min(wide or SENTENCES_MAX, SENTENCES_MAX),
+        width=min(wide or SENTENCE_COLUMNS_MAX, SENTENCE_COLUMNS_MAX),
         fold=wide,
-        ink=ink(voice.color, terminal=sys.stdout.isatty()),
-        quiet=voice.quiet,
-        verbose=voice.verbose,
+        ink=ink(display.color, terminal=sys.stdout.isatty()),
+        quiet=display.quiet,
+        verbose=display.verbose,
     )
 
 
@@ -50,8 +50,8 @@ def ink(color: Color, *, terminal: bool) -> Ink:
     return _coloured if color == "always" or (color == "auto" and terminal and not dull) else plain
 
 
-def say(text: str) -> None:
-    """Write to standard output; a reader that has left changes nothing about the verdict."""
+def write(text: str) -> None:
+    """Write to standard output; a closed pipe does not change the exit code."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -60,25 +60,25 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def at_work(voice: Voice) -> Iterator[Callable[[str], None]]:
-    """Somewhere to say what is being done; heard only on a terminal."""
-    with _helm_silent(voice) as standard_error:
-        if voice.quiet or not standard_error.isatty():
-            yield lambda said: None
+def progress_line(display: OutputFlags) -> Iterator[Callable[[str], None]]:
+    """A function that shows what is being done, on a terminal only."""
+    with _helm_silent(display) as standard_error:
+        if display.quiet or not standard_error.isatty():
+            yield lambda doing: None
             return
         from rich.console import Console
         from rich.text import Text
 
-        console = Console(file=standard_error, no_color=ink(voice.color, terminal=True) is plain)
+        console = Console(file=standard_error, no_color=ink(display.color, terminal=True) is plain)
         with console.status(Text("read the input")) as status:
-            yield lambda said: status.update(Text(harmless(said), no_wrap=True, overflow="ellipsis"))
+            yield lambda doing: status.update(Text(harmless(doing), no_wrap=True, overflow="ellipsis"))
 
 
 @contextmanager
-def _helm_silent(voice: Voice) -> Iterator[TextIO]:
-    """Standard error for us alone: Helm's library logs to it by itself, with the time of day. Verbose leaves it be."""
+def _helm_silent(display: OutputFlags) -> Iterator[TextIO]:
+    """Standard error without the log of Helm's library, which contains the time of day; verbose keeps the log."""
     with os.fdopen(os.dup(STANDARD_ERROR), "w") as kept:
-        if not voice.verbose:
+        if not display.verbose:
             with Path(os.devnull).open("w") as nowhere:
                 os.dup2(nowhere.fileno(), STANDARD_ERROR)
         try:

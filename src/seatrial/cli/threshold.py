@@ -1,4 +1,4 @@
-"""From which findings on the exit code is 1: `--fail-on`."""
+"""`--fail-on`: which findings make the exit code 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Threshold(Struct, frozen=True):
 
 
 def parse(text: str) -> Threshold:
-    """`may`, `outage`, `will:nuisance`: a certainty, a damage, or both; what is not said stays as it is by default."""
+    """`may`, `outage`, `will:nuisance`: a certainty, a damage, or both; the other keeps its default."""
     certainty, damage = Threshold().certainty, Threshold().damage
     for part in text.split(":") if text else ():
         if part in CERTAINTIES:
@@ -49,4 +49,4 @@ def _refusal(text: str, part: str) -> str:
     known = (*CERTAINTIES, *DAMAGES)
     close = get_close_matches(part, known, n=1)
     meant = f"did you mean {close[0]}?" if close else f"it takes {', '.join(known)}, or two of them as will:outage"
-    return f"--fail-on {text}: {part!r} is neither a certainty nor a damage; {meant}"
+    return f"--fail-on {text}: {part!r} is not a certainty or a damage; {meant}"

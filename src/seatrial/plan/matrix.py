@@ -21,7 +21,7 @@ CELLS_MAX = 32
 TRANSITIONS_MAX = 24
 """Rehearsed at most; the rest is said to be left out."""
 
-ABSENT, PLAIN, HOOK = "absent", "plain", "a hook"
+ABSENT, REGULAR, HOOK = "absent", "regular", "a hook"
 
 
 class Cell(Struct, frozen=True):
@@ -63,7 +63,7 @@ def cells(given: Sequence[str]) -> tuple[Cell, ...]:
 def transitions(old: Mapping[Cell, Release], new: Mapping[Cell, Release]) -> tuple[list[Transition], int]:
     """The ways from cell to cell that change which objects there are, worst first, and how many of them were left out.
 
-    A cell is also upgraded to itself. Flips between plain and hook come first, then those that change few keys.
+    A cell is also upgraded to itself. Flips between regular and hook come first, then those that change few keys.
     """
     found = []
     for index, (before, after) in enumerate(product(old, new)):
@@ -76,7 +76,7 @@ def transitions(old: Mapping[Cell, Release], new: Mapping[Cell, Release]) -> tup
 
 
 def differences(releases: Mapping[str, Release], case: str = "") -> Iterator[Difference]:
-    """The objects that are not the same in all of these: plain in one, a hook in another, or not there at all."""
+    """The objects that are not the same in all of these: regular in one, a hook in another, or not there at all."""
     known = {where: _objects(release) for where, release in releases.items()}
     for ref in sorted({ref for objects in known.values() for ref in objects}):
         states = tuple((where, _state(objects.get(ref))) for where, objects in known.items())
@@ -93,7 +93,7 @@ def _axis(text: str) -> Iterator[str]:
 
 
 def _distance(old: Release, new: Release) -> tuple[int, int]:
-    """How many objects flip between plain and hook, and how many differ at all."""
+    """How many objects flip between regular and hook, and how many differ at all."""
     before, after = _objects(old), _objects(new)
     states = [(_state(before.get(ref)), _state(after.get(ref))) for ref in {*before, *after}]
     flips = sum(ABSENT not in pair and pair[0] != pair[1] for pair in states)
@@ -107,4 +107,4 @@ def _objects(release: Release) -> dict[Ref, Resource]:
 def _state(resource: Resource | None) -> str:
     if resource is None:
         return ABSENT
-    return HOOK if hooks.is_hook(resource.body) else PLAIN
+    return HOOK if hooks.is_hook(resource.body) else REGULAR

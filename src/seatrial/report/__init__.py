@@ -1,4 +1,4 @@
-"""What the user reads: one module per format, each a pure function of a result. Decides nothing."""
+"""Reports: one module per format, each a pure function of a result. Decides nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two inputs beside each other: how each got through the trial, and what one has and the other has not."""
+"""Two inputs compared: how each completes the trial, and which findings and dependencies differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compared_section(found: Comparison | None, page: Page) -> Iterator[Line]:
     yield line(Piece(f"{found.new} compared with {found.old}:", "strong"))
     rows = ((found.old, found.before), (found.new, found.now))
     named = [replace(one, engine=f"{name} ({one.engine})") for name, standings in rows for one in standings]
-    yield from standings_table("By the same trial", named, page)
+    yield from standings_table("Same trial", named, page)
     fates: tuple[tuple[str, Role, list[Change]], ...] = (
         ("gone", "good", [one for one in found.changes if one.now is None]),
         ("new", "bad", [one for one in found.changes if one.before is None]),
@@ -43,10 +43,10 @@ def compared_section(found: Comparison | None, page: Page) -> Iterator[Line]:
 def _change(found: Change, page: Page) -> str:
     """`webhook-not-ready-race (ST501) may, failed-deploy: Gate/default/north`"""
     before, now = (_judged(one) for one in (found.before, found.now))
-    says = f"{before}, now {now}" if before and now and before != now else now or before
+    judged = f"{before}, now {now}" if before and now and before != now else now or before
     more = 0 if page.verbose else len(found.objects) - NAMES_MAX
     names = ", ".join(found.objects[:NAMES_MAX] if more > 0 else found.objects)
-    return f"{found.rule} ({found.code}) {says}: {names}{f' and {more} more' if more > 0 else ''}"
+    return f"{found.rule} ({found.code}) {judged}: {names}{f' and {more} more' if more > 0 else ''}"
 
 
 def _judged(found: Judged | None) -> str:
@@ -62,4 +62,4 @@ def _edges(word: str, found: Sequence[Edge], page: Page) -> Iterator[Line]:
     for user, objects in shown:
         yield from (line(t) for t in sentences(f"{user} on {listed(objects)}", page, first="    ", rest="      "))
     if len(shown) < len(by_user):
-        yield line(Piece(f"    and those of {len(by_user) - len(shown)} more (-v shows all)", "faint"))
+        yield line(Piece(f"    and {len(by_user) - len(shown)} more (-v shows all)", "faint"))

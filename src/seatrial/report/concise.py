@@ -28,7 +28,7 @@ def lines(findings: Iterable[Finding]) -> Iterator[Line]:
 
 
 def _where(finding: Finding) -> str:
-    """The place, or the object where no file could be found for it."""
+    """The place, or the object if no file is known for it."""
     if finding.places:
         return str(finding.places[0])
     return str(finding.objects[0]) if finding.objects else finding.action

@@ -1,9 +1,9 @@
-"""The shapes of the report for programs: the contract. docs/output.schema.json is made from them.
+"""The types of the JSON report: the contract. docs/output.schema.json is generated from them.
 
-Every key of the contract is always there, in this order. Keys that came later (`case`, `details`, `confirm`,
+Every key is always present, in this order, except those that were added later (`case`, `details`, `confirm`,
 `schedules`, `warnings`, `again`, `operations`, `missing_dependencies`, `differences`, `contrasts`, `consumers`,
-`notes`, `dependencies`, `standings`, `gates`, `comparison`) are left out where they would be empty, and always stand
-last. Within one version keys are added, never removed or given another meaning.
+`notes`, `dependencies`, `standings`, `gates`, `comparison`): they come last and are omitted when empty. Within one
+version keys are added, never removed or given another meaning.
 """
 
 from __future__ import annotations
@@ -29,23 +29,21 @@ class SyncTask(Struct, frozen=True):
 
     object: Object
     phase: str
-    wave: Annotated[
-        int, Meta(description="The one it ran in, or would have: not always the one that is written on it.")
-    ]
+    wave: Annotated[int, Meta(description="The wave it ran in, or would have: not always the one in its annotation.")]
     hook: bool
     prune: bool
-    status: Annotated[str, Meta(description="Synced, SyncFailed, Pruned, PruneSkipped; empty where never reached.")]
+    status: Annotated[str, Meta(description="Synced, SyncFailed, Pruned, PruneSkipped; empty if never reached.")]
     state: Annotated[str, Meta(description="Running, Succeeded, Failed, Error; empty while pending.")]
     message: str
     health: str
 
 
 class Operation(Struct, frozen=True):
-    """One sync operation of Argo CD, as its Application would show it."""
+    """One sync operation of Argo CD, as the status of its Application shows it."""
 
     app: str
-    phase: Annotated[OperationPhase, Meta(description="`Running` is one that never ends.")]
-    message: Annotated[str, Meta(description="Argo CD's own words.")]
+    phase: Annotated[OperationPhase, Meta(description="`Running`: the operation never ends.")]
+    message: Annotated[str, Meta(description="The message of Argo CD.")]
     attempts: int
     waits_for: list[Object]
     conditions: list[str]
@@ -53,28 +51,28 @@ class Operation(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True, omit_defaults=True):
-    """How one step ended, and what it did to the objects that people wrote."""
+    """How one step ended, and what it did to the objects of the release."""
 
     action: str
     release: str
     source: str
     outcome: Outcome
-    error: Annotated[str, Meta(description="The engine's own words; empty where the step is ok.")]
+    error: Annotated[str, Meta(description="The error of the engine; empty if the step is ok.")]
     created: list[Object]
     deleted: list[Object]
     recreated: list[Object]
     missing: list[Object]
     orphans: list[Object]
     warnings: list[str] = []
-    again: Annotated[Outcome | None, Meta(description="How it ended when it was tried again as it is.")] = None
-    operations: Annotated[list[Operation], Meta(description="Of Argo CD: one for each Application.")] = []
+    again: Annotated[Outcome | None, Meta(description="How the step ended when it was retried unchanged.")] = None
+    operations: Annotated[list[Operation], Meta(description="Argo CD: one for each Application.")] = []
 
 
 class Event(Struct, frozen=True):
-    """One request that a client made, or one move that a controller made."""
+    """One request of a client, or one action of a controller."""
 
     index: int
-    step: Annotated[int, Meta(description="From 0; -1 for what was there before the first step.")]
+    step: Annotated[int, Meta(description="From 0; -1 for events before the first step.")]
     actor: str
     verb: str
     object: Object
@@ -84,17 +82,17 @@ class Event(Struct, frozen=True):
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
-    """One trial played by one engine under one schedule."""
+    """One trial, rehearsed with one engine under one schedule."""
 
     engine: str
     schedule: Schedule
     steps: list[Step]
     timeline: Annotated[list[Event] | None, Meta(description="Only from `seatrial run`.")] = None
-    case: Annotated[str, Meta(description="What sets the case apart (`ci/ha-values.yaml`, `--wait`).")] = ""
+    case: Annotated[str, Meta(description="The variant (`ci/ha-values.yaml`, `--wait`); empty for the default.")] = ""
 
 
 class Location(Struct, frozen=True):
-    """A place in a file of the user's, and how sure it is."""
+    """A place in a file of the user, and how certain it is."""
 
     file: str
     line: int
@@ -102,7 +100,7 @@ class Location(Struct, frozen=True):
 
 
 class Fix(Struct, frozen=True):
-    """What would remove the finding."""
+    """A change that removes the finding."""
 
     title: str
     safe: bool
@@ -110,7 +108,7 @@ class Fix(Struct, frozen=True):
 
 
 class Hazard(Struct, frozen=True, omit_defaults=True):
-    """One hazard: which objects, at which step, why, and where it was written."""
+    """One finding: which objects, at which step, why, and the place to change."""
 
     rule: str
     code: str
@@ -122,126 +120,127 @@ class Hazard(Struct, frozen=True, omit_defaults=True):
     message: str
     locations: list[Location]
     evidence: Annotated[
-        list[int], Meta(description="Events in the timeline of the first rehearsal of the first engine that shows it.")
+        list[int], Meta(description="Indices of events in the first rehearsal of the first engine that shows it.")
     ]
     fix: Fix | None
     details: list[str] = []
-    confirm: Annotated[str, Meta(description="The one command that would show it on a cluster.")] = ""
+    confirm: Annotated[str, Meta(description="A command that shows it on a real cluster.")] = ""
     schedules: list[str] = []
     case: str = ""
 
 
 class Prerequisite(Struct, frozen=True):
-    """Something outside the release that it needs, and that was assumed to be there."""
+    """An object that the release needs and does not contain; the rehearsal assumes that it exists."""
 
     object: Object
     why: str
 
 
 class State(Struct, frozen=True):
-    """What an object is under some values, or in one act."""
+    """What an object is with some values, in one action, or under one engine."""
 
     where: Annotated[str, Meta(description="`on install`, `on upgrade`, `under argocd@3.5`, or values: `tls=true`.")]
-    what: Annotated[str, Meta(description="`plain`, `a hook` or `absent`.")]
+    what: Annotated[str, Meta(description="`regular`, `a hook` or `absent`; under engines, what each does with it.")]
 
 
 class Difference(Struct, frozen=True, omit_defaults=True):
-    """An object that is not the same however the chart is rendered."""
+    """An object that differs between renderings of the chart, or between engines."""
 
     object: Object
     states: list[State]
     location: Location
-    asks: Annotated[str, Meta(description="What its template asks that makes it so: `.Release.IsInstall`.")] = ""
+    asks: Annotated[str, Meta(description="The condition in its template: `.Release.IsInstall`.")] = ""
     asked: Location | None = None
     case: str = ""
 
 
 class Consumer(Struct, frozen=True):
-    """A chart that uses the library which was checked."""
+    """A chart that uses the library chart that was checked."""
 
     chart: str
-    helpers: Annotated[list[str], Meta(description="Named templates that changed and that it calls.")]
+    helpers: Annotated[list[str], Meta(description="Changed named templates that it calls.")]
     flipped: Annotated[list[Difference], Meta(description="Objects that appear, vanish, or flip to or from a hook.")]
-    changed: Annotated[list[Object], Meta(description="Objects that only read otherwise.")]
+    changed: Annotated[list[Object], Meta(description="Objects of which only the content changes.")]
 
 
 class Dependence(Struct, frozen=True, omit_defaults=True):
-    """A resource of a Pulumi program, and what it depends on as the engine gets it."""
+    """A resource of a Pulumi program, and what it depends on as Pulumi sees it."""
 
     resource: str
-    asked: Annotated[list[str], Meta(description="What it names in `dependsOn`.")]
+    asked: Annotated[list[str], Meta(description="The resources in its `dependsOn`.")]
     depends_on: list[str]
     location: Location
-    before: Annotated[list[str] | None, Meta(description="In the program of --from.")] = None
+    before: Annotated[list[str] | None, Meta(description="The same in the program of --from.")] = None
 
 
 class Ending(Struct, frozen=True, omit_defaults=True):
-    """How one step ends under one engine, by both schedules."""
+    """How one step ends under one engine, over both schedules."""
 
-    verdict: Annotated[Verdict, Meta(description="`may fail`, `may hang`: only in a slow cluster (lazy schedule).")]
-    leaves: Annotated[int, Meta(description="Objects that stay behind where all of them were to go.")] = 0
+    verdict: Annotated[Verdict, Meta(description="`may fail`, `may hang`: only on a slow cluster (lazy schedule).")]
+    leaves: Annotated[int, Meta(description="Objects that remain after a step that should delete all of them.")] = 0
 
 
 class Stop(Struct, frozen=True, omit_defaults=True):
-    """What keeps an engine up."""
+    """What stops an engine."""
 
-    why: Annotated[str, Meta(description="What the sentence of the API server or of the engine comes down to.")]
+    why: Annotated[str, Meta(description="The error of the API server or the engine, shortened.")]
     object: Object = ""
 
 
 class Standing(Struct, frozen=True):
-    """One engine beside the others, in the plain case of the trial."""
+    """How one engine completes the trial, in the default case."""
 
     engine: str
     steps: list[Ending]
-    stopped_by: Annotated[Stop | None, Meta(description="What keeps it up first; null where nothing does.")]
+    stopped_by: Annotated[Stop | None, Meta(description="What stops it first; null if nothing does.")]
 
 
 class About(Struct, frozen=True, omit_defaults=True):
-    """Objects of all releases that a webhook is asked about."""
+    """Objects of the releases that a webhook is called for."""
 
     operations: Annotated[
-        list[str], Meta(description="CREATE, UPDATE, DELETE; empty for a conversion: any use asks for it.")
+        list[str], Meta(description="CREATE, UPDATE, DELETE; empty for a conversion webhook: any request calls it.")
     ]
     objects: list[Object]
-    pods: Annotated[bool, Meta(description="It is asked about the pods of these, not about themselves.")] = False
+    pods: Annotated[bool, Meta(description="It is called for the pods of these objects, not for the objects.")] = False
 
 
 class Requirement(Struct, frozen=True, omit_defaults=True):
-    """What has to be there before the objects can be made and the webhook can answer."""
+    """What must exist before the objects can be created and the webhook can answer."""
 
     what: Annotated[
         Required,
         Meta(
-            description="`definition`: established, and serving `versions`. `endpoint`: a ready pod of `objects`. "
-            "`ca-bundle`: in the configuration, by which the API server knows who answers."
+            description="`definition`: a CRD, established and serving `versions`. `endpoint`: a ready pod of "
+            "`objects`. `ca-bundle`: in the webhook configuration, for the API server to verify the webhook."
         ),
     ]
     objects: list[str]
     by: Annotated[
         str,
         Meta(
-            description="`release`: one of those that were rehearsed. `before`: there before the first step. Else who "
-            "was seen to write it (`cert-manager`, a controller); empty where nobody brings it."
+            description="`release`: one of the rehearsed releases. `before`: it exists before the first step. "
+            "Otherwise the client that wrote it (`cert-manager`, a controller); empty if none did."
         ),
     ]
     versions: list[str] = []
 
 
 class Moment(Struct, frozen=True):
-    """When an engine first came to the webhook, and what was there, in a slow cluster (lazy schedule).
+    """The first request of an engine that a webhook is called for, on a slow cluster (lazy schedule).
 
-    Nothing gets ready there unless the engine waits for it, so what is there in the step that made it was waited for.
+    On a slow cluster nothing becomes ready unless the engine waits for it.
     """
 
     engine: str
     act: Act
-    step: Annotated[int | None, Meta(description="From 0; null where the engine never got so far.")]
-    object: Annotated[Object, Meta(description="The one that was refused, else the first; may be empty.")]
+    step: Annotated[int | None, Meta(description="From 0; null if the engine never sent such a request.")]
+    object: Annotated[Object, Meta(description="The object that was refused, else the first; may be empty.")]
     definition: Annotated[
         Served | None,
         Meta(
-            description="In the version of the object; where nothing was sent, after the first step. Null if built in."
+            description="The CRD, in the version of the object; if nothing was sent, after the first step. Null for "
+            "built-in kinds."
         ),
     ]
     service: Presence | None
@@ -250,21 +249,24 @@ class Moment(Struct, frozen=True):
     then: Annotated[
         Then,
         Meta(
-            description="`refused`: the call failed. `refused otherwise`: not by this webhook. `not registered`: its "
-            "configuration was not there. `let through`: the call failed, and its failurePolicy ignores that."
+            description="`refused`: the call failed. `refused otherwise`: for another reason. `not registered`: the "
+            "webhook configuration did not exist. `let through`: the call failed, and failurePolicy is Ignore."
         ),
     ]
 
 
 class Gate(Struct, frozen=True, omit_defaults=True):
-    """A webhook, of admission or of conversion, that is asked about objects of the releases."""
+    """An admission or conversion webhook that is called for objects of the releases."""
 
     webhook: str
-    owner: Annotated[Object, Meta(description="Its configuration; of a conversion, the definition.")]
+    owner: Annotated[Object, Meta(description="The webhook configuration; for a conversion webhook, the CRD.")]
     failure_policies: Annotated[
-        list[str], Meta(description="What it is, and what it becomes in the course of the trial; none of a conversion.")
+        list[str],
+        Meta(description="The first, and each change during the trial; empty for a conversion webhook."),
     ]
-    rules: Annotated[list[dict[str, Any]], Meta(description="As the configuration has them; none of a conversion.")]
+    rules: Annotated[
+        list[dict[str, Any]], Meta(description="As in the webhook configuration; empty for a conversion webhook.")
+    ]
     about: list[About]
     needs: list[Requirement]
     moments: list[Moment]
@@ -272,35 +274,35 @@ class Gate(Struct, frozen=True, omit_defaults=True):
 
 
 class Judged(Struct, frozen=True):
-    """What a rule says of some objects."""
+    """How a rule rates some objects."""
 
     certainty: Certainty
     damage: Damage
 
 
 class Change(Struct, frozen=True):
-    """What became of the findings of one rule about some objects."""
+    """How the findings of one rule about some objects changed."""
 
     rule: str
     code: str
     objects: list[Object]
-    before: Annotated[Judged | None, Meta(description="Of what is compared with; null where it is new.")]
-    now: Annotated[Judged | None, Meta(description="Null where it is gone.")]
+    before: Annotated[Judged | None, Meta(description="In the old input; null if the finding is new.")]
+    now: Annotated[Judged | None, Meta(description="In the new input; null if the finding is gone.")]
 
 
 class Edge(Struct, frozen=True):
-    """One thing depends on another: objects, or resources of a Pulumi program as its engine gets them."""
+    """One dependency: between objects, or between resources of a Pulumi program as Pulumi sees them."""
 
     user: str
     object: str
 
 
 class Comparison(Struct, frozen=True):
-    """The input and what --compare names, rehearsed by the same trial, each on a cluster of its own."""
+    """The input and that of --compare, rehearsed with the same trial, each on its own cluster."""
 
     old: str
     new: str
-    before: Annotated[list[Standing], Meta(description="How what is compared with gets through it.")]
+    before: Annotated[list[Standing], Meta(description="How the old input completes the trial.")]
     now: list[Standing]
     findings: list[Change]
     gained: list[Edge]
@@ -308,7 +310,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """What was seen."""
+    """Counts."""
 
     objects: int
     rehearsals: int
@@ -328,9 +330,9 @@ class Report(Struct, frozen=True, omit_defaults=True):
     differences: list[Difference] = []
     contrasts: list[Difference] = []
     consumers: list[Consumer] = []
-    notes: Annotated[list[str], Meta(description="What was left out.")] = []
+    notes: Annotated[list[str], Meta(description="What was assumed, simulated or left out.")] = []
     dependencies: list[Dependence] = []
-    standings: Annotated[list[Standing], Meta(description="The engines side by side, where there are several.")] = []
+    standings: Annotated[list[Standing], Meta(description="The engines compared, if there are several.")] = []
     gates: list[Gate] = []
     comparison: Comparison | None = None
 

@@ -1,4 +1,4 @@
-"""Events of a timeline, one line each: who did what to which object, and what came of it."""
+"""Events of a timeline, one line each: actor, verb, object, effect."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from seatrial.model.timeline import Effect, Event
 from seatrial.report.page import Line, Page, Piece, Role, line, quoted
 
 OBJECT_MAX = 60
-"""The column of objects is as wide as its widest text, up to here; longer names push the rest of their own line."""
+"""Maximum width of the object column; longer names push the rest of their own line."""
 BESIDE_MAX = 160
-"""How long a line may get by what was said, where the page does not fold."""
+"""Maximum length of a line with its message, on a page that does not fold."""
 DEPTH_MAX = 3
-"""A rollout is a chain of thirty causes; indenting says no more after three."""
+"""A rollout is a chain of thirty causes; more than three levels of indent do not help."""
 
 SAID: Effect = "said"
 DELETIONS: tuple[Effect, ...] = ("deleting", "deleted")
@@ -31,14 +31,14 @@ ROLES: dict[Effect, Role] = {
 
 
 class Columns(Struct, frozen=True):
-    """Widths that make a table of events."""
+    """Column widths of a table of events."""
 
     index: int
     actor: int
     verb: int
     object: int
     fits: bool
-    """Whether the page is wide enough for a table; where it is not, events are told as sentences, folded."""
+    """Whether the page is wide enough for a table; if not, each event is a folded sentence."""
 
 
 def columns_of(events: Sequence[Event], page: Page, *, indent: str, depths: Mapping[int, int]) -> Columns:
@@ -55,17 +55,17 @@ def columns_of(events: Sequence[Event], page: Page, *, indent: str, depths: Mapp
 def event_lines(
     events: Sequence[Event], page: Page, *, indent: str, depths: Mapping[int, int], columns: Columns
 ) -> Iterator[Line]:
-    """The events as a table; `depths` says how many others led to each, by index."""
-    why = ""
+    """The events as a table; `depths` is the number of causes before each event, by index."""
+    previous = ""
     for event in events:
-        # A cascade is one reason for many deletions, and the first of them tells it.
-        told = "" if event.effect in DELETIONS and event.message == why else event.message
-        why = event.message
+        # A cascade is one reason for many deletions; only the first of them shows it.
+        message = "" if event.effect in DELETIONS and event.message == previous else event.message
+        previous = event.message
         start = f"{indent}{event.index:>{columns.index}}  "
         if columns.fits:
-            yield from _row(event, told, start, columns, depths, page)
+            yield from _row(event, message, start, columns, depths, page)
         else:
-            yield from _sentence(event, told, start, depths, page)
+            yield from _sentence(event, message, start, depths, page)
 
 
 def _actor(event: Event, depths: Mapping[int, int]) -> str:
@@ -81,26 +81,26 @@ def _effect(event: Event) -> str:
 
 
 def _row(
-    event: Event, told: str, start: str, columns: Columns, depths: Mapping[int, int], page: Page
+    event: Event, message: str, start: str, columns: Columns, depths: Mapping[int, int], page: Page
 ) -> Iterator[Line]:
     who = f"{_actor(event, depths):<{columns.actor}}  {_verb(event):<{columns.verb}}  "
     named = f"{event.object!s:<{columns.object}}  "
     role = ROLES.get(event.effect, "")
-    beside = ": ".join(filter(None, (_effect(event), told)))
-    # What was said stands beside its object where there is room for it, and else below: it is never cut.
-    if "\n" not in told and len(start + who + named + beside) <= (page.fold or BESIDE_MAX):
+    beside = ": ".join(filter(None, (_effect(event), message)))
+    # The message is on the same line if it fits, otherwise below. It is never cut.
+    if "\n" not in message and len(start + who + named + beside) <= (page.fold or BESIDE_MAX):
         yield line(Piece(start, "faint"), who, named, Piece(beside, role))
         return
     yield line(Piece(start, "faint"), who, named, Piece(_effect(event), role))
     margin = " " * len(start + who)
-    yield from (line(Piece(text, role)) for text in quoted(told, page, first=margin, rest=margin))
+    yield from (line(Piece(text, role)) for text in quoted(message, page, first=margin, rest=margin))
 
 
-def _sentence(event: Event, told: str, start: str, depths: Mapping[int, int], page: Page) -> Iterator[Line]:
+def _sentence(event: Event, message: str, start: str, depths: Mapping[int, int], page: Page) -> Iterator[Line]:
     who = f"{_actor(event, depths)} {_verb(event)} {event.object}: "
-    said = ": ".join(filter(None, (_effect(event), told)))
+    effect = ": ".join(filter(None, (_effect(event), message)))
     role = ROLES.get(event.effect, "")
-    first, *more = quoted(f"{who}{said}", page, first=start, rest=" " * (len(start) + 4))
+    first, *more = quoted(f"{who}{effect}", page, first=start, rest=" " * (len(start) + 4))
     split = len(start + who)
     yield line(Piece(start, "faint"), first[len(start) : split], Piece(first[split:], role))
     yield from (line(Piece(text, role)) for text in more)

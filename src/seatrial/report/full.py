@@ -1,4 +1,4 @@
-"""The report for people: what was rehearsed, each hazard with its place and its evidence, and what was assumed."""
+"""The report for people: the steps, each finding with its place and its evidence, and what was assumed."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from seatrial.report.steps import OUTCOMES, steps_table
 from seatrial.report.wording import closing, counted, dependence, difference, listed
 
 FULL_MAX = 30
-"""Findings told in full; the rest are told in a line each."""
+"""Findings shown in full; the rest take one line each."""
 EVIDENCE_MAX = 12
-"""Events shown of one finding, half of them from each end."""
+"""Events shown for one finding: the first half and the last half."""
 PREREQUISITES_MAX = 12
 DIFFERENCES_MAX = 20
 
 NO_BREAK = "\xa0"
 CERTAINTIES: dict[str, Role] = {"will": "bad", "may": "doubt"}
 RACES = {
-    ("lazy",): "a race: it happens when the cluster is slow (lazy schedule), not when all is ready at once (eager)",
-    ("eager",): "a race: it happens when all is ready at once (eager schedule), not when the cluster is slow (lazy)",
+    ("lazy",): "a race: it happens on a slow cluster (lazy schedule), not on a fast one (eager schedule)",
+    ("eager",): "a race: it happens on a fast cluster (eager schedule), not on a slow one (lazy schedule)",
 }
 
 
@@ -40,25 +40,25 @@ def render(result: Result, page: Page) -> str:
 def _report(result: Result, page: Page) -> Iterator[Line]:
     if not page.quiet:
         yield from steps_table(result.played, page)
-        yield from standings_table("Side by side", result.standings, page)
+        yield from standings_table("Engines compared", result.standings, page)
         yield ()
-    told = result.findings if page.verbose else result.findings[:FULL_MAX]
-    for finding in told:
+    shown = result.findings if page.verbose else result.findings[:FULL_MAX]
+    for finding in shown:
         yield from _finding(finding, result, page)
         yield ()
-    if rest := result.findings[len(told) :]:
-        yield line(f"and {counted(len(rest), 'more finding', 'more')}, in short (-v tells all in full):")
+    if rest := result.findings[len(shown) :]:
+        yield line(f"and {counted(len(rest), 'more finding', 'more findings')}, one line each (-v shows all in full):")
         yield from concise.lines(rest)
         yield ()
     if not page.quiet:
         yield from _nothing_found(result)
         yield from compared_section(result.comparison, page)
         yield from _consumers(result.consumers, page)
-        yield from _differences("Not the same however the chart is rendered:", result.differences, page)
-        yield from _differences("Not the same under all engines:", result.contrasts, page)
+        yield from _differences("Objects that differ between renderings:", result.differences, page)
+        yield from _differences("Objects that engines treat differently:", result.contrasts, page)
         yield from _dependences(result.dependences, page)
         yield from gates_section(result.gates, page)
-        yield from _outside(result, page)
+        yield from _assumptions(result, page)
         yield from _last_line(result, page)
 
 
@@ -120,11 +120,11 @@ def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iter
         yield from event_lines(list(group), page, indent=margin, depths={}, columns=columns)
     if len(shown) < len(events):
         left_out = counted(len(events) - len(shown), "event")
-        yield line(margin, Piece(f"{left_out} between these left out (-v shows all)", "faint"))
+        yield line(margin, Piece(f"{left_out} in between not shown (-v shows all)", "faint"))
 
 
 def _rehearsal_of(finding: Finding, result: Result) -> Rehearsal | None:
-    """The rehearsal that the indices of a finding's evidence are about; of several inputs, the one with its objects."""
+    """The rehearsal that a finding's evidence refers to; with several inputs, the one that has its objects."""
     found = [
         played.rehearsal
         for played in result.played
@@ -150,8 +150,8 @@ def _step_heading(rehearsal: Rehearsal, index: int, indent: str) -> Line:
         return line(indent, Piece("=", "place"), " before the first step:")
     step = rehearsal.steps[index]
     source = f" {step.source}" if step.source else ""
-    said = Piece(step.outcome, OUTCOMES[step.outcome])
-    return line(indent, Piece("=", "place"), f" step {index + 1}, {step.action}{source}, which ended ", said, ":")
+    outcome = Piece(step.outcome, OUTCOMES[step.outcome])
+    return line(indent, Piece("=", "place"), f" step {index + 1}, {step.action}{source} (", outcome, "):")
 
 
 def _nothing_found(result: Result) -> Iterator[Line]:
@@ -159,29 +159,30 @@ def _nothing_found(result: Result) -> Iterator[Line]:
         return
     broken = sum(step.outcome != "ok" for played in result.played for step in played.rehearsal.steps)
     if broken:
-        yield line(Piece(f"No rule explains it, but {counted(broken, 'step')} did not end well: see above.", "bad"))
+        steps = counted(broken, "step")
+        yield line(Piece(f"{steps} failed or hung and no rule explains why (see the steps above).", "bad"))
     else:
-        yield line(Piece("Nothing found: every step left the cluster as the release says it should be.", "good"))
+        yield line(Piece("No findings: after every step the cluster was as the release describes it.", "good"))
 
 
 def _consumers(found: Sequence[Consumer], page: Page) -> Iterator[Line]:
-    """What a change of a library does to the charts that use it; who calls nothing that changed is only counted."""
+    """What a change of a library does to the charts that use it; unaffected charts are only counted."""
     if not found:
         return
-    touched = [one for one in found if one.helpers or one.flipped or one.changed]
-    who = f"{len(touched)} of {counted(len(found), 'chart')} that use the library"
-    yield line(Piece(f"Touched by the change, {who}{':' if touched else ''}", "strong"))
-    for one in touched:
+    affected = [one for one in found if one.helpers or one.flipped or one.changed]
+    charts = counted(len(found), "chart that uses the library", "charts that use the library")
+    yield line(Piece(f"The change affects {len(affected)} of {charts}{':' if affected else ''}", "strong"))
+    for one in affected:
         calls = f" calls {listed(one.helpers)}" if one.helpers else ""
         yield from (line(text) for text in sentences(f"{one.chart}{calls}", page, first="  ", rest="    "))
-        changed = [f"{name}: reads otherwise" for name in one.changed]
+        changed = [f"{name}: content changes" for name in one.changed]
         for words in (*(difference(flip) for flip in one.flipped), *changed):
             yield from (line(text) for text in sentences(words, page, first="    ", rest="      "))
     yield ()
 
 
 def _differences(heading: str, found: Sequence[Difference], page: Page) -> Iterator[Line]:
-    """Objects that depend on how the chart is rendered, or on who deploys it."""
+    """Objects that differ by how the chart is rendered, or by the engine that deploys it."""
     if not found:
         return
     yield line(Piece(heading, "strong"))
@@ -194,10 +195,10 @@ def _differences(heading: str, found: Sequence[Difference], page: Page) -> Itera
 
 
 def _dependences(found: Sequence[Dependence], page: Page) -> Iterator[Line]:
-    """What resources of a Pulumi program depend on as its engine gets it, whatever its text says."""
+    """What the resources of a Pulumi program depend on as Pulumi sees it, not as the source suggests."""
     if not found:
         return
-    yield line(Piece("What depends on what, as Pulumi gets it:", "strong"))
+    yield line(Piece("Dependencies as Pulumi sees them:", "strong"))
     shown = found if page.verbose else found[:DIFFERENCES_MAX]
     for one in shown:
         yield from (line(text) for text in sentences(dependence(one), page, first="  ", rest="    "))
@@ -206,17 +207,17 @@ def _dependences(found: Sequence[Dependence], page: Page) -> Iterator[Line]:
     yield ()
 
 
-def _outside(result: Result, page: Page) -> Iterator[Line]:
-    """What the verdict rests on."""
+def _assumptions(result: Result, page: Page) -> Iterator[Line]:
+    """What the result depends on."""
     if result.prerequisites:
-        yield line(Piece("Needed from outside the release, and assumed to be there:", "strong"))
+        yield line(Piece("Prerequisites (not in the release, assumed to exist):", "strong"))
         yield from _prerequisites(result.prerequisites, page)
     if result.not_modelled:
-        text = f"Not modelled (stored as they are; nothing acts on them): {', '.join(result.not_modelled)}"
+        text = f"Not modelled (stored, but no controller acts on them): {', '.join(result.not_modelled)}"
         yield from (line(words) for words in sentences(text, page, first="", rest="  "))
     if result.missing_dependencies:
         names = ", ".join(result.missing_dependencies)
-        text = f"Missing dependencies (in Chart.yaml, not in charts/; the rest was checked without them): {names}"
+        text = f"Missing dependencies (listed in Chart.yaml, not in charts/; checked without them): {names}"
         yield from (line(Piece(words, "doubt")) for words in sentences(text, page, first="", rest="  "))
     for note in result.notes:
         yield from (line(Piece(words, "doubt")) for words in sentences(note, page, first="", rest="  "))
@@ -225,7 +226,7 @@ def _outside(result: Result, page: Page) -> Iterator[Line]:
 
 
 def _last_line(result: Result, page: Page) -> Iterator[Line]:
-    """One line, or where it is folded, folded between what it lists."""
+    """One line; on a narrow page it is folded between its parts."""
     whole = " · ".join(part.replace(" ", NO_BREAK) for part in closing(result).split(" · "))
     for text in quoted(whole, page, first="", rest="  "):
         yield line(Piece(text.replace(NO_BREAK, " "), "strong"))

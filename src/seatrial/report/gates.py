@@ -1,4 +1,4 @@
-"""Webhooks that are asked: about what, what they need, and what of it was there, engine by engine."""
+"""Webhooks that are called: for which objects, what they need, and what of it was ready, engine by engine."""
 
 from __future__ import annotations
 
@@ -10,30 +10,35 @@ from seatrial.report.table import table
 
 GATES_MAX = 8
 NAMES_MAX = 3
-COLUMNS = ("", "step", "is", "definition", "Service", "endpoint", "caBundle", "and is then")
-HEADING = "Webhooks that are asked, and what was there when an engine first came to one (lazy schedule):"
-THEN = {
-    "refused otherwise": "refused, but not by it",
-    "not registered": "not asked: it is not registered",
-    "let through": "let through unasked",
+COLUMNS = ("", "step", "request", "CRD", "Service", "endpoint", "caBundle", "result")
+HEADING = "Webhooks called during the trial, and whether their backend was ready at the first call (slow cluster):"
+REQUESTS = {"made": "create", "deleted": "delete"}
+PRESENT = {"there": "present"}
+RESULTS = {
+    "asked": "called",
+    "refused otherwise": "refused for another reason",
+    "not registered": "not called: not registered",
+    "let through": "call failed, ignored",
 }
 ROLES: dict[str, Role] = {
     "served": "good",
-    "there": "good",
+    "present": "good",
     "ready": "good",
-    "asked": "good",
+    "called": "good",
     "not served": "doubt",
     "missing": "doubt",
     "none": "doubt",
     "never sent": "doubt",
     "refused": "bad",
-    **dict.fromkeys(THEN.values(), "doubt"),
+    "refused for another reason": "doubt",
+    "not called: not registered": "doubt",
+    "call failed, ignored": "doubt",
 }
-AUTHORITIES = {
-    "release": ", which is in the release",
-    "cert-manager": ", which cert-manager injects",
+CA_BUNDLE_SOURCES = {
+    "release": " (in the release)",
+    "cert-manager": " (injected by cert-manager)",
     "before": "",
-    "": ", which nobody was seen to write",
+    "": " (never written)",
 }
 
 
@@ -61,13 +66,14 @@ def _gate(gate: Gate, page: Page) -> Iterator[Line]:
 
 
 def _about(found: About, page: Page) -> str:
-    """`about CREATE, UPDATE of Gate/default/north`"""
+    """`called for CREATE, UPDATE of Gate/default/north`"""
     pods = "the pods of " if found.pods else ""
-    return f"about {', '.join(found.operations) or 'any use'} of {pods}{_named(found.objects, page)}"
+    operations = f"{', '.join(found.operations)} of" if found.operations else "any request for"
+    return f"called for {operations} {pods}{_named(found.objects, page)}"
 
 
 def _need(found: Requirement, page: Page) -> str:
-    outside = "" if found.by else " (of no release)"
+    outside = "" if found.by else " (in no release)"
     match found.what:
         case "definition":
             return f"{found.objects[0]}{outside}, serving {' and '.join(found.versions)}"
@@ -76,9 +82,9 @@ def _need(found: Requirement, page: Page) -> str:
         case "endpoint":
             return f"a ready pod of {_named(found.objects, page)}" if found.objects else "a ready pod behind it"
         case "ca-bundle":
-            return f"a caBundle{AUTHORITIES.get(found.by, f', which {found.by} writes')}"
+            return f"a caBundle{CA_BUNDLE_SOURCES.get(found.by, f' (written by {found.by})')}"
         case "url":
-            return f"whoever answers at {found.objects[0] or 'its URL'}"
+            return f"a server at {found.objects[0] or 'its URL'}"
 
 
 def _named(names: Sequence[str], page: Page) -> str:
@@ -96,5 +102,6 @@ def _moments(moments: Sequence[Asked], page: Page) -> Iterator[Line]:
 
 def _row(found: Asked) -> tuple[str, ...]:
     step = "-" if found.step is None else str(found.step + 1)
-    there = (found.definition, found.service, found.endpoint, found.ca_bundle)
-    return found.engine, step, found.act, *(word or "-" for word in there), THEN.get(found.then, found.then)
+    backend = (found.definition, found.service, found.endpoint, found.ca_bundle)
+    states = (PRESENT.get(state, state) if state else "-" for state in backend)
+    return found.engine, step, REQUESTS[found.act], *states, RESULTS.get(found.then, found.then)

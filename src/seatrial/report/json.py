@@ -1,4 +1,4 @@
-"""The stable, versioned report for programs: a result, poured into the shapes of the contract."""
+"""The stable, versioned JSON report: a result converted to the types of the contract."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def render_run(rehearsal: Rehearsal) -> str:
 
 
 def _written(report: Report | Run) -> str:
-    # In ASCII, since the reader's encoding is not known; an object's name may hold half a surrogate pair.
+    # ASCII, since the reader's encoding is unknown and an object's name may hold half a surrogate pair.
     return json.dumps(msgspec.to_builtins(report), indent=2) + "\n"
 
 

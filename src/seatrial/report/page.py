@@ -1,8 +1,7 @@
-"""Lines of text whose parts have roles, and the page they are set on. Knows nothing of results or terminals.
+"""Lines of text whose parts have roles, and the page they are laid out on. Knows nothing of results or terminals.
 
-Text of users passes through here and nowhere else on its way out: control characters lose their power (`harmless`),
-quotations - source lines, refusals, commands - are never cut, and are folded only where a terminal would break them
-anyway. Sentences of our own are wrapped at words.
+All output passes through here: control characters are made visible (`harmless`); quotations (source lines, errors,
+commands) are never cut, and folded only where a terminal would break them anyway; our own sentences are wrapped.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Role = Literal["", "strong", "faint", "bad", "doubt", "good", "place"]
 
 
 class Piece(Struct, frozen=True):
-    """Part of a line; its role may be shown as colour, never as text."""
+    """Part of a line; its role may become a colour, never text."""
 
     text: str
     role: Role = ""
@@ -33,28 +32,28 @@ def plain(text: str, role: Role) -> str:
 
 
 class Page(Struct, frozen=True):
-    """What a report is set on."""
+    """The layout of a report."""
 
     width: int = 100
-    """Columns that sentences may take."""
+    """Columns for sentences."""
     fold: int = 0
-    """Columns at which quotations are folded; 0 leaves each on one line, whatever its length."""
+    """Columns at which quotations are folded; 0 keeps each on one line."""
     ink: Ink = plain
     quiet: bool = False
     """Findings only."""
     verbose: bool = False
-    """Nothing left out."""
+    """Nothing shortened."""
 
 
-# Control characters become their Unicode pictures, one for one so that columns stay where they are. Those that turn
-# the direction of text around can make a line read as something it is not.
+# Control characters become their Unicode pictures, one for one, so that columns stay aligned. Bidirectional controls
+# are replaced: they can make a line read as something else.
 _CONTROLS = {code: 0x2400 + code for code in range(0x20)}
 _INVISIBLE = dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 _HARMLESS: dict[int, int | str] = {**_CONTROLS, **_INVISIBLE, 0x7F: 0x2421, ord("\t"): " "}
 
 
 def harmless(text: str) -> str:
-    """Text that a terminal shows and does not obey."""
+    """Text without characters that a terminal would interpret."""
     return text.translate(_HARMLESS)
 
 
@@ -63,31 +62,31 @@ def line(*parts: str | Piece) -> Line:
 
 
 def printed(lines: Iterable[Line], page: Page) -> str:
-    """The lines as one text, each ended, none with blanks at its end."""
+    """The lines as one text, each ended by a newline and without trailing blanks."""
     return "".join(_printed(pieces, page.ink) + "\n" for pieces in lines)
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal gives to `text`."""
+    """How many columns `text` takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text; at least one. What else Python takes for the end of a line is a control character here."""
+    """The lines of a text, at least one. Only a newline ends a line, unlike `str.splitlines`."""
     return [words.rstrip("\r") for words in text.rstrip("\n").split("\n")]
 
 
 def sentences(text: str, page: Page, *, first: str, rest: str) -> Iterator[str]:
-    """Our own words, wrapped; `first` and `rest` are what stands before the first and every other line."""
+    """Our own text, wrapped; `first` and `rest` are the indents of the first and the other lines."""
     for paragraph in lines_of(text):
         yield from _wrapped(paragraph, page.width, first, rest)
         first = rest
 
 
 def quoted(text: str, page: Page, *, first: str, rest: str) -> Iterator[str]:
-    """Someone else's words, exactly; folded between words where the page folds, and else never."""
+    """Quoted text, unchanged; folded between words only if the page folds."""
     for words in lines_of(text):
         if page.fold and columns(first + words) > page.fold:
             yield from _wrapped(words, page.fold, first, rest)

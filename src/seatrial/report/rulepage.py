@@ -1,4 +1,4 @@
-"""The page of a rule, set for reading: paragraphs wrapped, examples as they are. Knows as much Markdown as they use."""
+"""The page of a rule: paragraphs wrapped, examples unchanged. Knows only the Markdown that rule pages use."""
 
 from __future__ import annotations
 

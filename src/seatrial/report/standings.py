@@ -1,4 +1,4 @@
-"""Engines, or inputs, side by side: a row for each, a column for each step of the trial."""
+"""Engines or inputs compared: one row each, one column for each step of the trial."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from seatrial.model.result import Ending, Standing, Stop
 from seatrial.report.page import Line, Page, Role
 from seatrial.report.table import table
 
+VERDICTS = {"ok at a retry": "ok on retry"}
 ROLES: dict[str, Role] = {
     "ok": "good",
-    "ok at a retry": "doubt",
+    "ok on retry": "doubt",
     "may fail": "doubt",
     "may hang": "doubt",
     "fails": "bad",
@@ -32,7 +33,8 @@ def standings_table(heading: str, found: Sequence[Standing], page: Page) -> Iter
 
 def _ending(found: Ending) -> str:
     """`ok`, `ok, leaves 2`, `may fail`."""
-    return f"{found.verdict}, leaves {found.leaves}" if found.leaves else found.verdict
+    verdict = VERDICTS.get(found.verdict, found.verdict)
+    return f"{verdict}, leaves {found.leaves}" if found.leaves else verdict
 
 
 def _stop(found: Stop | None) -> str:

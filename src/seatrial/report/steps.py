@@ -1,4 +1,4 @@
-"""The steps of every rehearsal as a compact table, and one step's outcome as words. What is alike is said once."""
+"""The steps of all rehearsals as compact tables, and the outcome of one step. Equal tables are shown once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from seatrial.report.page import Line, Page, Piece, Role, line, lines_of, quoted
 from seatrial.report.wording import counted, listed
 
 TABLES_MAX = 8
-"""Tables in full. Where a chart brings many sets of values, those that went well then take one line each."""
+"""With more tables than this, each one without problems takes one line."""
 
 OUTCOMES: dict[Outcome, Role] = {"ok": "good", "failed": "bad", "hung": "bad"}
 
 
 class Row(Struct, frozen=True):
-    """What the table says of one step, and so what two rehearsals must share to be told as one."""
+    """One step in the table; rehearsals with equal rows share one table."""
 
     number: int
     action: str
@@ -29,7 +29,7 @@ class Row(Struct, frozen=True):
     done: str
     amiss: str
     schedule: str = ""
-    """Where the step ends differently in different schedules: those that this row is about."""
+    """If the step ends differently by schedule: the schedules of this row."""
 
 
 class Table(Struct, frozen=True):
@@ -59,7 +59,7 @@ def steps_table(played: Sequence[Played], page: Page) -> Iterator[Line]:
 
 
 def ended(step: StepResult) -> Line:
-    """How a step ended and what it did to the objects that people wrote."""
+    """How a step ended and what it did to the objects of the release."""
     done, amiss = _done(step), _amiss(step)
     pieces = [Piece(step.outcome, OUTCOMES[step.outcome])]
     if done:
@@ -81,7 +81,7 @@ def _tables(played: Sequence[Played]) -> list[Table]:
 
 
 def _trial_of(played: Played) -> tuple[str, str, tuple[tuple[str, str, str], ...]]:
-    """What rehearsals of one trial have in common; several inputs are several trials."""
+    """The key of a trial: several inputs are several trials."""
     steps = tuple((step.action, step.source, step.release) for step in played.rehearsal.steps)
     return played.case, str(played.rehearsal.engine), steps
 
@@ -104,7 +104,7 @@ def _as_row(index: int, step: StepResult) -> Row:
 def _done(step: StepResult) -> str:
     counts = ((step.created, "created"), (step.deleted, "deleted"), (step.recreated, "recreated"))
     done = [f"{len(refs)} {word}" for refs, word in counts if refs]
-    return ", ".join([*done, f"{step.again} when tried again"] if step.again else done)
+    return ", ".join([*done, f"{step.again} on retry"] if step.again else done)
 
 
 def _amiss(step: StepResult) -> str:
@@ -116,7 +116,7 @@ def _amiss(step: StepResult) -> str:
 def _heading(table: Table) -> Iterator[Piece]:
     yield Piece(table.engine, "strong")
     if table.cases != ("",):
-        yield Piece(f", {listed([case or 'plain' for case in table.cases])}")
+        yield Piece(f", {listed([case or 'default' for case in table.cases])}")
     yield Piece(f", {listed(table.schedules)} schedule{'s' if len(table.schedules) > 1 else ''}", "faint")
 
 
@@ -137,7 +137,7 @@ def _row(row: Row, start: str, outcome: int, page: Page) -> Iterator[Line]:
 
 
 def _first_words(error: str) -> str:
-    """The first line, and where that only announces the next one, that one too."""
+    """The first line, and the next one too if the first ends with a colon."""
     first, *rest = lines_of(error)
-    told = next(filter(None, map(str.strip, rest)), "") if first.rstrip().endswith(":") else ""
-    return f"{first.rstrip()} {told}".rstrip()
+    second = next(filter(None, map(str.strip, rest)), "") if first.rstrip().endswith(":") else ""
+    return f"{first.rstrip()} {second}".rstrip()

@@ -1,4 +1,4 @@
-"""Rows of words in columns; the last one is folded within itself. Knows nothing of what the words say."""
+"""Rows of text in columns; the last column is folded. Knows nothing of the content."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from seatrial.report.page import Line, Page, Piece, Role, columns, line, quoted
 
 
 def table(rows: Sequence[Sequence[str]], page: Page, role: Callable[[str], Role], *, indent: str) -> Iterator[Line]:
-    """The lines of a table whose first row is its head; `role` says how a word of the others is shown."""
+    """The lines of a table whose first row is its head; `role` gives the colour of the other cells."""
     widths = [max(columns(row[n]) for row in rows) for n in range(len(rows[0]) - 1)]
     for number, (*cells, last) in enumerate(rows):
         head = number == 0

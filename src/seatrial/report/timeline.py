@@ -1,8 +1,7 @@
-"""The timeline of one rehearsal: each step, what happened in it, and how it ended. What `seatrial run` prints.
+"""The timeline of one rehearsal, as `seatrial run` prints it: each step, its events, and how it ended.
 
-By default it tells what engines and people wrote, what controllers made and deleted, and what was refused, said and
-waited for. What controllers only keep up to date, reads, and requests that changed nothing are counted, and shown when
-the page is verbose.
+By default it shows writes of engines, objects that controllers create and delete, refusals, messages and waits.
+Status updates of controllers, reads and no-op requests are counted, and shown on a verbose page.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ def render(rehearsal: Rehearsal, page: Page) -> str:
 
 
 def render_events(events: Sequence[Event], page: Page) -> str:
-    """Events as they come, for someone who watches."""
-    shown = [event for event in events if is_telling(event)]
+    """Events as they happen, for `seatrial serve -v`."""
+    shown = [event for event in events if is_notable(event)]
     table = _table(events, shown, page, indent="")
     return printed(event_lines(shown, page, indent="", depths=table.depths, columns=table.columns), page)
 
 
-def is_telling(event: Event) -> bool:
-    """Whether an event is worth a line where not everything is shown."""
+def is_notable(event: Event) -> bool:
+    """Whether an event is shown when the page is not verbose."""
     kept_up_to_date = event.effect == "changed" and event.cause is not None
     return event.effect not in NO_EFFECT and not kept_up_to_date
 
@@ -48,7 +47,7 @@ def is_telling(event: Event) -> bool:
 def _report(rehearsal: Rehearsal, page: Page) -> Iterator[Line]:
     yield line(Piece(str(rehearsal.engine), "strong"), Piece(f", {rehearsal.schedule} schedule", "faint"))
     yield ()
-    shown = [event for event in rehearsal.timeline if page.verbose or (event.step >= 0 and is_telling(event))]
+    shown = [event for event in rehearsal.timeline if page.verbose or (event.step >= 0 and is_notable(event))]
     table = _table(rehearsal.timeline, shown, page, indent=INDENT)
     before = [event for event in rehearsal.timeline if event.step < 0]
     if before and page.verbose:
@@ -58,7 +57,7 @@ def _report(rehearsal: Rehearsal, page: Page) -> Iterator[Line]:
     for index, step in enumerate(rehearsal.steps):
         yield from _step(index, step, list(rehearsal.of_step(index)), table, page)
         yield ()
-    yield from _last_words(rehearsal, page)
+    yield from _summary(rehearsal, page)
 
 
 def _step(index: int, step: StepResult, events: Sequence[Event], table: Table, page: Page) -> Iterator[Line]:
@@ -75,7 +74,7 @@ def _step(index: int, step: StepResult, events: Sequence[Event], table: Table, p
 
 
 def _events(events: Sequence[Event], table: Table, page: Page) -> Iterator[Line]:
-    shown = [event for event in events if page.verbose or is_telling(event)]
+    shown = [event for event in events if page.verbose or is_notable(event)]
     yield from event_lines(shown, page, indent=INDENT, depths=table.depths, columns=table.columns)
     if len(shown) < len(events):
         left_out = counted(len(events) - len(shown), "read, update or no-op", "reads, updates and no-ops")
@@ -83,7 +82,7 @@ def _events(events: Sequence[Event], table: Table, page: Page) -> Iterator[Line]
 
 
 def _table(events: Sequence[Event], shown: Sequence[Event], page: Page, *, indent: str) -> Table:
-    """One layout for all steps. An event stands under those of its own step that led to it and are shown."""
+    """One layout for all steps. An event is indented under its causes of the same step that are shown."""
     seen = {event.index for event in shown}
     steps = {event.index: event.step for event in events}
     depths: dict[int, int] = {}
@@ -93,9 +92,9 @@ def _table(events: Sequence[Event], shown: Sequence[Event], page: Page, *, inden
     return Table(depths, columns_of(shown, page, indent=indent, depths=depths))
 
 
-def _last_words(rehearsal: Rehearsal, page: Page) -> Iterator[Line]:
+def _summary(rehearsal: Rehearsal, page: Page) -> Iterator[Line]:
     if rehearsal.not_modelled:
-        text = f"Not modelled (stored as they are; nothing acts on them): {', '.join(rehearsal.not_modelled)}"
+        text = f"Not modelled (stored, but no controller acts on them): {', '.join(rehearsal.not_modelled)}"
         yield from (line(words) for words in sentences(text, page, first="", rest="  "))
     steps = f"{counted(len(rehearsal.steps), 'step')} · {counted(len(rehearsal.timeline), 'event')}"
     yield line(Piece(steps, "strong"))

@@ -1,4 +1,4 @@
-"""Counts, lists and the closing line, as words. Knows results, not pages."""
+"""Counts, lists and the closing line as text. Knows results, not pages."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def listed(names: Sequence[str]) -> str:
 
 
 def difference(found: Difference) -> str:
-    """`Job/default/web: plain on install, a hook on upgrade (job.yaml:4); job.yaml:6 asks .Release.IsInstall`."""
+    """`Job/default/web: regular on install, a hook on upgrade (job.yaml:4); job.yaml:6 tests .Release.IsInstall`."""
     by_state: dict[str, list[str]] = {}
     for where, state in found.states:
         by_state.setdefault(state, []).append(where)
     states = ", ".join(f"{state} {_where(places)}" for state, places in by_state.items())
-    asks = f"; {found.asked} asks {found.asks}" if found.asked else ""
+    condition = f"; {found.asked} tests {found.asks}" if found.asked else ""
     case = f", with {found.case}" if found.case else ""
-    return f"{found.object}: {states}{case} ({found.place}){asks}"
+    return f"{found.object}: {states}{case} ({found.place}){condition}"
 
 
 def dependence(found: Dependence) -> str:
-    """`Entry a: names v3.Chart b and depends on nothing; before on 2: Service c and Deployment d (app.py:9)`."""
-    asked = f"names {listed(found.asked)} and " if found.asked else ""
-    before = "" if found.before is None else f"; before on {_depended_on(found.before)}"
+    """`Entry a: dependsOn v3.Chart b, depends on nothing; before: on 2: Service c and Deployment d (app.py:9)`."""
+    asked = f"dependsOn {listed(found.asked)}, " if found.asked else ""
+    before = "" if found.before is None else f"; previously on {_depended_on(found.before)}"
     return f"{found.resource}: {asked}depends on {_depended_on(found.now)}{before} ({found.place})"
 
 
@@ -56,7 +56,7 @@ def _where(places: Sequence[str]) -> str:
 
 
 def closing(result: Result) -> str:
-    """What was seen, in one line, whatever the report."""
+    """The last line of every report: objects, rehearsals, engines and findings."""
     engines = dict.fromkeys(str(played.rehearsal.engine) for played in result.played)
     cases = {played.case for played in result.played}
     parts = [
