@@ -24,18 +24,27 @@ class Block(Struct, frozen=True):
     body: str
     span: tuple[int, int]
     """Where the body stands in the story."""
+    heading: tuple[int, int]
+    """Where the attributes stand."""
 
 
 class Scene(Struct, frozen=True):
     """Files that are written, a command that is run on them and on those of earlier scenes, and what is expected."""
 
     files: tuple[Block, ...]
+    console: Block
     arguments: tuple[str, ...]
     expected: tuple[Block, ...]
 
 
-Play = Callable[[Scene], Callable[[Block], str]]
-"""Runs the command of a scene, and gives what answers for each block below it."""
+class Ran(Struct, frozen=True):
+    """What came of a command: its exit code, and what answers for each block below it."""
+
+    code: int
+    answer: Callable[[Block], str]
+
+
+Play = Callable[[Scene], Ran]
 
 
 def subjects(text: str) -> list[tuple[str, str]]:
@@ -46,20 +55,20 @@ def subjects(text: str) -> list[tuple[str, str]]:
 def scenes(text: str) -> Iterator[Scene]:
     files: list[Block] = []
     expected: list[Block] = []
-    arguments: tuple[str, ...] = ()
+    console: Block | None = None
     for block in _blocks(text):
         if "file" in block.attributes or block.kind == "console":
-            if expected:
-                yield Scene(tuple(files), arguments, tuple(expected))
+            if console is not None and expected:
+                yield Scene(tuple(files), console, _arguments(console), tuple(expected))
                 files, expected = [], []
             if block.kind == "console":
-                arguments = _arguments(block)
+                console = block
             else:
                 files.append(block)
-        elif arguments and block.kind not in PROSE:
+        elif console is not None and block.kind not in PROSE:
             expected.append(block)
-    if expected:
-        yield Scene(tuple(files), arguments, tuple(expected))
+    if console is not None and expected:
+        yield Scene(tuple(files), console, _arguments(console), tuple(expected))
 
 
 def told(text: str, play: Play) -> str:
@@ -68,9 +77,11 @@ def told(text: str, play: Play) -> str:
     for scene in scenes(text):
         for file in scene.files:
             _write(file)
-        answer = play(scene)
+        ran = play(scene)
+        pieces += [text[end : scene.console.heading[0]], f" exit={ran.code}"]
+        end = scene.console.heading[1]
         for block in scene.expected:
-            pieces += [text[end : block.span[0]], _ended(answer(block))]
+            pieces += [text[end : block.span[0]], _ended(ran.answer(block))]
             end = block.span[1]
     return "".join([*pieces, text[end:]])
 
@@ -78,7 +89,7 @@ def told(text: str, play: Play) -> str:
 def _blocks(text: str) -> Iterator[Block]:
     for found in FENCE.finditer(text):
         attributes = dict(word.partition("=")[::2] for word in found["attributes"].split())
-        yield Block(found["kind"], attributes, found["body"], found.span("body"))
+        yield Block(found["kind"], attributes, found["body"], found.span("body"), found.span("attributes"))
 
 
 def _arguments(console: Block) -> tuple[str, ...]:

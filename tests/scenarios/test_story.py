@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from story import scenes, subjects, told
+from story import Block, Ran, Scene, scenes, subjects, told
 
 STORY = """# Two scenes
 
@@ -15,7 +15,7 @@ STORY = """# Two scenes
 colour: blue
 ```
 
-```console
+```console exit=0
 $ seatrial check chart --set 'greeting=hello world'
 ```
 
@@ -33,7 +33,7 @@ helm ls
 colour: green
 ```
 
-```console
+```console exit=0
 $ seatrial run chart
 ```
 
@@ -46,10 +46,19 @@ def test_files_are_written_before_the_command_that_follows_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    seen = told(STORY, lambda scene: lambda block: f"{scene.arguments[0]}: {Path('chart/values.yaml').read_text()}")
+    seen = told(STORY, _shows_its_values)
     assert seen == STORY.replace("old words\n", "check: colour: blue\n").replace(
         "schedule=lazy\n", "schedule=lazy\nrun: colour: green\n"
     )
+
+
+@pytest.mark.parametrize("stated", ["", " exit=1"])
+def test_a_story_that_states_another_exit_code_or_none_goes_otherwise(
+    stated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    expected = told(STORY, _shows_its_values)
+    assert told(expected.replace(" exit=0", stated), _shows_its_values) == expected
 
 
 def test_commands_are_read_as_a_shell_would() -> None:
@@ -74,3 +83,10 @@ def test_a_story_says_which_rule_it_is_about() -> None:
 def test_a_console_block_holds_one_command_of_ours() -> None:
     with pytest.raises(ValueError, match=r"one line that begins with '\$ seatrial '"):
         list(scenes("```console\n$ helm install demo .\n```\n\n```report\n```\n"))
+
+
+def _shows_its_values(scene: Scene) -> Ran:
+    def answer(block: Block) -> str:
+        return f"{scene.arguments[0]}: {Path('chart/values.yaml').read_text()}"
+
+    return Ran(0, answer)
