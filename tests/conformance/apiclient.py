@@ -1,4 +1,4 @@
-"""The smallest client that can ask a Kubernetes API anything, also what no client library would send."""
+"""A minimal Kubernetes API client that can send any request, including invalid ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from msgspec import Struct
 from seatrial.model.resource import Body
 
 SECONDS_MAX = 20
-"""How long any one answer may take before a test fails instead of hanging."""
+"""Timeout of a request, so that a test fails instead of hanging."""
 
 JSON = "application/json"
 PATCHES = {
@@ -37,14 +37,14 @@ class Reply(Struct, frozen=True):
 
     @property
     def refusal(self) -> str:
-        """Code, reason and message of a Status of failure in one line."""
+        """Code, reason and message of a failure Status in one line."""
         if not isinstance(self.body, dict) or self.body.get("status") != "Failure":
             return f"{self.code}: no Status of failure"
         return f"{self.code} {self.body.get('reason', '')}: {self.body['message']}"
 
 
 class Api:
-    """One API server, and the one connection on which tests speak to it."""
+    """One API server and a connection to it."""
 
     def __init__(self, url: str, *, token: str = "", tls: ssl.SSLContext | None = None) -> None:
         self.url = url
@@ -54,24 +54,24 @@ class Api:
         self._connection = self._connect()
 
     def get(self, path: str, **query: str | int) -> Reply:
-        return self.ask("GET", path, query=query)
+        return self.send("GET", path, query=query)
 
     def post(self, path: str, body: Any, **query: str | int) -> Reply:
-        return self.ask("POST", path, body, query=query)
+        return self.send("POST", path, body, query=query)
 
     def put(self, path: str, body: Any, **query: str | int) -> Reply:
-        return self.ask("PUT", path, body, query=query)
+        return self.send("PUT", path, body, query=query)
 
     def patch(self, path: str, body: Any, type_: str = "merge", **query: str | int) -> Reply:
-        return self.ask("PATCH", path, body, PATCHES[type_], query=query)
+        return self.send("PATCH", path, body, PATCHES[type_], query=query)
 
     def apply(self, path: str, body: Any, manager: str = "tester", **query: str | int) -> Reply:
         return self.patch(path, body, "apply", fieldManager=manager, **query)
 
     def delete(self, path: str, body: Any = None, **query: str | int) -> Reply:
-        return self.ask("DELETE", path, body, query=query)
+        return self.send("DELETE", path, body, query=query)
 
-    def ask(
+    def send(
         self,
         method: str,
         path: str,
@@ -81,7 +81,7 @@ class Api:
         query: dict[str, str | int] | None = None,
         accept: str = JSON,
     ) -> Reply:
-        """Send one request and read its whole answer. A body of bytes is sent as it is."""
+        """Send one request and read the whole response. A body of bytes is sent unchanged."""
         data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         headers = {**self._headers, "Accept": accept, "User-Agent": "tester/1"}
         if data is not None:
@@ -94,7 +94,7 @@ class Api:
 
     @contextmanager
     def watch(self, path: str, **query: str | int) -> Iterator[Iterator[Body]]:
-        """The events of a watch on a connection of its own, as they come; ends when the server ends it."""
+        """The events of a watch on its own connection; ends when the server ends it."""
         connection = self._connect()
         connection.request("GET", _url(path, {"watch": "true", **query}), headers={**self._headers, "Accept": JSON})
         answer = connection.getresponse()
@@ -118,7 +118,7 @@ class Api:
 
 
 def from_kubeconfig(file: Path) -> Api:
-    """The API that a kubeconfig's current context names."""
+    """The API of a kubeconfig's current context."""
     config = yaml.safe_load(file.read_text())
     found = {part: {each["name"]: each for each in config[part]} for part in ("clusters", "users", "contexts")}
     context = found["contexts"][config["current-context"]]["context"]
@@ -134,7 +134,7 @@ def from_kubeconfig(file: Path) -> Api:
 
 
 def _file(entry: Body, name: str) -> str | None:
-    """The file an entry names, or one with the data that it holds itself."""
+    """The file that an entry names, or a file with its inline data."""
     if f"{name}-data" not in entry:
         path: str | None = entry.get(name)
         return path
@@ -155,5 +155,5 @@ def _decoded(text: bytes) -> Any:
 
 
 def _unquoted(warning: str) -> str:
-    """The words of `299 - "..."`."""
+    """The text in `299 - "..."`."""
     return warning.partition('"')[2].rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")

@@ -1,4 +1,4 @@
-"""One of the two API servers that conformance is about, and a namespace on it for one test to work in."""
+"""One of the two API servers under test, and a namespace for one test."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.resource import Body, Ref, group_of, version_of
 
 PATIENCE_SECONDS = 30
-"""How long controllers of a real cluster may take. Those of the embedded one are done when it answers."""
+"""How long controllers of a real cluster may take. The embedded cluster is done when it replies."""
 
 Found = TypeVar("Found")
 
 
 class Arm:
-    """An API server: the embedded one of `cluster`, or else a real one."""
+    """An API server: the embedded one of `cluster`, or a real one."""
 
     def __init__(self, api: Api, cluster: Cluster | None = None) -> None:
         self.api = api
         self.cluster = cluster
         self.is_real = is_real = cluster is None
-        # A real one remembers earlier runs, and is asked by several processes at once.
+        # A real one keeps objects of earlier runs, and several processes use it at once.
         self._prefix = f"here-{os.getpid()}-{int(time.time()) % 100_000}" if is_real else "here"
         self._numbers = itertools.count(1)
         probe = self.new_namespace()
@@ -40,7 +40,7 @@ class Arm:
 
 
 class Here:
-    """A namespace, and short ways to ask about what is in it; kinds without a namespace are found as well."""
+    """A namespace, and short methods to access its objects; cluster-scoped kinds work as well."""
 
     def __init__(self, arm: Arm, name: str) -> None:
         self.api = arm.api
@@ -49,7 +49,7 @@ class Here:
         self._cluster = arm.cluster
 
     def at(self, kind: str, name: str = "", *, version: str = "v1", namespace: str | None = None) -> str:
-        """The path of a built-in kind, or of an object of it; `name` may end in `/status`."""
+        """The path of a built-in kind, or of an object; `name` may end in `/status`."""
         group = next(group for group, found in CATALOGUE if found == kind)
         entry = CATALOGUE[group, kind]
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -75,25 +75,25 @@ class Here:
         return self.api.delete(self.at(kind, name), options, **query)
 
     def names(self, kind: str, **query: str | int) -> list[str]:
-        """Names of the objects that a list finds, but for what every namespace has."""
+        """Names of the objects in a list, without those that every namespace has."""
         items = self.api.get(self.at(kind), **query).body["items"]
         return [item["metadata"]["name"] for item in items if item["metadata"]["name"] != "kube-root-ca.crt"]
 
     def version(self) -> str:
-        """The version that a list of ConfigMaps is of, once the namespace has come to rest."""
+        """The resourceVersion of a list of ConfigMaps, once the namespace is stable."""
         self.soon(lambda: self.get("ConfigMap", "kube-root-ca.crt").code == 200)
         version: str = self.api.get(self.at("ConfigMap")).body["metadata"]["resourceVersion"]
         return version
 
     def soon(self, ask: Callable[[], Found], seconds: float = PATIENCE_SECONDS) -> Found:
-        """The first answer that is true, or the last one: the embedded cluster is asked once."""
+        """The first true result, or the last one: the embedded cluster is queried once."""
         until = time.monotonic() + (seconds if self.is_real else 0)
         while not (found := ask()) and time.monotonic() < until:
             time.sleep(0.1)
         return found
 
     def wait_out(self, kind: str, name: str, seconds: int) -> None:
-        """Let time pass over an object that does not move; a real cluster has its own, and `soon` waits for it."""
+        """Let the deadline of a stuck object pass. On a real cluster time passes by itself, and `soon` waits for it."""
         if self._cluster is not None:
             group = next(group for group, found in CATALOGUE if found == kind)
             self._cluster.outwait([Ref(kind, self.name, name, group)], seconds)
@@ -107,7 +107,7 @@ class Here:
 
 
 def config(name: str = "app", data: dict[str, str] | None = None, **metadata: Any) -> Body:
-    """A ConfigMap, the plainest of all objects."""
+    """A ConfigMap."""
     body: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
     return {**body, "data": data} if data is not None else body
 

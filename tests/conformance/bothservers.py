@@ -1,7 +1,7 @@
-"""Two arms: a test that asks for `here` is run against the embedded API, and against a real one where one is given.
+"""Tests with the fixture `here` run against the embedded API, and against a real API server if one is given.
 
-A real one is given by `--kubeconfig FILE`, by SEATRIAL_REAL_KUBECONFIG, or by KUBEBUILDER_ASSETS, a folder with etcd,
-kube-apiserver and, where there is one, kube-controller-manager, which are then started on loopback.
+A real one is given by `--kubeconfig FILE`, by SEATRIAL_REAL_KUBECONFIG, or by KUBEBUILDER_ASSETS: a folder with etcd,
+kube-apiserver and optionally kube-controller-manager, which are started on loopback.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def here(arm: Arm, request: pytest.FixtureRequest) -> Iterator[Here]:
-    """A namespace of its own for every test."""
+    """A namespace for each test."""
     if request.node.get_closest_marker("needs_controllers") and not arm.has_controllers:
         pytest.skip("the real API server that was given has no controller manager beside it")
     found = arm.new_namespace()

@@ -1,4 +1,4 @@
-"""A real API server on loopback, started from the binaries that controllers are tested with."""
+"""A real API server on loopback, started from the envtest binaries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CIDR = "10.0.0.0/16"
 
 @contextmanager
 def real_server(assets: Path, folder: Path) -> Iterator[Api]:
-    """etcd and kube-apiserver from `assets`, and kube-controller-manager where it is there too."""
+    """etcd and kube-apiserver from `assets`, and kube-controller-manager if it is there."""
     if not (assets / "kube-apiserver").exists():
         pytest.skip(f"KUBEBUILDER_ASSETS: there is no kube-apiserver in {assets}")
     etcd_port, peer_port, port = _free_ports(3)
@@ -43,7 +43,7 @@ def real_server(assets: Path, folder: Path) -> Iterator[Api]:
 
 
 class _Starter:
-    """Starts processes that end with the stack they are put on."""
+    """Starts processes that end with their ExitStack."""
 
     def __init__(self, processes: ExitStack, assets: Path, folder: Path) -> None:
         self._processes = processes
@@ -74,11 +74,11 @@ def _etcd(folder: Path, port: int, peer_port: int) -> Iterator[str]:
 
 def _api_server(folder: Path, key: Path, certificates: Path, etcd_port: int, port: int) -> Iterator[str]:
     yield from (f"--etcd-servers=http://{LOOPBACK}:{etcd_port}", f"--bind-address={LOOPBACK}", f"--secure-port={port}")
-    # Loopback may not be advertised; nothing listens on this address, which is one for documents.
+    # Loopback cannot be advertised. Nothing listens on this documentation address.
     yield from ("--advertise-address=192.0.2.1", f"--cert-dir={certificates}", f"--service-cluster-ip-range={CIDR}")
     yield from (f"--token-auth-file={folder / 'tokens.csv'}", "--authorization-mode=RBAC", "--allow-privileged=true")
     yield from (f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}")
-    # As on most managed clusters: webhooks are asked at the endpoints of their Service, not at its address.
+    # As on most managed clusters: webhooks are called at the endpoints of their Service, not at its cluster IP.
     yield from ("--service-account-issuer=https://kubernetes.default.svc.cluster.local", "--enable-aggregator-routing")
 
 

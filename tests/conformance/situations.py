@@ -1,4 +1,4 @@
-"""Situations in which an API server says something: what a client does, and the message that it gets."""
+"""Situations in which an API server replies with a message: what a client does, and the message."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def no_namespace(here: Here) -> str:
 def made_twice(body: Body) -> Situation:
     def situation(here: Here) -> str:
         here.create(body)
-        said = message(here.create(body))
+        text = message(here.create(body))
         here.delete(body["kind"], body["metadata"]["name"])
-        return said
+        return text
 
     return situation
 
@@ -37,17 +37,17 @@ def made_again_while_going(here: Here) -> str:
     body = {**claim("data"), "metadata": {"name": "data", "finalizers": ["example.com/hold"]}}
     here.create(body)
     here.delete("PersistentVolumeClaim", "data")
-    said = message(here.create(body))
+    text = message(here.create(body))
     here.patch("PersistentVolumeClaim", "data", {"metadata": {"finalizers": None}})
-    return said
+    return text
 
 
 def in_a_namespace_that_goes(here: Here) -> str:
     here.create(config("held", finalizers=["example.com/hold"]))
     here.api.delete(f"/api/v1/namespaces/{here.name}")
-    said = message(here.create(config("late")))
+    text = message(here.create(config("late")))
     here.patch("ConfigMap", "held", {"metadata": {"finalizers": None}})
-    return said
+    return text
 
 
 def why_a_namespace_stays(type_: str) -> Situation:
@@ -55,11 +55,11 @@ def why_a_namespace_stays(type_: str) -> Situation:
         here.create(config("held", finalizers=["example.com/hold"]))
         here.api.delete(f"/api/v1/namespaces/{here.name}")
 
-        def said() -> str:
+        def text() -> str:
             conditions = here.api.get(f"/api/v1/namespaces/{here.name}").body["status"].get("conditions") or ()
             return "".join(f"{c['reason']}: {c['message']}" for c in conditions if c["type"] == type_)
 
-        told = here.soon(said)
+        told = here.soon(text)
         here.patch("ConfigMap", "held", {"metadata": {"finalizers": None}})
         return told
 
@@ -67,17 +67,17 @@ def why_a_namespace_stays(type_: str) -> Situation:
 
 
 def changed(body: Body, change: Body, *path: str) -> Situation:
-    """What is said of a change; of what may be quoted at length only the beginning and the end."""
+    """The error for a change; of long quotes only the beginning and the end."""
 
     def situation(here: Here) -> str:
         here.soon(lambda: here.get("ServiceAccount", "default").code == 200)
         here.create(body)
-        said = message(here.patch(body["kind"], body["metadata"]["name"], change))
+        text = message(here.patch(body["kind"], body["metadata"]["name"], change))
         here.delete(body["kind"], body["metadata"]["name"])
         for long in path:
-            before, _, after = said.partition(long)
-            said = f"{before}{long} ...: {after.rpartition(': ')[2]}" if after else said
-        return said
+            before, _, after = text.partition(long)
+            text = f"{before}{long} ...: {after.rpartition(': ')[2]}" if after else text
+        return text
 
     return situation
 
@@ -105,13 +105,13 @@ def replica_set_without_account(here: Here) -> str:
     spec = {**body["spec"], "template": {**template, "spec": {**template["spec"], "serviceAccountName": "web"}}}
     here.create({**body, "spec": spec})
 
-    def said() -> str:
+    def text() -> str:
         items = here.api.get(here.at("ReplicaSet")).body["items"]
         found = [c for item in items for c in item["status"].get("conditions") or () if c["type"] == "ReplicaFailure"]
         words = "".join(f"{condition['reason']}: {condition['message']}" for condition in found)
         return words.replace(items[0]["metadata"]["name"], "web-HASH") if words else ""
 
-    return here.soon(said)
+    return here.soon(text)
 
 
 def without_class(here: Here) -> str:
@@ -120,16 +120,16 @@ def without_class(here: Here) -> str:
 
 
 def webhook_of(service: bool) -> Situation:
-    """A webhook for the ConfigMaps of this namespace alone; its service is not there, or has nobody behind it."""
+    """A webhook for the ConfigMaps of this namespace. Its Service is missing, or has no endpoints."""
 
     def situation(here: Here) -> str:
         if service:
             here.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"}, "spec": SERVICE})
         body = webhook(here.name)
         here.create(body)
-        said = here.soon(lambda: message(here.create(config(), dryRun="All")))
+        text = here.soon(lambda: message(here.create(config(), dryRun="All")))
         here.delete(body["kind"], body["metadata"]["name"])
-        return said
+        return text
 
     return situation
 
@@ -157,16 +157,16 @@ def made_while_its_definition_goes(here: Here) -> str:
         held = {"name": "held", "finalizers": ["example.com/hold"]}
         here.soon(lambda: here.api.post(path, {**widget, "metadata": held}).code == 201)
         here.delete("CustomResourceDefinition", body["metadata"]["name"])
-        # A dry run, so that one that comes before the definition is known to go leaves nothing.
-        said = here.soon(lambda: message(here.api.post(path, {**widget, "metadata": {"name": "late"}}, dryRun="All")))
+        # A dry run, so that a creation before the CRD is terminating leaves nothing.
+        text = here.soon(lambda: message(here.api.post(path, {**widget, "metadata": {"name": "late"}}, dryRun="All")))
         here.api.patch(f"{path}/held", {"metadata": {"finalizers": None}})
-        return said
+        return text
 
     return with_widgets(here, situation)
 
 
 def with_widgets(here: Here, situation: Callable[[Body], str]) -> str:
-    """What is said where a kind of its own is defined for the test."""
+    """A message about a custom kind that is defined for the test."""
     group = f"{here.name}.example.com"
     spec = {
         "group": group,
@@ -177,13 +177,13 @@ def with_widgets(here: Here, situation: Callable[[Body], str]) -> str:
     body = plain("CustomResourceDefinition", f"widgets.{group}", "apiextensions.k8s.io/v1", spec=spec)
     here.create(body)
     here.soon(lambda: here.api.get(f"/apis/{group}/v1/namespaces/{here.name}/widgets").code == 200)
-    said = situation(body)
+    text = situation(body)
     here.delete("CustomResourceDefinition", f"widgets.{group}")
-    return said
+    return text
 
 
 def message(reply: Any) -> str:
-    """As clients tell it: client-go has words of its own for a 404 that says nothing."""
+    """As clients report it: client-go has its own text for a 404 without a message."""
     if isinstance(reply.body, dict):
         return str(reply.body.get("message", ""))
     return "the server could not find the requested resource" if reply.code == 404 else str(reply.body)

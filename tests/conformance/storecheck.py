@@ -1,4 +1,4 @@
-"""Whether a store agrees with itself: its indexes with its objects, and these with their names. Looks inside."""
+"""Consistency checks of a store: its indexes against its objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from seatrial.model.resource import Body, Ref, group_of
 
 
 def complaints(store: Store) -> list[str]:
-    """What does not fit, in words; empty where all does."""
+    """The inconsistencies, as text."""
     return [*_objects(store), *_indexes(store), *_versions(store)]
 
 

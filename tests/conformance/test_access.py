@@ -1,4 +1,4 @@
-"""The real kubectl asking who it is and what it may do, and the real Helm meeting a webhook that is down."""
+"""The real kubectl checks who it is and what it may do, and the real Helm calls a webhook that is down."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ subjects: [{kind: ServiceAccount, name: app, namespace: default}]
 
 
 class Kubectl:
-    """The kubectl of this machine, speaking to a cluster of its own."""
+    """The local kubectl with its own cluster."""
 
     def __init__(self, server: ApiServer, folder: Path) -> None:
         self.url = server.url
@@ -45,7 +45,7 @@ class Kubectl:
         self.config.write_text(server.kubeconfig())
 
     def __call__(self, *words: str, stdin: str = "") -> str:
-        """What it says, on either stream."""
+        """Its output on both streams."""
         cache = f"--cache-dir={self.config.parent}"
         command = ["kubectl", f"--kubeconfig={self.config}", cache, *words]
         ended = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=60)
@@ -62,7 +62,7 @@ def kubectl(tmp_path: Path) -> Iterator[Kubectl]:
         yield found
 
 
-def test_kubectl_is_told_what_it_may_do(kubectl: Kubectl) -> None:
+def test_kubectl_auth_can_i(kubectl: Kubectl) -> None:
     assert kubectl("auth", "can-i", "delete", "pods") == "yes"
     assert kubectl("auth", "can-i", "list", "pods", f"--as={ACCOUNT}") == "yes"
     assert kubectl("auth", "can-i", "delete", "pods", f"--as={ACCOUNT}") == "no"
@@ -70,7 +70,7 @@ def test_kubectl_is_told_what_it_may_do(kubectl: Kubectl) -> None:
     assert ["pods", "[]", "[]", "[get", "list]"] in [line.split() for line in listed.splitlines()]
 
 
-def test_kubectl_is_refused_in_the_name_of_an_account(kubectl: Kubectl) -> None:
+def test_kubectl_as_a_service_account_is_refused(kubectl: Kubectl) -> None:
     assert kubectl("get", "pods", f"--as={ACCOUNT}") == "No resources found in default namespace."
     assert kubectl("get", "secrets", f"--as={ACCOUNT}") == (
         f'Error from server (Forbidden): secrets is forbidden: User "{ACCOUNT}" cannot list resource "secrets" in API '
@@ -82,7 +82,7 @@ def test_kubectl_is_refused_in_the_name_of_an_account(kubectl: Kubectl) -> None:
     )
 
 
-def test_kubectl_is_told_who_it_is(kubectl: Kubectl) -> None:
+def test_kubectl_auth_whoami(kubectl: Kubectl) -> None:
     assert [
         line.split(maxsplit=1) for line in kubectl("auth", "whoami", "--as=bob", "--as-group=devs").splitlines()
     ] == [
@@ -92,10 +92,10 @@ def test_kubectl_is_told_who_it_is(kubectl: Kubectl) -> None:
     ]
 
 
-def test_kubectl_makes_a_token_that_others_speak_with(kubectl: Kubectl) -> None:
+def test_kubectl_create_token_returns_a_valid_token(kubectl: Kubectl) -> None:
     token = kubectl("create", "token", "app")
     assert kubectl("create", "token", "nobody") == 'error: failed to create token: serviceaccounts "nobody" not found'
-    # kubectl itself sends no token where there is no TLS.
+    # kubectl does not send a token without TLS.
     asked = Request(f"{kubectl.url}/api/v1/namespaces/default/secrets", headers={"Authorization": f"Bearer {token}"})
     with pytest.raises(HTTPError) as refused:
         urlopen(asked)
@@ -137,7 +137,7 @@ def chart(folder: Path, crd: str = "", **templates: str) -> helmsdk.Chart:
 
 
 def installed(server: ApiServer, loaded: helmsdk.Chart, release: str = "demo") -> str:
-    """What Helm says of an install that fails; empty where it does not."""
+    """Helm's error for a failed install; empty on success."""
     with helmsdk.connection(server.kubeconfig, "default") as config:
         try:
             helmsdk.install(config, helmsdk.HelmContext(), loaded, release, {}, namespace="default", timeout_seconds=20)
@@ -146,7 +146,7 @@ def installed(server: ApiServer, loaded: helmsdk.Chart, release: str = "demo") -
     return ""
 
 
-def test_helm_makes_the_custom_resource_after_the_webhook_that_cannot_be_reached(tmp_path: Path) -> None:
+def test_helm_creates_the_custom_resource_after_the_unreachable_webhook(tmp_path: Path) -> None:
     widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}"
     with ApiServer(Cluster()) as server:
         said = installed(server, chart(tmp_path / "demo", DEFINITION, webhook=WEBHOOK, widget=widget))
@@ -166,7 +166,7 @@ spec:
 """
 
 
-def test_helm_installs_what_needs_nothing_of_a_group_that_is_down(tmp_path: Path) -> None:
+def test_helm_installs_a_chart_that_does_not_use_an_unavailable_group(tmp_path: Path) -> None:
     config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}"
     foo = "apiVersion: metrics.example.com/v1beta1\nkind: Foo\nmetadata: {name: a}"
     cluster = Cluster()

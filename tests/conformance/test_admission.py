@@ -1,4 +1,4 @@
-"""Who is asked before an object is taken in, and the words of each refusal: webhooks, limits, classes. On both arms."""
+"""Admission, and the error of each refusal: webhooks, limits, classes. On both arms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RANGE = {
 
 
 def hooks(here: Here, *names: str, kind: str = KINDS[0]) -> Body:
-    """A configuration whose webhooks nobody is ever asked: they are for a namespace that is not there."""
+    """A configuration whose webhooks are never called: they select a namespace that does not exist."""
     body = webhook(here.name)
     nowhere = {"matchLabels": {"kubernetes.io/metadata.name": "nowhere"}}
     return {
@@ -49,14 +49,14 @@ def hooks(here: Here, *names: str, kind: str = KINDS[0]) -> Body:
         (["a.b.c", "d.e.f", "a.b.c"], 'webhooks[2].name: Duplicate value: "a.b.c"'),
     ],
 )
-def test_a_webhook_has_a_name_of_its_own_with_a_domain(here: Here, kind: str, names: list[str], why: str) -> None:
+def test_a_webhook_name_is_unique_and_has_a_domain(here: Here, kind: str, names: list[str], why: str) -> None:
     body = hooks(here, *names, kind=kind)
     said = f'{kind}.admissionregistration.k8s.io "{body["metadata"]["name"]}" is invalid: {why}'
     assert here.create(body, dryRun="All").refusal == f"422 Invalid: {said}"
 
 
-def test_webhooks_may_get_other_names_and_may_go(here: Here) -> None:
-    """No name is immutable: what is refused is refused as when the configuration is made."""
+def test_webhooks_may_be_renamed_and_removed(here: Here) -> None:
+    """No name is immutable: an update is validated like a creation."""
     made = here.create(hooks(here, "a.b.c", "d.e.f")).body["metadata"]
     name = made["name"]
 
@@ -76,7 +76,7 @@ def test_webhooks_may_get_other_names_and_may_go(here: Here) -> None:
 
 
 @pytest.mark.parametrize("backend", [REFUSING, UNKNOWN, SILENT], ids=lambda backend: backend.name)
-def test_a_webhook_that_is_not_reached_refuses_in_the_words_of_the_network(
+def test_an_unreachable_webhook_refuses_with_the_network_error(
     here: Here, backend: Backend, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with listening(here, backend, tmp_path_factory.mktemp("hook")) as (client, url, why):
@@ -89,7 +89,7 @@ def test_a_webhook_that_is_not_reached_refuses_in_the_words_of_the_network(
     assert reply == f"500 InternalError: Internal error occurred: {said}"
 
 
-def test_a_webhook_that_is_not_reached_and_may_be_ignored_lets_pass(here: Here) -> None:
+def test_an_unreachable_webhook_with_failure_policy_ignore_admits(here: Here) -> None:
     body = webhook(here.name)
     body["webhooks"] = [{**body["webhooks"][0], "failurePolicy": "Ignore"}]
     here.create(body)
@@ -97,7 +97,7 @@ def test_a_webhook_that_is_not_reached_and_may_be_ignored_lets_pass(here: Here) 
     here.delete(body["kind"], body["metadata"]["name"])
 
 
-def test_a_port_that_the_service_of_a_webhook_does_not_have_is_named(here: Here) -> None:
+def test_a_missing_service_port_of_a_webhook_is_reported(here: Here) -> None:
     here.create(plain("Service", "hook", spec=SERVICE))
     body = webhook(here.name)
     client = {"service": {"name": "hook", "namespace": here.name, "path": "/check", "port": 8443}}
@@ -122,7 +122,7 @@ def test_a_quota_counts_and_refuses(here: Here) -> None:
     )
 
 
-def test_a_quota_on_what_pods_ask_for_makes_every_container_say_it(with_account: Here) -> None:
+def test_a_quota_on_requests_requires_requests_in_every_container(with_account: Here) -> None:
     here = with_account
     here.create(plain("ResourceQuota", "q", spec={"hard": {"requests.cpu": "1", "limits.memory": "2Gi"}}))
     here.soon(lambda: here.get("ResourceQuota", "q").body.get("status", {}).get("used"))
@@ -137,7 +137,7 @@ def test_a_quota_on_what_pods_ask_for_makes_every_container_say_it(with_account:
     )
 
 
-def test_a_limit_range_fills_in_and_refuses(with_account: Here) -> None:
+def test_a_limit_range_sets_defaults_and_refuses(with_account: Here) -> None:
     here = with_account
     here.create(plain("LimitRange", "limits", spec={"limits": [RANGE]}))
     made = here.soon(lambda: _limited(here))
@@ -170,17 +170,17 @@ def test_a_limit_range_fills_in_and_refuses(with_account: Here) -> None:
         ),
     ],
 )
-def test_what_a_pod_names_must_be_there(with_account: Here, spec: Body, why: str) -> None:
+def test_objects_that_a_pod_names_must_exist(with_account: Here, spec: Body, why: str) -> None:
     words = f'pods "web" is forbidden: {why.replace("NS", with_account.name)}'
     assert with_account.create(pod(**spec)).refusal == f"403 Forbidden: {words}"
 
 
-def test_a_pod_that_names_no_account_gets_the_default_one(with_account: Here) -> None:
+def test_a_pod_without_an_account_gets_the_default_one(with_account: Here) -> None:
     spec = with_account.create(pod(), dryRun="All").body["spec"]
     assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
 
 
-def test_a_pod_is_taken_in_once_its_account_is_there(here: Here) -> None:
+def test_a_pod_is_admitted_once_its_account_exists(here: Here) -> None:
     here.soon(lambda: here.get("ServiceAccount", "default").code == 200)
     body = pod(serviceAccountName="late")
     assert here.create(body).code == 403
@@ -188,7 +188,7 @@ def test_a_pod_is_taken_in_once_its_account_is_there(here: Here) -> None:
     assert here.soon(lambda: here.create(body, dryRun="All").code == 201)
 
 
-def test_a_namespace_demands_safe_pods(with_account: Here) -> None:
+def test_a_namespace_enforces_pod_security(with_account: Here) -> None:
     here = with_account
     labels = {"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "baseline"}
     here.api.patch(f"/api/v1/namespaces/{here.name}", {"metadata": {"labels": labels}})
@@ -205,7 +205,7 @@ def test_a_namespace_demands_safe_pods(with_account: Here) -> None:
     assert taken.code == 201
 
 
-def test_labels_of_pod_security_that_are_not_understood_are_refused(here: Here) -> None:
+def test_invalid_pod_security_labels_are_refused(here: Here) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "strict", "pod-security.kubernetes.io/warn-version": "one"}
     body = plain("Namespace", "strict")
     body["metadata"]["labels"] = labels
@@ -228,7 +228,7 @@ def _refused(here: Here) -> str:
 
 
 def _limited(here: Here) -> Body:
-    """A pod as it would be, once the limits are known."""
+    """A pod as it would be stored, once the limits are known."""
     body: Body = here.create(pod(), dryRun="All").body
     return body if "annotations" in body["metadata"] else {}
 

@@ -1,4 +1,4 @@
-"""Requests that no client should send: each gets a Status or is cut off, and everyone else is served as before."""
+"""Invalid requests: each gets a Status or a closed connection, and other clients are served as before."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WATCHES = 2_000
 
 
 class Strained:
-    """A server that is treated badly, and a client that asks on the side whether it still answers."""
+    """A server that gets invalid requests, and a client that checks that it still works."""
 
     def __init__(self, server: ApiServer, api: Api) -> None:
         self.server = server
@@ -44,7 +44,7 @@ class Strained:
         return socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE_SECONDS)
 
     def send(self, data: bytes) -> tuple[int, Any]:
-        """The code and body of the first answer to bytes as they are; 0 where the connection is just closed."""
+        """The code and body of the first response to raw bytes; 0 if the connection is closed without one."""
         with self.connect() as client:
             client.sendall(data)
             client.shutdown(socket.SHUT_WR)
@@ -60,7 +60,7 @@ class Strained:
 
 @pytest.fixture
 def strained(caplog: pytest.LogCaptureFixture) -> Iterator[Strained]:
-    """Whatever a test does to it: it answers in the end, agrees with itself, has hung up, and did not stumble."""
+    """After any test the server responds, is consistent, has closed its connections, and logged no errors."""
     with ApiServer(Cluster()) as server, Api(server.url) as api:
         found = Strained(server, api)
         yield found
@@ -92,7 +92,7 @@ def chunked(path: str) -> bytes:
     return f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
 
 
-# Each: bytes as they are, and the code of the answer; 0 where there is none.
+# Each: raw bytes, and the code of the response; 0 if there is none.
 RAW: dict[str, tuple[bytes, int]] = {
     "no HTTP": (b"\x00\x01\x02 hello\r\n\r\n", 400),
     "the preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
@@ -125,7 +125,7 @@ RAW: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize("given", RAW)
-def test_bytes_that_are_hardly_http(strained: Strained, given: str) -> None:
+def test_invalid_http(strained: Strained, given: str) -> None:
     data, code = RAW[given]
     got, body = strained.send(data)
     assert got == code
@@ -144,7 +144,7 @@ JSON, MERGE = "application/json", "application/merge-patch+json"
 JSON_PATCH, YAML = "application/json-patch+json", "application/apply-patch+yaml"
 STRATEGIC, PROTOBUF = "application/strategic-merge-patch+json", "application/vnd.kubernetes.protobuf"
 
-# Each: method, path, content type, body, and the code of the answer.
+# Each: method, path, content type, body, and the code of the response.
 BODIES: dict[str, tuple[str, str, str, bytes, int]] = {
     "half of an object": ("POST", CONFIGS, JSON, b'{"kind":', 400),
     "nothing": ("POST", CONFIGS, JSON, b"", 400),
@@ -183,7 +183,7 @@ BODIES: dict[str, tuple[str, str, str, bytes, int]] = {
 
 
 @pytest.mark.parametrize("given", BODIES)
-def test_bodies_that_are_hardly_objects(strained: Strained, given: str) -> None:
+def test_invalid_bodies(strained: Strained, given: str) -> None:
     method, path, content_type, body, code = BODIES[given]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     got, told = strained.ask(method, path, body, content_type)
@@ -212,7 +212,7 @@ PLACES: dict[str, tuple[str, str, int]] = {
 
 
 @pytest.mark.parametrize("given", PLACES)
-def test_paths_and_parameters_that_lead_nowhere(strained: Strained, given: str) -> None:
+def test_invalid_paths_and_parameters(strained: Strained, given: str) -> None:
     method, path, code = PLACES[given]
     got, told = strained.ask(method, path)
     assert got == code
@@ -279,7 +279,7 @@ SEEDS: dict[str, Body] = {
 
 
 def spoiled(dice: random.Random, body: Any) -> Any:
-    """The body with something that does not belong there, somewhere."""
+    """The body with an invalid value at a random place."""
     body = copy.deepcopy(body)
     node = body
     while isinstance(node, dict | list) and node:
@@ -293,7 +293,7 @@ def spoiled(dice: random.Random, body: Any) -> Any:
     return body
 
 
-def test_objects_with_something_in_them_that_does_not_belong_there(strained: Strained) -> None:
+def test_objects_with_invalid_values(strained: Strained) -> None:
     dice = random.Random(0)
     types = (MERGE, STRATEGIC, YAML)
     codes = set()
@@ -304,14 +304,14 @@ def test_objects_with_something_in_them_that_does_not_belong_there(strained: Str
         method = "PATCH" if content_type in types else dice.choice(("POST", "PUT"))
         whole = path if method == "POST" else f"{path}/{name}"
         query: dict[str, str | int] = {"fieldManager": "tester"} if content_type == YAML else {}
-        reply = strained.api.ask(method, whole, body, content_type, query=query)
+        reply = strained.api.send(method, whole, body, content_type, query=query)
         codes.add(reply.code)
         assert reply.code < 400 or reply.body["kind"] == "Status", (method, whole, body)
         assert "fault of seatrial" not in str(reply.body), (method, whole, body)
     assert {200, 201, 400, 404, 422} <= codes
 
 
-def test_requests_that_come_together_are_answered_in_their_order(strained: Strained) -> None:
+def test_pipelined_requests_are_answered_in_order(strained: Strained) -> None:
     with strained.connect() as client:
         requests = (f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n" for path in ("/healthz", "/nope", "/api"))
         client.sendall("".join(requests).encode())
@@ -319,7 +319,7 @@ def test_requests_that_come_together_are_answered_in_their_order(strained: Strai
         assert re.findall(rb"HTTP/1.1 (\d+)", read_all(client)) == [b"200", b"404", b"200"]
 
 
-def test_what_is_asked_behind_a_watch_is_not_answered_but_cut_off(strained: Strained) -> None:
+def test_a_request_after_a_watch_on_one_connection_closes_it(strained: Strained) -> None:
     with strained.connect() as client:
         watch = f"GET {CONFIGS}?watch=1&timeoutSeconds=1 HTTP/1.1\r\nHost: x\r\n\r\n"
         client.sendall(f"{watch}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -328,7 +328,7 @@ def test_what_is_asked_behind_a_watch_is_not_answered_but_cut_off(strained: Stra
     assert data.endswith(b"0\r\n\r\n")
 
 
-def test_a_client_that_is_slow_keeps_nobody_waiting(strained: Strained) -> None:
+def test_a_slow_client_does_not_block_others(strained: Strained) -> None:
     slow = [strained.connect() for _ in range(50)]
     for number, client in enumerate(slow):
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: "[: 5 + number % 25])
@@ -337,18 +337,18 @@ def test_a_client_that_is_slow_keeps_nobody_waiting(strained: Strained) -> None:
         client.close()
 
 
-def test_clients_that_vanish_leave_nothing_behind(strained: Strained) -> None:
+def test_disconnected_clients_leave_nothing_behind(strained: Strained) -> None:
     for number in range(50):
         client = strained.connect()
         client.sendall(f"GET {CONFIGS}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n"[: 20 + number * 3].encode())
         if number % 2:
-            # Not closed but reset, as by a process that is killed.
+            # Reset, not closed, as by a killed process.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
         client.close()
         strained.api.post(CONFIGS, config(f"app-{number}"))
 
 
-def test_a_watcher_that_does_not_read_is_cut_off_before_it_fills_the_memory(strained: Strained) -> None:
+def test_a_watch_that_is_not_read_is_closed(strained: Strained) -> None:
     with strained.connect() as client:
         client.sendall(f"GET {CONFIGS}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         strained.api.post(CONFIGS, config(data={"a": "x" * 900_000}))
@@ -360,7 +360,7 @@ def test_a_watcher_that_does_not_read_is_cut_off_before_it_fills_the_memory(stra
         assert list(strained.cluster.watches.waiting()) == []
 
 
-def test_thousands_of_watches_are_told_of_a_change_and_let_go(strained: Strained) -> None:
+def test_thousands_of_watches_get_an_event_and_are_closed(strained: Strained) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * WATCHES + 200
     if hard != resource.RLIM_INFINITY and hard < wanted:

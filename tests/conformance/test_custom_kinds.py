@@ -1,4 +1,4 @@
-"""Custom kinds: what a definition adds to the API, how its schema is kept, what goes with it. On both arms."""
+"""Custom kinds: what a CRD adds to the API, its schema, and its deletion. On both arms."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def definition(group: str, plural: str = "widgets", kind: str = "Widget", **spec
 
 
 class Widgets:
-    """A custom kind of its own for one test."""
+    """A custom kind for one test."""
 
     def __init__(self, here: Here) -> None:
         self.here = here
@@ -86,13 +86,13 @@ class Widgets:
 def widgets(here: Here) -> Iterator[Widgets]:
     found = Widgets(here)
     assert here.create(definition(found.group)).code == 201
-    # The kind is Established before every path leads to it.
+    # A CRD is Established before every path is served.
     assert here.soon(lambda: here.api.get(found.at()).code == 200)
     yield found
     here.delete("CustomResourceDefinition", found.definition)
 
 
-def test_a_definition_is_established_once_its_names_are_accepted(widgets: Widgets) -> None:
+def test_a_crd_is_established_once_its_names_are_accepted(widgets: Widgets) -> None:
     status = widgets.defined().body["status"]
     told = {found["type"]: f"{found['status']} {found['reason']}: {found['message']}" for found in status["conditions"]}
     assert told == {
@@ -120,7 +120,7 @@ def test_discovery_shows_the_kind_in_every_served_version(widgets: Widgets) -> N
     assert api.get(f"/apis/{group}/v1alpha1").code == 404
 
 
-def test_an_object_is_the_same_in_every_version_but_for_the_version(widgets: Widgets) -> None:
+def test_an_object_differs_between_versions_only_in_its_version(widgets: Widgets) -> None:
     made = widgets.create().body
     shown = widgets.get("blue", "v1beta1").body
     assert shown == {**made, "apiVersion": f"{widgets.group}/v1beta1", "metadata": shown["metadata"]}
@@ -128,7 +128,7 @@ def test_an_object_is_the_same_in_every_version_but_for_the_version(widgets: Wid
     assert widgets.here.api.get(widgets.at("blue/status", "v1beta1")).code == 404
 
 
-def test_defaults_are_filled_in_and_what_is_unknown_is_pruned_with_a_warning(widgets: Widgets) -> None:
+def test_defaults_are_set_and_unknown_fields_are_pruned_with_a_warning(widgets: Widgets) -> None:
     body = {**widgets.body(shape="round", free={"any": {"thing": 1}}), "top": 1}
     made = widgets.here.api.post(widgets.at(), body)
     assert made.body["spec"] == {"size": 1, "color": "red", "free": {"any": {"thing": 1}}}
@@ -157,7 +157,7 @@ BAD_SPECS: dict[str, tuple[Body, str]] = {
 
 
 @pytest.mark.parametrize("given", BAD_SPECS)
-def test_an_object_is_held_against_the_schema(widgets: Widgets, given: str) -> None:
+def test_an_object_is_validated_against_the_schema(widgets: Widgets, given: str) -> None:
     spec, words = BAD_SPECS[given]
     refused = widgets.create(**spec).refusal
     assert refused == f'422 Invalid: Widget.{widgets.group} "blue" is invalid: {words}'
@@ -166,7 +166,7 @@ def test_an_object_is_held_against_the_schema(widgets: Widgets, given: str) -> N
     assert changed == f'422 Invalid: Widget.{widgets.group} "blue" is invalid: {words}'
 
 
-def test_the_status_has_a_door_of_its_own(widgets: Widgets) -> None:
+def test_the_status_has_its_own_subresource(widgets: Widgets) -> None:
     widgets.create()
     assert "status" not in widgets.patch("blue", {"status": {"ok": True}}).body
     changed = widgets.patch("blue/status", {"status": {"ok": True, "more": 1}, "spec": {"size": 9}})
@@ -175,7 +175,7 @@ def test_the_status_has_a_door_of_its_own(widgets: Widgets) -> None:
     assert changed.body["metadata"]["generation"] == 1
 
 
-def test_replicas_are_scaled_where_the_definition_says_they_are(widgets: Widgets) -> None:
+def test_scale_uses_the_paths_of_the_crd(widgets: Widgets) -> None:
     widgets.create()
     path = widgets.at("blue/scale")
     assert widgets.here.api.get(path).refusal == (
@@ -187,7 +187,7 @@ def test_replicas_are_scaled_where_the_definition_says_they_are(widgets: Widgets
     assert widgets.here.api.get(path).body["status"] == {"replicas": 2, "selector": "app=blue"}
 
 
-def test_an_update_must_say_from_which_version(widgets: Widgets) -> None:
+def test_an_update_needs_a_resource_version(widgets: Widgets) -> None:
     made = widgets.create().body
     refused = widgets.here.api.put(widgets.at("blue"), widgets.body(size=2)).refusal
     words = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
@@ -195,7 +195,7 @@ def test_an_update_must_say_from_which_version(widgets: Widgets) -> None:
     assert widgets.here.api.put(widgets.at("blue"), {**made, "spec": {"size": 2}}).code == 200
 
 
-def test_a_strategic_patch_is_not_understood(widgets: Widgets) -> None:
+def test_a_strategic_patch_is_not_supported(widgets: Widgets) -> None:
     widgets.create()
     refused = widgets.here.api.patch(widgets.at("blue"), {"spec": {"size": 2}}, "strategic").refusal
     assert refused == (
@@ -204,21 +204,21 @@ def test_a_strategic_patch_is_not_understood(widgets: Widgets) -> None:
     )
 
 
-def test_who_applies_owns(widgets: Widgets) -> None:
+def test_apply_sets_the_field_owner(widgets: Widgets) -> None:
     path = widgets.at("blue")
     assert widgets.here.api.apply(path, widgets.body(size=4)).code == 201
     refused = widgets.here.api.apply(path, widgets.body(size=5), "other").refusal
     assert refused == '409 Conflict: Apply failed with 1 conflict: conflict with "tester": .spec.size'
 
 
-def test_a_field_that_is_not_selectable_does_not_select(widgets: Widgets) -> None:
+def test_a_field_that_is_not_selectable_is_refused(widgets: Widgets) -> None:
     refused = widgets.here.api.get(widgets.at(), fieldSelector="spec.size=1").refusal
     assert refused == "400 BadRequest: field label not supported: spec.size"
     widgets.create()
     assert len(widgets.here.api.get(widgets.at(), fieldSelector="metadata.name=blue").body["items"]) == 1
 
 
-def test_a_definition_does_not_change_its_scope_or_forget_a_stored_version(widgets: Widgets) -> None:
+def test_the_scope_and_stored_versions_of_a_crd_are_immutable(widgets: Widgets) -> None:
     here, name = widgets.here, widgets.definition
     prefix = f'422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "{name}" is invalid: '
     assert here.patch("CustomResourceDefinition", name, {"spec": {"scope": "Cluster"}}).refusal == (
@@ -240,7 +240,7 @@ def test_a_version_that_is_no_longer_served_is_not_found(widgets: Widgets) -> No
     assert widgets.here.soon(lambda: widgets.get("blue").code == 200)
 
 
-def test_the_objects_go_with_their_definition(widgets: Widgets) -> None:
+def test_custom_resources_are_deleted_with_their_crd(widgets: Widgets) -> None:
     widgets.create("free")
     widgets.create("held")
     widgets.patch("held", {"metadata": {"finalizers": ["example.com/hold"]}})
@@ -265,7 +265,7 @@ def test_the_objects_go_with_their_definition(widgets: Widgets) -> None:
     assert here.api.get(f"/apis/{widgets.group}").code == 404
 
 
-def test_a_kind_without_namespaces_is_found_without_one(here: Here) -> None:
+def test_a_cluster_scoped_kind_has_no_namespace(here: Here) -> None:
     group = f"{here.name}.example.com"
     here.create(definition(group, scope="Cluster"))
     path = f"/apis/{group}/v1/widgets"
@@ -303,7 +303,7 @@ BAD_DEFINITIONS: dict[str, tuple[Body, str]] = {
 
 
 @pytest.mark.parametrize("given", BAD_DEFINITIONS)
-def test_a_definition_is_refused(here: Here, given: str) -> None:
+def test_an_invalid_crd_is_refused(here: Here, given: str) -> None:
     changed, words = BAD_DEFINITIONS[given]
     group = f"{here.name}.example.com"
     body = definition(group)

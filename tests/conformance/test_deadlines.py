@@ -1,4 +1,4 @@
-"""What only the clock brings about: a rollout that makes no progress, a Job that runs too long. On both arms."""
+"""Deadlines: a rollout that makes no progress, a Job that runs too long. On both arms."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ WEB = Ref("Deployment", "default", "web", "apps")
 
 
 def stuck(seconds: int = 1, **more: object) -> Body:
-    """A Deployment whose pod never starts: here it lacks a ConfigMap, and a lone API server has no kubelet."""
+    """A Deployment whose pod never starts: here a ConfigMap is missing; an API server alone has no kubelet."""
     body = deployment()
     template = body["spec"]["template"]
     template = {**template, "spec": {**template["spec"], "volumes": MISSING}}
     return {**body, "spec": {**body["spec"], "template": template, "progressDeadlineSeconds": seconds, **more}}
 
 
-def told(body: Body, type_: str) -> str:
+def condition(body: Body, type_: str) -> str:
     """A condition: `True Reason: message`."""
     found = next((c for c in listed(body, "status", "conditions") if c["type"] == type_), None)
     return "" if found is None else f"{found['status']} {found['reason']}: {found['message']}"
 
 
-def test_a_rollout_without_progress_is_called_failed(here: Here) -> None:
+def test_a_rollout_without_progress_fails(here: Here) -> None:
     here.soon(lambda: here.get("ServiceAccount", "default").code == 200)
     here.create(stuck())
     here.wait_out("Deployment", "web", 1)
     body = here.soon(lambda: _when(here.get("Deployment", "web").body, "Progressing", "False"))
     (made,) = here.names("ReplicaSet")
-    assert told(body, "Progressing") == (
+    assert condition(body, "Progressing") == (
         f'False ProgressDeadlineExceeded: ReplicaSet "{made}" has timed out progressing.'
     )
-    assert told(body, "Available").startswith("False MinimumReplicasUnavailable: ")
+    assert condition(body, "Available").startswith("False MinimumReplicasUnavailable: ")
     assert body["status"]["unavailableReplicas"] == 1
 
 
-def test_a_new_template_starts_the_clock_anew(here: Here) -> None:
+def test_a_new_template_restarts_the_deadline(here: Here) -> None:
     here.soon(lambda: here.get("ServiceAccount", "default").code == 200)
     here.create(stuck())
     here.wait_out("Deployment", "web", 1)
@@ -58,7 +58,7 @@ def test_a_new_template_starts_the_clock_anew(here: Here) -> None:
     later = {"progressDeadlineSeconds": 600, "template": {"metadata": {"labels": {"app": "web", "more": "1"}}}}
     here.patch("Deployment", "web", {"spec": later})
     body = here.soon(lambda: _when(here.get("Deployment", "web").body, "Progressing", "True ReplicaSetUpdated:"))
-    assert told(body, "Progressing").startswith("True ReplicaSetUpdated: ReplicaSet ")
+    assert condition(body, "Progressing").startswith("True ReplicaSetUpdated: ReplicaSet ")
 
 
 def test_a_job_that_runs_too_long_fails(here: Here) -> None:
@@ -68,16 +68,16 @@ def test_a_job_that_runs_too_long_fails(here: Here) -> None:
     here.wait_out("Job", "migrate", 1)
     body = here.soon(lambda: _when(here.get("Job", "migrate").body, "FailureTarget", "True"))
     words = "True DeadlineExceeded: Job was active longer than specified deadline"
-    assert told(body, "FailureTarget") == words
+    assert condition(body, "FailureTarget") == words
 
 
 def _when(body: Body, type_: str, words: str) -> Body:
-    """The object once it says so; nothing before."""
-    return body if told(body, type_).startswith(words) else {}
+    """The object once it has this condition; empty before."""
+    return body if condition(body, type_).startswith(words) else {}
 
 
 def _cluster(schedule: Schedule, body: Body) -> Cluster:
-    """A cluster at rest in which someone waits for a Deployment."""
+    """An idle cluster in which a client waits for a Deployment."""
     cluster = Cluster(schedule=schedule)
     assert cluster.request(Request("create", "apps", "v1", "deployments", "default", body=body)).code == 201
     cluster.awaits("someone", [WEB])
@@ -92,18 +92,18 @@ def _stored(cluster: Cluster) -> Body:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_deadline_passes_for_who_waits_so_long_and_no_earlier(schedule: Schedule) -> None:
+def test_a_deadline_passes_only_if_the_client_waits_long_enough(schedule: Schedule) -> None:
     cluster = _cluster(schedule, stuck(600))
     assert cluster.outwait([WEB], 599) == {}
-    assert told(_stored(cluster), "Progressing").startswith("True ")
+    assert condition(_stored(cluster), "Progressing").startswith("True ")
     assert kstatus(_stored(cluster)) == "InProgress"
     assert cluster.outwait([WEB], 600) == {WEB: 600}
-    assert told(_stored(cluster), "Progressing").startswith("False ProgressDeadlineExceeded: ")
+    assert condition(_stored(cluster), "Progressing").startswith("False ProgressDeadlineExceeded: ")
     assert cluster.outwait([WEB], 10_000) == {}
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_engines_take_a_late_rollout_for_failed(schedule: Schedule) -> None:
+def test_engines_report_a_late_rollout_as_failed(schedule: Schedule) -> None:
     cluster = _cluster(schedule, stuck(600))
     cluster.outwait([WEB], 600)
     assert kstatus(_stored(cluster)) == "Failed"
@@ -114,19 +114,19 @@ def test_engines_take_a_late_rollout_for_failed(schedule: Schedule) -> None:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_late_rollout_goes_on_when_what_it_lacks_comes(schedule: Schedule) -> None:
+def test_a_late_rollout_continues_when_its_config_map_is_created(schedule: Schedule) -> None:
     cluster = _cluster(schedule, stuck(600))
     cluster.outwait([WEB], 600)
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "missing"}}
     cluster.request(Request("create", "", "v1", "configmaps", "default", body=config))
     cluster.settle()
-    assert told(_stored(cluster), "Progressing").startswith("True NewReplicaSetAvailable: ")
-    assert told(_stored(cluster), "Progressing").endswith(" has successfully progressed.")
+    assert condition(_stored(cluster), "Progressing").startswith("True NewReplicaSetAvailable: ")
+    assert condition(_stored(cluster), "Progressing").endswith(" has successfully progressed.")
     assert cluster.outwait([WEB], 10_000) == {}
 
 
 @pytest.mark.parametrize("body", [stuck(2**31 - 1), stuck(600, paused=True)], ids=["wants none", "is paused"])
-def test_no_clock_runs_for_who_wants_none_or_is_paused(body: Body) -> None:
+def test_a_deployment_that_is_paused_or_without_deadline_never_fails(body: Body) -> None:
     cluster = _cluster("eager", body)
     assert cluster.outwait([WEB], 2**31) == {}
 

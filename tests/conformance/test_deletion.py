@@ -1,4 +1,4 @@
-"""Deletion: at once or held, with or without dependents, and what may be done meanwhile. On both arms."""
+"""Deletion: immediate or blocked, with or without dependents, and updates meanwhile. On both arms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def owned(owner: Body, name: str, *, holds: bool = False, **metadata: Any) -> Bo
     )
 
 
-def test_what_nothing_holds_is_gone_at_once(here: Here) -> None:
+def test_an_object_without_finalizers_is_deleted_at_once(here: Here) -> None:
     made = here.create(config()).body
     gone = here.delete("ConfigMap", "app")
     assert (gone.code, gone.body["status"]) == (200, "Success")
@@ -30,13 +30,13 @@ def test_what_nothing_holds_is_gone_at_once(here: Here) -> None:
     assert here.delete("ConfigMap", "app").refusal == '404 NotFound: configmaps "app" not found'
 
 
-def test_a_new_object_of_the_same_name_is_another_one(here: Here) -> None:
+def test_a_recreated_object_has_a_new_uid(here: Here) -> None:
     first = here.create(config()).body
     here.delete("ConfigMap", "app")
     assert here.create(config()).body["metadata"]["uid"] != first["metadata"]["uid"]
 
 
-def test_a_finalizer_holds_until_it_is_removed(here: Here) -> None:
+def test_a_finalizer_blocks_deletion_until_it_is_removed(here: Here) -> None:
     here.create(config(**HELD))
     held = here.delete("ConfigMap", "app").body
     assert held["metadata"]["finalizers"] == ["example.com/hold"]
@@ -47,7 +47,7 @@ def test_a_finalizer_holds_until_it_is_removed(here: Here) -> None:
     assert here.get("ConfigMap", "app").code == 404
 
 
-def test_what_is_going_cannot_be_made_again_but_changed(here: Here) -> None:
+def test_a_terminating_object_can_be_updated_but_not_recreated(here: Here) -> None:
     here.create(config(**HELD))
     here.delete("ConfigMap", "app")
     assert here.create(config()).refusal == (
@@ -57,7 +57,7 @@ def test_what_is_going_cannot_be_made_again_but_changed(here: Here) -> None:
     assert here.get("ConfigMap", "app").body["metadata"].get("deletionTimestamp")
 
 
-def test_what_is_going_cannot_be_held_by_anyone_else(here: Here) -> None:
+def test_no_finalizer_can_be_added_to_a_terminating_object(here: Here) -> None:
     here.create(config(**HELD))
     here.delete("ConfigMap", "app")
     more = {"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}}
@@ -67,7 +67,7 @@ def test_what_is_going_cannot_be_held_by_anyone_else(here: Here) -> None:
     )
 
 
-def test_a_precondition_saves_another_object_of_the_same_name(here: Here) -> None:
+def test_a_uid_precondition_protects_a_recreated_object(here: Here) -> None:
     uid = here.create(config()).body["metadata"]["uid"]
     refused = here.delete("ConfigMap", "app", {"preconditions": {"uid": OTHER_UID}})
     assert refused.refusal == (
@@ -78,7 +78,7 @@ def test_a_precondition_saves_another_object_of_the_same_name(here: Here) -> Non
     assert here.delete("ConfigMap", "app", {"preconditions": {"uid": uid}}).code == 200
 
 
-def test_a_collection_is_deleted_by_its_selection(here: Here) -> None:
+def test_deletecollection_uses_its_selector(here: Here) -> None:
     for letter in "abc":
         here.create(config(letter, labels={"odd": str("abc".index(letter) % 2)}))
     gone = here.api.delete(here.at("ConfigMap"), labelSelector="odd=0")
@@ -87,7 +87,7 @@ def test_a_collection_is_deleted_by_its_selection(here: Here) -> None:
 
 
 @pytest.mark.needs_controllers
-def test_background_takes_the_owner_first_and_its_dependents_after(here: Here) -> None:
+def test_background_deletes_the_owner_first(here: Here) -> None:
     owner = here.create(config("owner")).body
     here.create(owned(owner, "free"))
     here.create(owned(owner, "held", holds=True))
@@ -100,7 +100,7 @@ def test_background_takes_the_owner_first_and_its_dependents_after(here: Here) -
 
 
 @pytest.mark.needs_controllers
-def test_foreground_keeps_the_owner_until_its_dependents_are_gone(here: Here) -> None:
+def test_foreground_deletes_the_dependents_first(here: Here) -> None:
     owner = here.create(config("owner")).body
     here.create(owned(owner, "free"))
     here.create(owned(owner, "held", holds=True))
@@ -113,7 +113,7 @@ def test_foreground_keeps_the_owner_until_its_dependents_are_gone(here: Here) ->
 
 
 @pytest.mark.needs_controllers
-def test_orphan_leaves_the_dependents_without_an_owner(here: Here) -> None:
+def test_orphan_keeps_the_dependents(here: Here) -> None:
     owner = here.create(config("owner")).body
     here.create(owned(owner, "dependent"))
     going = here.delete("ConfigMap", "owner", {"propagationPolicy": "Orphan"}).body
@@ -123,7 +123,7 @@ def test_orphan_leaves_the_dependents_without_an_owner(here: Here) -> None:
 
 
 @pytest.mark.needs_controllers
-def test_a_dependent_of_two_lives_as_long_as_one_of_them(here: Here) -> None:
+def test_a_dependent_of_two_owners_is_deleted_with_the_last(here: Here) -> None:
     first, second = (here.create(config(name)).body for name in ("first", "second"))
     body = owned(first, "both")
     body["metadata"]["ownerReferences"] += owned(second, "both")["metadata"]["ownerReferences"]
@@ -140,14 +140,14 @@ def test_a_dependent_of_two_lives_as_long_as_one_of_them(here: Here) -> None:
 
 
 @pytest.mark.needs_controllers
-def test_who_names_an_owner_that_is_not_there_is_collected(here: Here) -> None:
+def test_an_object_with_a_missing_owner_is_collected(here: Here) -> None:
     nobody: Body = {"kind": "ConfigMap", "metadata": {"name": "nobody", "uid": OTHER_UID}}
     assert here.create(owned(nobody, "orphan")).code == 201
     assert here.soon(lambda: here.names("ConfigMap") == [])
 
 
 @pytest.mark.needs_controllers
-def test_dependents_of_another_kind_go_with_their_owner(here: Here) -> None:
+def test_dependents_of_another_kind_are_deleted_with_their_owner(here: Here) -> None:
     owner = here.create(config("owner")).body
     secret = {**owned(owner, "key"), "kind": "Secret"}
     here.create(secret)

@@ -1,4 +1,4 @@
-"""Mappings and lists that are empty: Go writes none of them, so that they are as good as not set. On both arms."""
+"""Empty mappings and lists: Go omits them, so they count as not set. On both arms."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     ],
     ids=["data", "labels", "accounts", "nodes", "a struct", "resources", "policy", "autoscaler"],
 )
-def test_what_is_empty_is_not_kept_and_defaults_take_its_place(
+def test_empty_fields_are_dropped_and_defaulted(
     here: Here, body: Body, field: tuple[str | int, ...], seen: object
 ) -> None:
     here.soon(lambda: here.get("ServiceAccount", "default").code == 200)
@@ -57,7 +57,7 @@ def test_what_is_empty_is_not_kept_and_defaults_take_its_place(
     assert dig(made.body, *field) == seen
 
 
-def test_who_applies_an_empty_mapping_owns_it_though_it_is_not_there(here: Here) -> None:
+def test_an_applied_empty_mapping_is_owned_but_not_stored(here: Here) -> None:
     made = here.apply(config(data={}, labels={}), "one").body
     assert "data" not in made
     (entry,) = made["metadata"]["managedFields"]

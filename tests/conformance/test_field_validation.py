@@ -1,4 +1,4 @@
-"""Fields that a kind does not have: refused, warned of, or dropped without a word. On both arms."""
+"""Unknown fields: refused, warned of, or dropped. On both arms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEEP: Body = deployment()
 DEEP["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Always"
 
 
-def test_strict_refuses_what_is_unknown(here: Here) -> None:
+def test_strict_refuses_unknown_fields(here: Here) -> None:
     words = 'cannot be handled as a ConfigMap: strict decoding error: unknown field "colour"'
     assert here.create(UNKNOWN, fieldValidation="Strict").refusal == (
         f'400 BadRequest: ConfigMap in version "v1" {words}'
@@ -26,7 +26,7 @@ def test_strict_refuses_what_is_unknown(here: Here) -> None:
 
 
 @pytest.mark.parametrize("asked", [{}, {"fieldValidation": "Warn"}], ids=["by default", "Warn"])
-def test_warn_takes_it_out_and_says_so(here: Here, asked: dict[str, str | int]) -> None:
+def test_warn_drops_unknown_fields_with_a_warning(here: Here, asked: dict[str, str | int]) -> None:
     made = here.create(UNKNOWN, **asked)
     assert (made.code, made.warnings) == (201, ('unknown field "colour"',))
     assert "colour" not in made.body
@@ -34,13 +34,13 @@ def test_warn_takes_it_out_and_says_so(here: Here, asked: dict[str, str | int]) 
     assert made.warnings == ('unknown field "spec.template.spec.containers[0].imagePullPolice"',)
 
 
-def test_ignore_takes_it_out_without_a_word(here: Here) -> None:
+def test_ignore_drops_unknown_fields_silently(here: Here) -> None:
     made = here.create(UNKNOWN, fieldValidation="Ignore")
     assert (made.code, made.warnings) == (201, ())
     assert "colour" not in made.body
 
 
-def test_updates_and_patches_are_read_the_same(here: Here) -> None:
+def test_updates_and_patches_are_validated_the_same_way(here: Here) -> None:
     here.create(config())
     assert here.put(UNKNOWN).warnings == ('unknown field "colour"',)
     assert here.patch("ConfigMap", "app", {"colour": "red"}).warnings == ('unknown field "colour"',)
@@ -49,13 +49,13 @@ def test_updates_and_patches_are_read_the_same(here: Here) -> None:
     assert refused.body["message"].endswith(': strict decoding error: unknown field "colour"')
 
 
-def test_an_apply_refuses_what_is_unknown_whatever_is_asked(here: Here) -> None:
+def test_an_apply_always_refuses_unknown_fields(here: Here) -> None:
     assert here.apply(UNKNOWN).refusal == (
         "500 : failed to create typed patch object (/app; /v1, Kind=ConfigMap): .colour: field not declared in schema"
     )
 
 
-def test_a_field_that_stands_there_twice_is_told(here: Here) -> None:
+def test_a_duplicate_field_is_reported(here: Here) -> None:
     text = json.dumps(config(data={"a": "1"})).replace('"data": {"a": "1"}', '"data": {"a": "1", "a": "2"}').encode()
     made = here.api.post(here.at("ConfigMap"), text)
     assert (made.code, made.warnings, made.body["data"]) == (201, ('duplicate field "data.a"',), {"a": "2"})
@@ -80,7 +80,7 @@ WRONG_TYPES: dict[str, tuple[Body, str]] = {
 
 
 @pytest.mark.parametrize("given", WRONG_TYPES)
-def test_a_value_of_the_wrong_type_is_refused_however_loose_the_reading(here: Here, given: str) -> None:
+def test_a_value_of_the_wrong_type_is_always_refused(here: Here, given: str) -> None:
     spec, words = WRONG_TYPES[given]
     body = {**deployment(), "spec": {**deployment()["spec"], **spec}}
     refused = here.create(body, fieldValidation="Ignore").refusal

@@ -1,6 +1,6 @@
-"""Where Helm 3 and Helm 4 end otherwise: the rules of Helm 3 hold, and do as the real binary does where there is one.
+"""Where Helm 3 and Helm 4 end differently: the model of Helm 3, compared with the real binary if there is one.
 
-`docs/helm-3-and-4.md` tells the same to readers. `SEATRIAL_HELM3` and `SEATRIAL_HELM4` say where the binaries are.
+`docs/helm-3-and-4.md` documents the same. `SEATRIAL_HELM3` and `SEATRIAL_HELM4` are the paths of the binaries.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def hook(text: str, policy: str = "") -> str:
 
 
 class Difference(Struct, frozen=True):
-    """A trial, and how its steps end with each of the two."""
+    """A trial, and how its steps end with each version."""
 
     files: dict[str, str]
     helm_3: str
@@ -118,7 +118,7 @@ class Difference(Struct, frozen=True):
     trial: str = TWICE
     schedule: Schedule = "eager"
     helm_4_3: str = ""
-    """Where that differs from Helm 4.2."""
+    """If that differs from Helm 4.2."""
 
 
 DIFFERENCES = {
@@ -185,14 +185,14 @@ def difference(request: pytest.FixtureRequest) -> Difference:
     return request.param
 
 
-def test_the_two_versions_end_otherwise(difference: Difference, tmp_path: Path) -> None:
+def test_the_two_versions_end_differently(difference: Difference, tmp_path: Path) -> None:
     plan = planned(tmp_path, difference)
     assert ends(rehearse(plan, "helm", difference.schedule)) == difference.helm_4
     assert ends(rehearse(replace(plan, by_rules_of_helm_3=True), "helm", difference.schedule)) == difference.helm_3
 
 
 @pytest.mark.parametrize(("name", "expected"), [("SEATRIAL_HELM3", "helm_3"), ("SEATRIAL_HELM4", "helm_4")])
-def test_the_real_binaries_end_alike(difference: Difference, tmp_path: Path, name: str, expected: str) -> None:
+def test_the_real_binaries_end_the_same_way(difference: Difference, tmp_path: Path, name: str, expected: str) -> None:
     if name not in os.environ:
         pytest.skip(f"no helm binary: {name} names none")
     plan = planned(tmp_path, difference)

@@ -1,6 +1,6 @@
-"""Real helm binaries, 3 and 4, against the embedded API: their acts, their words, and their waits.
+"""Real helm binaries, 3 and 4, against the embedded API: their actions, errors and waits.
 
-`SEATRIAL_HELM3` and `SEATRIAL_HELM4` say where they are; a `helm` on the PATH is taken too.
+`SEATRIAL_HELM3` and `SEATRIAL_HELM4` are their paths; a `helm` in PATH is used too.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def helm(request: pytest.FixtureRequest) -> Binary:
 
 
 def played(helm: Binary | None, folder: Path, schedule: Schedule = "eager", trial: str = "", **files: str) -> Rehearsal:
-    """A chart, or a trial of it, played once."""
+    """A chart, or a trial of it, rehearsed once."""
     (folder / "chart/templates").mkdir(parents=True, exist_ok=True)
     (folder / "chart/Chart.yaml").write_text(CHART)
     (folder / "chart/values.yaml").write_text("color: red\n")
@@ -87,7 +87,7 @@ def ends(rehearsal: Rehearsal) -> list[str]:
     return [f"{step.action} {step.outcome}" for step in rehearsal.steps]
 
 
-def test_every_act_is_played_under_the_name_of_the_binary(helm: Binary, tmp_path: Path) -> None:
+def test_every_action_is_recorded_with_the_version_of_the_binary(helm: Binary, tmp_path: Path) -> None:
     steps = ["install: chart", "upgrade: chart\n    set: [color=blue]", "rollback: 1", "test: {}", "uninstall: {}"]
     trial = "steps:\n" + "".join(f"  - {step}\n" for step in steps)
     rehearsal = played(helm, tmp_path, trial=trial, config=CONFIG)
@@ -98,16 +98,14 @@ def test_every_act_is_played_under_the_name_of_the_binary(helm: Binary, tmp_path
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
-def test_waiting_is_seen_whether_it_watches_or_asks_again_and_again(
-    helm: Binary, tmp_path: Path, schedule: Schedule
-) -> None:
+def test_a_wait_is_detected_by_watch_or_by_polling(helm: Binary, tmp_path: Path, schedule: Schedule) -> None:
     trial = "steps:\n  - install: chart\n    flags: [--wait]\n"
     rehearsal = played(helm, tmp_path, schedule, trial, config=CONFIG, web=WEB.replace("NAME", "app"))
     assert ends(rehearsal) == ["install ok"]
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
-def test_a_wait_that_cannot_end_is_ended_and_the_release_is_recorded_as_failed(
+def test_a_wait_that_cannot_end_is_cancelled_and_the_release_fails(
     helm: Binary, tmp_path: Path, schedule: Schedule
 ) -> None:
     trial = "steps:\n  - install: chart\n  - upgrade: chart\n"
@@ -116,7 +114,7 @@ def test_a_wait_that_cannot_end_is_ended_and_the_release_is_recorded_as_failed(
     assert [str(ref) for ref in rehearsal.steps[0].waits_for] == ["Job/default/migrate"]
 
 
-def test_a_deployment_that_is_asked_for_again_and_again_in_vain_is_a_hang(helm: Binary, tmp_path: Path) -> None:
+def test_polling_a_deployment_forever_is_a_hang(helm: Binary, tmp_path: Path) -> None:
     trial = "steps:\n  - install: chart\n    flags: [--wait, --timeout=90s]\n"
     stuck = WEB.replace("NAME", "app").replace(
         "image: web", "image: web, env: [{name: A, valueFrom: {configMapKeyRef: {name: app, key: missing}}}]"
@@ -126,7 +124,7 @@ def test_a_deployment_that_is_asked_for_again_and_again_in_vain_is_a_hang(helm: 
     assert rehearsal.steps[0].error.endswith("Helm would fail when --timeout (90s) is over")
 
 
-def test_helm_3_refuses_what_is_there_and_helm_4_takes_it(helm: Binary, tmp_path: Path) -> None:
+def test_helm_3_refuses_existing_objects_and_helm_4_adopts_them(helm: Binary, tmp_path: Path) -> None:
     rehearsal = played(helm, tmp_path, marks=HOOK_WITHOUT_DELETION, config=CONFIG)
     ended = rehearsal.steps[1]
     if helm.major == 3:

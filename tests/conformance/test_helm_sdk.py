@@ -1,4 +1,4 @@
-"""The real Helm against the embedded API: every act works, and the options below its Python wrapper still exist."""
+"""The real Helm against the embedded API: every action works, and the options below its Python wrapper still exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIG = (
 
 
 class Helm:
-    """A Helm that speaks to a cluster of its own."""
+    """A Helm with its own cluster."""
 
     def __init__(self, cluster: Cluster, config: helmsdk.Config, folder: Path) -> None:
         self.cluster = cluster
@@ -76,7 +76,7 @@ def test_release_records_are_secrets_in_the_cluster(helm: Helm) -> None:
     assert record["metadata"]["labels"]["status"] == "deployed"
 
 
-def test_lookup_sees_what_is_in_the_cluster(helm: Helm) -> None:
+def test_lookup_returns_objects_of_the_cluster(helm: Helm) -> None:
     seen = """
         apiVersion: v1
         kind: ConfigMap
@@ -102,7 +102,7 @@ def test_helm_test_runs_its_pod_to_the_end(helm: Helm) -> None:
     assert body["status"]["phase"] == "Succeeded"
 
 
-def test_a_crds_folder_serves_its_kind_to_the_same_install(helm: Helm) -> None:
+def test_kinds_of_a_crds_folder_are_served_in_the_same_install(helm: Helm) -> None:
     chart = helm.chart(widget="apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: blue\n")
     (helm.folder / "crds").mkdir()
     (helm.folder / "crds" / "widgets.yaml").write_text(
@@ -123,7 +123,7 @@ def test_a_crds_folder_serves_its_kind_to_the_same_install(helm: Helm) -> None:
     assert helm.cluster.store.get(Ref("Widget", "default", "blue", "example.com")) is not None
 
 
-def test_a_kind_that_is_not_served_is_refused_in_helms_words(helm: Helm) -> None:
+def test_an_unserved_kind_is_refused_with_helms_error(helm: Helm) -> None:
     chart = helm.chart(widget="apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: blue\n")
     with pytest.raises(helmsdk.HelmError) as refused:
         helm.install(chart)
@@ -134,7 +134,7 @@ def test_a_kind_that_is_not_served_is_refused_in_helms_words(helm: Helm) -> None
     )
 
 
-def test_another_releases_object_is_not_taken_over(helm: Helm) -> None:
+def test_an_object_of_another_release_is_not_adopted(helm: Helm) -> None:
     chart = helm.chart(cm=CONFIG)
     helm.install(chart)
     with pytest.raises(helmsdk.HelmError) as refused:
@@ -161,18 +161,18 @@ OPTIONS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_an_option_below_the_wrapper_is_still_known(helm: Helm, options: dict[str, object]) -> None:
+def test_an_option_below_the_wrapper_still_exists(helm: Helm, options: dict[str, object]) -> None:
     helm.install(helm.chart(cm=CONFIG), **options)
     assert helm.data("app") == {"color": "red"}
 
 
-def test_an_option_that_is_not_known_is_an_error(helm: Helm) -> None:
-    """What makes the test above mean something."""
+def test_an_unknown_option_is_an_error(helm: Helm) -> None:
+    """The control for the test above."""
     with pytest.raises(helmsdk.HelmError, match="unknown field"):
         helm.install(helm.chart(cm=CONFIG), no_such_option=True)
 
 
-def test_without_hooks_no_hook_is_made(helm: Helm) -> None:
+def test_no_hooks_creates_no_hook(helm: Helm) -> None:
     hook = CONFIG.replace("  name: app\n", "  name: hooked\n  annotations: {helm.sh/hook: pre-install}\n")
     helm.install(helm.chart(cm=CONFIG, hook=hook), disable_hooks=True)
     assert helm.data("app") == {"color": "red"}
@@ -185,7 +185,7 @@ def test_client_side_install_creates_rather_than_applies(helm: Helm) -> None:
     assert verbs == {"create"}
 
 
-def test_fields_are_helms_whatever_program_runs_it(tmp_path: Path) -> None:
+def test_the_field_manager_is_helm_in_any_program(tmp_path: Path) -> None:
     cluster = Cluster()
     server = ApiServer(cluster, actor="helm", client_manager=helmsdk.FIELD_MANAGER)
     with server, helmsdk.connection(server.kubeconfig, "default") as config:
@@ -197,8 +197,8 @@ def test_fields_are_helms_whatever_program_runs_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("flag", "action"), [(flag, action) for flag, (acts, _) in FLAGS.items() for action in acts])
-def test_every_act_takes_the_flags_that_are_said_to_be_its_own(helm: Helm, flag: str, action: str) -> None:
-    """The library reads its options before it looks for the release."""
+def test_every_action_accepts_its_flags(helm: Helm, flag: str, action: str) -> None:
+    """The library parses its options before it looks for the release."""
     options, _ = options_of(Step(action, flags=(flag,)))
     play: dict[str, Callable[[], object]] = {
         "install": lambda: helm.install(helm.chart(cm=CONFIG), **options),
@@ -212,7 +212,7 @@ def test_every_act_takes_the_flags_that_are_said_to_be_its_own(helm: Helm, flag:
         assert "options JSON" not in str(refused)
 
 
-def test_a_flag_of_another_act_is_an_error() -> None:
+def test_a_flag_of_another_action_is_an_error() -> None:
     with pytest.raises(CannotContinue) as why:
         options_of(Step("uninstall", flags=("--atomic",)))
     assert str(why.value) == (

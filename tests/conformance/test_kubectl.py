@@ -1,4 +1,4 @@
-"""The real kubectl against the embedded API: what people type every day works, and says what they are used to."""
+"""The real kubectl against the embedded API: everyday commands work and print their usual output."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {color: 
 
 
 class Kubectl:
-    """The kubectl of this machine, in one namespace of a cluster that all tests of this file share."""
+    """The local kubectl, in one namespace of a cluster that all tests of this file share."""
 
     def __init__(self, binary: str, config: Path, namespace: str) -> None:
         self._words = (binary, f"--kubeconfig={config}", f"--cache-dir={config.parent}", f"--namespace={namespace}")
         self.namespace = namespace
 
     def __call__(self, *words: str, stdin: str = "") -> str:
-        """What it says on either stream."""
+        """Its output on both streams."""
         ended = subprocess.run(
             (*self._words, *words), input=stdin, capture_output=True, text=True, check=False, timeout=60
         )
@@ -54,7 +54,7 @@ def kubectl(kubectl_binary: str, served: Path, request: pytest.FixtureRequest) -
     return Kubectl(kubectl_binary, served, name)
 
 
-def test_apply_creates_configures_and_leaves_alone(kubectl: Kubectl) -> None:
+def test_apply_creates_configures_and_leaves_unchanged(kubectl: Kubectl) -> None:
     said = [kubectl("apply", "-f", "-", stdin=CONFIG.replace("COLOR", color)) for color in ("red", "red", "blue")]
     assert said == ["configmap/app created", "configmap/app unchanged", "configmap/app configured"]
     assert kubectl("get", "configmap", "app", "-o", "jsonpath={.data.color}") == "blue"
@@ -90,7 +90,7 @@ def test_rollouts_scales_and_waits_end(kubectl: Kubectl) -> None:
     assert kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "deployment/web") == met
 
 
-def test_delete_takes_or_leaves_what_is_owned(kubectl: Kubectl) -> None:
+def test_delete_cascades_or_orphans(kubectl: Kubectl) -> None:
     for cascade, left in (("background", 0), ("foreground", 0), ("orphan", 1)):
         kubectl("apply", "-f", "-", stdin=WEB)
         said = kubectl("delete", "deployment", "web", f"--cascade={cascade}", "--wait")
@@ -120,7 +120,7 @@ def test_labels_annotations_and_the_three_patches(kubectl: Kubectl) -> None:
     assert kubectl("get", "configmap", "app", "-o", "jsonpath={.data.a}{.data.b}{.data.c}") == "123"
 
 
-def test_create_run_and_expose_make_things(kubectl: Kubectl) -> None:
+def test_create_run_and_expose(kubectl: Kubectl) -> None:
     assert kubectl("create", "configmap", "made", "--from-literal=a=1") == "configmap/made created"
     again = 'error: failed to create configmap: configmaps "made" already exists'
     assert kubectl("create", "configmap", "made") == again
@@ -129,7 +129,7 @@ def test_create_run_and_expose_make_things(kubectl: Kubectl) -> None:
     assert kubectl("logs", "lone") == ""
 
 
-def test_describe_shows_what_was_said(kubectl: Kubectl) -> None:
+def test_describe_shows_events(kubectl: Kubectl) -> None:
     missing = WEB.replace("spec: {containers", "spec: {serviceAccountName: nobody, containers")
     kubectl("apply", "-f", "-", stdin=missing)
     told = kubectl("describe", "replicasets")
@@ -137,13 +137,13 @@ def test_describe_shows_what_was_said(kubectl: Kubectl) -> None:
     assert "FailedCreate" in kubectl("get", "events")
 
 
-def test_discovery_and_explain_know_the_kinds(kubectl: Kubectl) -> None:
+def test_api_resources_and_explain(kubectl: Kubectl) -> None:
     assert "deployments" in kubectl("api-resources", "--api-group=apps", "-o", "name")
     explained = kubectl("explain", "deployment.spec.replicas")
     assert explained.startswith("GROUP:      apps\nKIND:       Deployment\nVERSION:    v1")
 
 
-def test_diff_asks_the_server_and_changes_nothing(kubectl: Kubectl) -> None:
+def test_diff_changes_nothing(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=CONFIG.replace("COLOR", "red"))
     told = kubectl("diff", "-f", "-", stdin=CONFIG.replace("COLOR", "blue"))
     assert "-  color: red" in told

@@ -1,4 +1,4 @@
-"""Namespaces that go: what they take along, what holds them, what is refused in them. On both arms."""
+"""Deletion of namespaces: their content, what blocks them, what is refused in them. On both arms."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def conditions(body: Body) -> dict[str, str]:
     }
 
 
-def test_a_namespace_knows_its_own_name_and_is_held_by_the_cluster(here: Here) -> None:
+def test_a_namespace_has_a_name_label_and_a_finalizer(here: Here) -> None:
     body = here.get("Namespace", here.name).body
     assert body["metadata"]["labels"] == {"kubernetes.io/metadata.name": here.name}
     assert (body["spec"], body["status"]) == ({"finalizers": ["kubernetes"]}, {"phase": "Active"})
 
 
 @pytest.mark.needs_controllers
-def test_every_namespace_gets_an_account_and_the_authority(here: Here) -> None:
+def test_every_namespace_gets_an_account_and_the_root_ca(here: Here) -> None:
     assert here.soon(lambda: here.get("ServiceAccount", "default").code == 200)
     assert here.soon(lambda: here.get("ConfigMap", "kube-root-ca.crt").code == 200)
 
 
 @pytest.mark.needs_controllers
-def test_a_namespace_goes_with_all_that_is_in_it(here: Here) -> None:
+def test_deleting_a_namespace_deletes_its_content(here: Here) -> None:
     here.version()
     here.create(config())
     going = here.delete("Namespace", here.name).body
@@ -48,17 +48,17 @@ def test_a_namespace_goes_with_all_that_is_in_it(here: Here) -> None:
 
 
 @pytest.mark.needs_controllers
-def test_content_that_is_held_holds_its_namespace_which_says_so(here: Here) -> None:
+def test_content_with_finalizers_blocks_its_namespace(here: Here) -> None:
     here.version()
     here.create(config("held", **HELD))
     here.create(config("free"))
     here.delete("Namespace", here.name)
 
-    def told() -> dict[str, str]:
+    def conditions_of() -> dict[str, str]:
         return conditions(here.get("Namespace", here.name).body)
 
-    assert here.soon(lambda: told().get("NamespaceFinalizersRemaining", "").startswith("True"))
-    assert told() == {
+    assert here.soon(lambda: conditions_of().get("NamespaceFinalizersRemaining", "").startswith("True"))
+    assert conditions_of() == {
         "NamespaceDeletionDiscoveryFailure": "False ResourcesDiscovered: All resources successfully discovered",
         "NamespaceDeletionGroupVersionParsingFailure": "False ParsedGroupVersions: All legacy kube types successfully "
         "parsed",
@@ -75,7 +75,7 @@ def test_content_that_is_held_holds_its_namespace_which_says_so(here: Here) -> N
 
 
 @pytest.mark.needs_controllers
-def test_nothing_new_is_made_in_a_namespace_that_goes(here: Here) -> None:
+def test_nothing_is_created_in_a_terminating_namespace(here: Here) -> None:
     here.version()
     here.create(config("held", **HELD))
     here.delete("Namespace", here.name)
@@ -94,7 +94,7 @@ def test_nothing_new_is_made_in_a_namespace_that_goes(here: Here) -> None:
 
 
 @pytest.mark.needs_controllers
-def test_a_namespace_that_goes_cannot_be_made_again_but_changed(here: Here) -> None:
+def test_a_terminating_namespace_can_be_updated_but_not_recreated(here: Here) -> None:
     here.version()
     here.create(config("held", **HELD))
     here.delete("Namespace", here.name)
@@ -109,7 +109,7 @@ def test_a_namespace_that_goes_cannot_be_made_again_but_changed(here: Here) -> N
 
 
 @pytest.mark.needs_controllers
-def test_a_finalizer_of_its_own_holds_an_empty_namespace(here: Here) -> None:
+def test_a_finalizer_blocks_an_empty_namespace(here: Here) -> None:
     other = f"{here.name}-other"
     here.create(namespace(other, **HELD))
     here.delete("Namespace", other)
@@ -120,7 +120,7 @@ def test_a_finalizer_of_its_own_holds_an_empty_namespace(here: Here) -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_namespaces_that_every_cluster_needs_are_not_deleted(here: Here, name: str) -> None:
+def test_system_namespaces_cannot_be_deleted(here: Here, name: str) -> None:
     refused = here.delete("Namespace", name, dryRun="All").refusal
     assert refused == f'403 Forbidden: namespaces "{name}" is forbidden: this namespace may not be deleted'
 
@@ -137,6 +137,6 @@ def test_namespaces_that_every_cluster_needs_are_not_deleted(here: Here, name: s
         ),
     ],
 )
-def test_the_name_of_a_namespace_is_a_label(here: Here, name: str, problem: str) -> None:
+def test_the_name_of_a_namespace_is_a_dns_label(here: Here, name: str, problem: str) -> None:
     refused = here.create(namespace(name)).refusal
     assert refused == f'422 Invalid: Namespace "{name}" is invalid: metadata.name: Invalid value: "{name}": {problem}'

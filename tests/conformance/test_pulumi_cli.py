@@ -1,6 +1,6 @@
-"""The real Pulumi and its Kubernetes provider against the embedded API: what they write and say, the model does.
+"""The real Pulumi and its Kubernetes provider against the embedded API, compared with the model.
 
-`pulumi`, `pulumi-language-python` and `pulumi-resource-kubernetes` are to be on the PATH.
+Requires `pulumi`, `pulumi-language-python` and `pulumi-resource-kubernetes` in PATH.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class Told(Struct, frozen=True):
-    """What somebody did, step by step, and what he said where he failed."""
+class Outcome(Struct, frozen=True):
+    """The writes of each step, and the errors."""
 
     writes: list[list[str]]
     words: str
@@ -187,7 +187,7 @@ def _filled(text: str, words: dict[str, str]) -> str:
         pytest.param([release(key="not a key", atomic=True), release(atomic=True)], id="an atomic one"),
     ],
 )
-def test_a_program_is_deployed_as_the_real_one_does_it(
+def test_the_model_deploys_a_program_as_pulumi_does(
     programs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -200,8 +200,8 @@ def test_a_program_is_deployed_as_the_real_one_does_it(
     assert [word for word in model.words.split() if word not in said] == []
 
 
-def by_pulumi(folder: Path, programs: list[str]) -> Told:
-    """One program after the other, and then `destroy`."""
+def by_pulumi(folder: Path, programs: list[str]) -> Outcome:
+    """One program after the other, then `destroy`."""
     home, cluster = folder / "real", Cluster()
     home.mkdir()
     (home / "Pulumi.yaml").write_text(PROJECT)
@@ -216,7 +216,7 @@ def by_pulumi(folder: Path, programs: list[str]) -> Told:
         words.append(_pulumi(home, "destroy", "--yes", "--skip-preview"))
     events = cluster.recorder.timeline()
     bounds = zip(ends, [*ends[1:], len(events)], strict=True)
-    return Told([_writes(events[start:end]) for start, end in bounds], "".join(words))
+    return Outcome([_writes(events[start:end]) for start, end in bounds], "".join(words))
 
 
 def _pulumi(home: Path, *words: str) -> str:
@@ -234,7 +234,7 @@ def _pulumi(home: Path, *words: str) -> str:
     return ended.stdout + ended.stderr
 
 
-def by_the_model(folder: Path, programs: list[str]) -> Told:
+def by_the_model(folder: Path, programs: list[str]) -> Outcome:
     steps = []
     for index, program in enumerate(programs):
         (folder / f"v{index}").mkdir()
@@ -244,11 +244,11 @@ def by_the_model(folder: Path, programs: list[str]) -> Told:
     (folder / "trial.yaml").write_text(f"engine: pulumi\nsteps:\n{''.join(steps)}  - destroy\n")
     rehearsal = run(CheckOptions(inputs=(str(folder / "trial.yaml"),)), "eager").rehearsal
     words = (words.partition("error: ")[2] for step in rehearsal.steps for words in [step.error])
-    return Told([_writes(rehearsal.of_step(step)) for step in range(len(rehearsal.steps))], "\n".join(words))
+    return Outcome([_writes(rehearsal.of_step(step)) for step in range(len(rehearsal.steps))], "\n".join(words))
 
 
 def _writes(events: Iterable[Event]) -> list[str]:
-    """`write ConfigMap/default/a created`: how is another matter, and so is what Helm notes for itself."""
+    """`write ConfigMap/default/a created`: without the verb, and without Helm's own records."""
     return [
         f"{'delete' if event.verb == 'delete' else 'write'} {event.object} {event.effect}"
         for event in events

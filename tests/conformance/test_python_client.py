@@ -1,4 +1,4 @@
-"""lightkube, a Python client, against the embedded API: objects as its models, waits and refusals as its own."""
+"""lightkube, a Python client, against the embedded API: its models, waits and errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def apply_all(client: Client, text: str) -> None:
         client.apply(found)
 
 
-def test_what_is_created_is_read_listed_and_replaced(client: Client) -> None:
+def test_create_get_list_and_replace(client: Client) -> None:
     made = client.create(config(color="red"))
     assert made.metadata is not None
     assert client.get(ConfigMap, "app").data == {"color": "red"}
@@ -70,7 +70,7 @@ def test_what_is_created_is_read_listed_and_replaced(client: Client) -> None:
     assert listed["app"] == {"color": "blue"}
 
 
-def test_a_replacement_of_an_old_version_is_a_conflict(client: Client) -> None:
+def test_replacing_an_old_version_is_a_conflict(client: Client) -> None:
     old = client.create(config(color="red"))
     client.patch(ConfigMap, "app", {"data": {"color": "blue"}}, patch_type=PatchType.MERGE)
     with pytest.raises(ApiError, match="the object has been modified") as refused:
@@ -78,7 +78,7 @@ def test_a_replacement_of_an_old_version_is_a_conflict(client: Client) -> None:
     assert (refused.value.status.code, refused.value.status.reason) == (409, "Conflict")
 
 
-def test_who_applies_owns_and_conflicts_are_forced(client: Client) -> None:
+def test_apply_conflicts_and_force(client: Client) -> None:
     client.apply(config(color="red"), field_manager="one")
     with pytest.raises(ApiError, match=r'Apply failed with 1 conflict: conflict with "one": \.data\.color'):
         client.apply(config(color="blue"), field_manager="two")
@@ -92,7 +92,7 @@ def test_a_wait_for_a_condition_ends(client: Client) -> None:
     assert ready.status.readyReplicas == 2
 
 
-def test_a_watch_tells_what_comes(client: Client) -> None:
+def test_a_watch_returns_events(client: Client) -> None:
     client.create(config(color="red"))
     for told, (event, body) in enumerate(client.watch(ConfigMap, fields={"metadata.name": "app"})):
         if told == 0:
@@ -103,7 +103,7 @@ def test_a_watch_tells_what_comes(client: Client) -> None:
             break
 
 
-def test_deletion_takes_or_leaves_what_is_owned(client: Client) -> None:
+def test_delete_cascades_or_orphans(client: Client) -> None:
     for cascade, left in ((CascadeType.ORPHAN, 2), (CascadeType.FOREGROUND, 0), (CascadeType.BACKGROUND, 0)):
         apply_all(client, WEB)
         client.delete(Deployment, "web", cascade=cascade)
@@ -112,7 +112,7 @@ def test_deletion_takes_or_leaves_what_is_owned(client: Client) -> None:
         client.get(Deployment, "web")
 
 
-def test_a_kind_that_is_defined_is_served(client: Client) -> None:
+def test_a_custom_kind_is_served(client: Client) -> None:
     apply_all(client, DEFINITION)
     client.wait(CustomResourceDefinition, "widgets.example.com", for_conditions=["Established"])
     widgets = create_namespaced_resource("example.com", "v1", "Widget", "widgets")

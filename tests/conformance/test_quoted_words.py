@@ -1,6 +1,6 @@
-"""The API server's words that the references quote (helm, argocd, hazards), each said in its situation. On both arms.
+"""The API server's messages that the references quote (helm, argocd, hazards), each in its situation. On both arms.
 
-Where a real API server says otherwise than is quoted, its words stand here and the quote beside them.
+If a real API server differs from the quote, the expected text is the server's, with the quote beside it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Quote(Struct, frozen=True):
     """Where it is quoted: the reference and its numbers."""
     situation: Situation
     quoted: str = ""
-    """What the reference says, where the experiment says otherwise."""
+    """The text of the reference, if the experiment differs."""
     waits: bool = False
-    """Whether controllers have to act first."""
+    """Whether controllers must act first."""
     needs_routing: bool = False
-    """Whether a real API server says it only with `--enable-aggregator-routing`: others dial the Service's address."""
+    """Whether a real API server needs `--enable-aggregator-routing`: others dial the Service's cluster IP."""
 
 
 JOB_POD = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app:1"}]}
@@ -218,19 +218,19 @@ ELSEWHERE = {
     "ensure CRDs are installed first": "conformance/test_helm_sdk.py",
     "invalid ownership metadata": "conformance/test_helm_sdk.py",
 }
-"""Words that are quoted too, and the tests of what says them: webhooks with a backend, kubelets, controllers, Helm."""
+"""Other quoted messages and the tests that check them: webhooks with a backend, kubelets, controllers, Helm."""
 
 
 @pytest.mark.parametrize("words", ELSEWHERE)
-def test_other_words_have_a_test_of_their_own(words: str) -> None:
+def test_other_quotes_have_their_own_test(words: str) -> None:
     assert words in (Path(__file__).parents[1] / ELSEWHERE[words]).read_text()
 
 
 @pytest.mark.parametrize("quote", QUOTES, ids=lambda quote: quote.words[:60])
-def test_the_words_are_said_in_their_situation(arm: Arm, here: Here, quote: Quote) -> None:
+def test_the_message_in_its_situation(arm: Arm, here: Here, quote: Quote) -> None:
     if quote.waits and not arm.has_controllers:
         pytest.skip("the real API server that was given has no controller manager beside it")
-    said = quote.situation(here)
-    if quote.needs_routing and "dial tcp" in said:
+    message = quote.situation(here)
+    if quote.needs_routing and "dial tcp" in message:
         pytest.skip("the real API server that was given dials Services at their own address")
-    assert said == quote.words.replace("NS", here.name)
+    assert message == quote.words.replace("NS", here.name)

@@ -12,7 +12,7 @@ LETTERS = "abcde"
 
 @pytest.fixture
 def letters(here: Here) -> Here:
-    """Five ConfigMaps, a to e, in a namespace that has come to rest."""
+    """Five ConfigMaps, a to e, in a stable namespace."""
     here.version()
     for number, letter in enumerate(LETTERS):
         here.create(config(letter, labels={"letter": letter, "number": str(number), "odd": str(number % 2)}))
@@ -37,7 +37,7 @@ LABELS = {
 
 
 @pytest.mark.parametrize("selector", LABELS)
-def test_labels_select(letters: Here, selector: str) -> None:
+def test_label_selectors(letters: Here, selector: str) -> None:
     assert "".join(letters.names("ConfigMap", labelSelector=selector)) == LABELS[selector]
 
 
@@ -60,7 +60,7 @@ BAD_LABELS = {
 
 
 @pytest.mark.parametrize("selector", BAD_LABELS)
-def test_a_label_selector_is_refused(here: Here, selector: str) -> None:
+def test_an_invalid_label_selector_is_refused(here: Here, selector: str) -> None:
     refused = here.api.get(here.at("ConfigMap"), labelSelector=selector).refusal
     assert refused == f"400 BadRequest: {BAD_LABELS[selector]}"
 
@@ -74,7 +74,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("selector", FIELDS)
-def test_fields_select(letters: Here, selector: str) -> None:
+def test_field_selectors(letters: Here, selector: str) -> None:
     assert "".join(letters.names("ConfigMap", fieldSelector=selector)) == FIELDS[selector]
 
 
@@ -91,7 +91,7 @@ BAD_FIELDS = {
 
 
 @pytest.mark.parametrize("given", BAD_FIELDS)
-def test_a_field_selector_is_refused(here: Here, given: tuple[str, str]) -> None:
+def test_an_invalid_field_selector_is_refused(here: Here, given: tuple[str, str]) -> None:
     kind, selector = given
     refused = here.api.get(here.at(kind), fieldSelector=selector).refusal
     assert refused == f"400 BadRequest: {BAD_FIELDS[given]}"
@@ -105,7 +105,7 @@ def test_secrets_are_selected_by_their_type(here: Here) -> None:
     assert here.names("Secret", fieldSelector="type=kubernetes.io/basic-auth") == ["login"]
 
 
-def test_a_list_comes_in_pages_that_show_one_moment(letters: Here) -> None:
+def test_pages_of_a_list_show_one_version(letters: Here) -> None:
     path = letters.at("ConfigMap")
     first = letters.api.get(path, limit=2).body
     assert [item["metadata"]["name"] for item in first["items"]] == ["a", "b"]
@@ -121,13 +121,13 @@ def test_a_list_comes_in_pages_that_show_one_moment(letters: Here) -> None:
     assert letters.names("ConfigMap") == ["a", "b", "c", "cc", "e"]
 
 
-def test_what_remains_of_a_selection_is_not_counted(letters: Here) -> None:
+def test_remaining_items_of_a_selection_are_not_counted(letters: Here) -> None:
     page = letters.api.get(letters.at("ConfigMap"), limit=2, labelSelector="odd=0").body
     assert [item["metadata"]["name"] for item in page["items"]] == ["a", "c"]
     assert "remainingItemCount" not in page["metadata"]
 
 
-# Each: options of a list, and what the server says to them.
+# Each: options of a list, and the server's error.
 BAD_LISTS: dict[str, tuple[dict[str, str | int], str]] = {
     "a limit that is no number": ({"limit": "few"}, '400 BadRequest: strconv.ParseInt: parsing "few": invalid syntax'),
     "a version that is none": (
@@ -153,12 +153,12 @@ BAD_LISTS: dict[str, tuple[dict[str, str | int], str]] = {
 
 
 @pytest.mark.parametrize("given", BAD_LISTS)
-def test_an_option_of_a_list_is_refused(here: Here, given: str) -> None:
+def test_an_invalid_list_option_is_refused(here: Here, given: str) -> None:
     query, words = BAD_LISTS[given]
     assert here.api.get(here.at("ConfigMap"), **query).refusal == words
 
 
-def test_a_version_of_the_future_is_not_waited_for(here: Here) -> None:
+def test_a_future_resource_version_is_refused(here: Here) -> None:
     refused = here.api.get(here.at("ConfigMap"), resourceVersion="999999999999")
     assert refused.code == 504
     assert refused.body["message"].startswith("Timeout: Too large resource version: 999999999999, current: ")
@@ -167,7 +167,7 @@ def test_a_version_of_the_future_is_not_waited_for(here: Here) -> None:
     ]
 
 
-# Each: method, path below the namespace (or whole), and the answer.
+# Each: method, path below the namespace (or absolute), and the response.
 PLACES = {
     ("GET", "/api/v1/gadgets"): 404,
     ("GET", "/apis/example.org/v1/gadgets"): 404,
@@ -196,9 +196,9 @@ PLACES = {
 
 
 @pytest.mark.parametrize("given", PLACES, ids=lambda given: f"{given[0]} {given[1]}")
-def test_a_path_leads_somewhere_or_nowhere(here: Here, given: tuple[str, str]) -> None:
+def test_paths(here: Here, given: tuple[str, str]) -> None:
     method, path = given
     whole = path if path.startswith("/") else f"/api/v1/namespaces/{here.name}/{path}"
     body: Body | None = {} if method in ("POST", "PUT", "PATCH") else None
     content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    assert here.api.ask(method, whole, body, content_type).code == PLACES[given]
+    assert here.api.send(method, whole, body, content_type).code == PLACES[given]

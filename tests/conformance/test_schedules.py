@@ -1,4 +1,4 @@
-"""A real Helm client under both schedules: it is moved for what it waits for alone, and a hang is found as one."""
+"""The real Helm under both schedules: controllers run only for what it waits for, and a hang is detected."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ SCHEDULES: tuple[Schedule, ...] = ("eager", "lazy")
 
 
 def installs(folder: Path, *flags: str, **templates: str) -> Played:
-    return acts("install", folder, *flags, **templates)
+    return step_of("install", folder, *flags, **templates)
 
 
-def acts(action: str, folder: Path, *flags: str, **templates: str) -> Played:
-    """A step with a chart of its own, after which the cluster does not settle."""
+def step_of(action: str, folder: Path, *flags: str, **templates: str) -> Played:
+    """A step with its own chart, after which the cluster does not settle."""
     (folder / "templates").mkdir(parents=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: demo\nversion: 0.1.0\n")
     for name, text in templates.items():
@@ -82,7 +82,7 @@ def only(rehearsal: Rehearsal) -> StepResult:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("flag", "timeout"), [("--wait", "5m"), ("--wait=legacy", "5m"), ("--wait=legacy", "10h")])
-def test_a_wait_that_cannot_end_is_a_hang_whatever_the_timeout(
+def test_a_wait_that_cannot_end_is_a_hang_with_any_timeout(
     tmp_path: Path, schedule: Schedule, flag: str, timeout: str
 ) -> None:
     web = DEPLOYMENT.replace("CONFIG", "missing")
@@ -95,10 +95,8 @@ def test_a_wait_that_cannot_end_is_a_hang_whatever_the_timeout(
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_wait_that_outlasts_the_progress_deadline_of_a_deployment_fails_in_the_words_of_helm(
-    tmp_path: Path, schedule: Schedule
-) -> None:
-    """A deadline is ten minutes unless the Deployment says otherwise: longer than Helm waits unless it is told to."""
+def test_a_wait_beyond_the_progress_deadline_fails_with_helms_error(tmp_path: Path, schedule: Schedule) -> None:
+    """The deadline is ten minutes by default: longer than Helm's default timeout."""
     web = DEPLOYMENT.replace("CONFIG", "missing")
     step = only(played(schedule, installs(tmp_path, "--wait", "--timeout=10h", web=web)))
     words = "resource Deployment/default/web not ready. status: Failed, message: Progress deadline exceeded"
@@ -107,7 +105,7 @@ def test_a_wait_that_outlasts_the_progress_deadline_of_a_deployment_fails_in_the
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_hook_with_a_deadline_of_its_own_fails_before_the_timeout(tmp_path: Path, schedule: Schedule) -> None:
+def test_a_hook_with_an_active_deadline_fails_before_the_timeout(tmp_path: Path, schedule: Schedule) -> None:
     mounts = "volumes: [{name: config, configMap: {name: missing}}]"
     hook = JOB_HOOK.replace(
         "spec: {template: {spec: {", f"spec: {{activeDeadlineSeconds: 60, template: {{spec: {{{mounts}, "
@@ -119,14 +117,14 @@ def test_a_hook_with_a_deadline_of_its_own_fails_before_the_timeout(tmp_path: Pa
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("flag", ["--wait", "--wait=legacy"])
-def test_a_wait_that_can_end_does(tmp_path: Path, schedule: Schedule, flag: str) -> None:
+def test_a_wait_that_can_end_ends(tmp_path: Path, schedule: Schedule, flag: str) -> None:
     web = DEPLOYMENT.replace("CONFIG", "there")
     assert only(played(schedule, installs(tmp_path, flag, web=web, config=CONFIG))).outcome == "ok"
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_chance_may_decide_who_moves_for_a_real_client_too(tmp_path: Path, seed: int) -> None:
-    """Whatever the dice say, what can become ready does while Helm waits, and what cannot is a hang."""
+def test_a_seeded_schedule_works_with_a_real_client(tmp_path: Path, seed: int) -> None:
+    """With any seed, what can become ready does while Helm waits, and what cannot is a hang."""
     web, config = DEPLOYMENT.replace("CONFIG", "there"), CONFIG
     plain = JOB_HOOK.replace("migrate, annotations: {helm.sh/hook: post-install}", "import")
     jobs = {"hook": JOB_HOOK, "plain": plain}
@@ -138,9 +136,9 @@ def test_chance_may_decide_who_moves_for_a_real_client_too(tmp_path: Path, seed:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_hang_of_ten_hours_costs_less_than_a_second_of_work(tmp_path: Path, schedule: Schedule) -> None:
-    """Of processor time, Helm's included: how busy the machine is otherwise does not count."""
-    played(schedule, installs(tmp_path / "first", config=CONFIG))  # What is loaded once is not part of it.
+def test_a_hang_of_ten_hours_costs_less_than_a_second_of_cpu(tmp_path: Path, schedule: Schedule) -> None:
+    """Processor time, including Helm's: the load of the machine does not count."""
+    played(schedule, installs(tmp_path / "first", config=CONFIG))  # Loads what is loaded only once.
     web = DEPLOYMENT.replace("CONFIG", "missing")
     began = time.process_time()
     assert (
@@ -149,8 +147,8 @@ def test_a_hang_of_ten_hours_costs_less_than_a_second_of_work(tmp_path: Path, sc
     assert time.process_time() - began < 1.0
 
 
-def test_lazy_moves_for_what_is_waited_for_and_nothing_else(tmp_path: Path) -> None:
-    """Helm waits for its hook, a Job; nobody waits for the Deployment, which therefore makes no ReplicaSet."""
+def test_lazy_runs_controllers_only_for_what_is_waited_for(tmp_path: Path) -> None:
+    """Helm waits for its hook Job. Nothing waits for the Deployment, so it creates no ReplicaSet."""
     web = DEPLOYMENT.replace("CONFIG", "there")
     rehearsal = played("lazy", installs(tmp_path, web=web, config=CONFIG, hook=JOB_HOOK))
     assert only(rehearsal).outcome == "ok"
@@ -159,11 +157,11 @@ def test_lazy_moves_for_what_is_waited_for_and_nothing_else(tmp_path: Path) -> N
     assert "ReplicaSet" not in made
 
 
-def test_a_wait_for_a_kind_that_is_no_longer_served_is_a_hang_like_any_other(tmp_path: Path) -> None:
-    """The upgrade removes the definition, and its objects with it, before it waits for one of them."""
+def test_a_wait_for_a_kind_that_is_no_longer_served_is_a_hang(tmp_path: Path) -> None:
+    """The upgrade deletes the CRD, and its custom resources, before Helm waits for one of them."""
     first = installs(tmp_path / "1", definition=DEFINITION)
-    second = acts("upgrade", tmp_path / "2", definition=DEFINITION, widget=WIDGET.replace("SIZE", "1"))
-    third = acts("upgrade", tmp_path / "3", "--wait", widget=WIDGET.replace("SIZE", "2"))
+    second = step_of("upgrade", tmp_path / "2", definition=DEFINITION, widget=WIDGET.replace("SIZE", "1"))
+    third = step_of("upgrade", tmp_path / "3", "--wait", widget=WIDGET.replace("SIZE", "2"))
     began = time.monotonic()
     rehearsal = played("eager", first, second, third)
     assert rehearsal.steps[2].outcome == "hung"
@@ -171,10 +169,8 @@ def test_a_wait_for_a_kind_that_is_no_longer_served_is_a_hang_like_any_other(tmp
     assert time.monotonic() - began < DOUBT_SECONDS
 
 
-def test_a_cluster_that_does_not_come_to_rest_is_stopped_and_the_step_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Few moves are allowed here, so that a cluster at work is as one that works for ever."""
+def test_a_cluster_that_never_settles_is_stopped_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of controller runs is low here, so that a busy cluster looks like an endless loop."""
     assert only(played("eager", installs(tmp_path / "1", web=DEPLOYMENT))).warnings == ()
     monkeypatch.setattr(controllers, "MOVES_MAX", 5)
     step = only(played("eager", installs(tmp_path / "2", web=DEPLOYMENT)))
@@ -182,7 +178,7 @@ def test_a_cluster_that_does_not_come_to_rest_is_stopped_and_the_step_says_so(
     assert step.warnings == (words,)
 
 
-def test_eager_moves_everything_at_once(tmp_path: Path) -> None:
+def test_eager_runs_every_controller_at_once(tmp_path: Path) -> None:
     web = DEPLOYMENT.replace("CONFIG", "there")
     rehearsal = played("eager", installs(tmp_path, web=web, config=CONFIG, hook=JOB_HOOK))
     assert "ReplicaSet" in {event.object.kind for event in rehearsal.timeline if event.effect == "created"}

@@ -1,4 +1,4 @@
-"""How large a request, an object and its parts may be, and what is said beyond that. On both arms."""
+"""Size limits of requests, objects and fields, and their errors. On both arms."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def workload(size: int) -> Body:
     ],
     ids=["one key", "two keys", "bytes and text", "secret", "annotations"],
 )
-def test_a_part_that_is_too_large_is_invalid(here: Here, body: Body, why: str) -> None:
+def test_a_field_that_is_too_large_is_invalid(here: Here, body: Body, why: str) -> None:
     assert here.create(body).refusal == f"422 Invalid: {why}"
 
 
@@ -56,11 +56,11 @@ def test_a_part_that_is_too_large_is_invalid(here: Here, body: Body, why: str) -
     ],
     ids=["configmap", "secret", "annotations", "object"],
 )
-def test_what_just_fits_is_taken(here: Here, body: Body) -> None:
+def test_the_largest_objects_are_accepted(here: Here, body: Body) -> None:
     assert here.create(body).code == 201
 
 
-def test_a_body_of_more_than_three_mebibytes_is_not_read_whatever_it_is_to_do(here: Here) -> None:
+def test_a_body_of_more_than_three_mebibytes_is_refused(here: Here) -> None:
     large = config(data={"k": "x" * (3 * MEBI)})
     assert here.create(large).refusal == BODY_TOO_LARGE
     assert here.put(large).refusal == BODY_TOO_LARGE
@@ -73,7 +73,7 @@ def test_a_body_of_more_than_three_mebibytes_is_not_read_whatever_it_is_to_do(he
     assert here.create(config()).code == 201
 
 
-def test_an_object_that_etcd_does_not_take_is_an_error_of_the_server(here: Here) -> None:
+def test_an_object_that_is_too_large_for_etcd_is_a_server_error(here: Here) -> None:
     reply = here.create(workload(1_600_000))
     assert (reply.code, reply.body["message"]) == (500, "etcdserver: request is too large")
     assert here.get("Deployment", "web").code == 404

@@ -1,4 +1,4 @@
-"""Status and scale: doors of an object that change one part of it alone. On both arms."""
+"""The status and scale subresources. On both arms."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from seatrial.model.resource import Body
 
 @pytest.fixture
 def web(here: Here) -> Here:
-    """A Deployment that nobody moves, so that both arms show the same."""
+    """A Deployment that no controller changes, so that both arms show the same."""
     here.soon(lambda: here.get("ServiceAccount", "default").code == 200)
     here.create({**deployment(replicas=0), "spec": {**deployment()["spec"], "replicas": 0, "paused": True}})
     return here
 
 
-def test_the_status_is_written_through_its_own_door_alone(web: Here) -> None:
+def test_the_status_is_only_written_through_its_subresource(web: Here) -> None:
     condition = {"type": "Tested", "status": "True"}
     changed = web.patch(
         "Deployment", "web/status", {"status": {"conditions": [condition]}, "spec": {"replicas": 9}}
@@ -27,7 +27,7 @@ def test_the_status_is_written_through_its_own_door_alone(web: Here) -> None:
     assert unchanged["status"].get("replicas") != 77
 
 
-def test_a_status_that_is_sent_along_when_something_is_made_is_dropped(here: Here) -> None:
+def test_a_status_in_a_creation_is_dropped(here: Here) -> None:
     made = here.create({**deployment(replicas=0), "status": {"replicas": 77}}).body
     assert made.get("status", {}).get("replicas") != 77
 
@@ -48,7 +48,7 @@ def test_a_scale_changes_the_replicas(web: Here) -> None:
     assert (body["spec"]["replicas"], body["metadata"]["generation"]) == (2, 3)
 
 
-def test_a_scale_is_refused(web: Here) -> None:
+def test_an_invalid_scale_is_refused(web: Here) -> None:
     assert web.patch("Deployment", "web/scale", {"spec": {"replicas": -2}}).refusal == (
         '422 Invalid: Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -2: must be greater than '
         "or equal to 0"
@@ -63,8 +63,8 @@ def test_a_scale_is_refused(web: Here) -> None:
     )
 
 
-# Each: method, kind, what is behind its path, and the answer.
-DOORS = {
+# Each: method, kind, the rest of the path, and the response.
+SUBRESOURCES = {
     ("GET", "Deployment", "web/bogus"): 404,
     ("POST", "Deployment", "web/status"): 405,
     ("DELETE", "Deployment", "web/status"): 405,
@@ -77,10 +77,10 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("given", DOORS, ids=" ".join)
-def test_a_door_is_there_or_not(web: Here, given: tuple[str, str, str]) -> None:
+@pytest.mark.parametrize("given", SUBRESOURCES, ids=" ".join)
+def test_subresources(web: Here, given: tuple[str, str, str]) -> None:
     method, kind, name = given
     web.create(config())
     body: Body | None = {} if method in ("POST", "PATCH") else None
     content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    assert web.api.ask(method, web.at(kind, name), body, content_type).code == DOORS[given]
+    assert web.api.send(method, web.at(kind, name), body, content_type).code == SUBRESOURCES[given]

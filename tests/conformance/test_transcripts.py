@@ -1,4 +1,4 @@
-"""A real Helm is not asked twice: where the eager cluster tells it what the lazy one did, it need not play again."""
+"""Replay: if the fast cluster responds as the slow one did, Helm need not run again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STUCK = DEPLOYMENT.replace("CONFIG", "nowhere")
 
 
 class Chart:
-    """A chart of these templates that is installed, upgraded and uninstalled; and how often it was loaded."""
+    """A chart that is installed, upgraded and uninstalled, and how often it was loaded."""
 
     def __init__(self, folder: Path, *templates: str, crd: str = "", flags: tuple[str, ...] = ()) -> None:
         for name in ("templates", "crds"):
@@ -40,14 +40,12 @@ class Chart:
         return helmsdk.Chart.load(self._folder)
 
 
-def told(rehearsal: Rehearsal) -> list[str]:
+def lines(rehearsal: Rehearsal) -> list[str]:
     return [f"{e.step} {e.actor} {e.verb} {e.object} {e.effect} {e.message}" for e in rehearsal.timeline]
 
 
 @pytest.mark.parametrize("flags", [(), ("--wait",)])
-def test_what_was_told_before_is_played_without_helm_and_ends_as_with_it(
-    tmp_path: Path, flags: tuple[str, ...]
-) -> None:
+def test_equal_responses_are_replayed_without_helm(tmp_path: Path, flags: tuple[str, ...]) -> None:
     chart, heard = Chart(tmp_path, READY, CONFIG, JOB_HOOK, flags=flags), Heard()
     lazy = rehearse(chart.plan, "helm", "lazy", keeps=heard)
     assert chart.loaded == 2
@@ -55,20 +53,20 @@ def test_what_was_told_before_is_played_without_helm_and_ends_as_with_it(
     assert chart.loaded == 2
     real = rehearse(chart.plan, "helm", "eager")
     assert chart.loaded == 4
-    assert (told(eager), eager.steps) == (told(real), real.steps)
-    assert told(eager) != told(lazy)
+    assert (lines(eager), eager.steps) == (lines(real), real.steps)
+    assert lines(eager) != lines(lazy)
 
 
-def test_helm_plays_itself_where_it_is_told_something_else(tmp_path: Path) -> None:
-    """The lazy cluster does not serve the kind of the template yet when it is needed; the install fails there alone."""
+def test_helm_runs_again_if_a_response_differs(tmp_path: Path) -> None:
+    """In the slow cluster the kind of the template is not served yet, so only there the install fails."""
     chart, heard = Chart(tmp_path, WIDGET.replace("SIZE", "1"), crd=DEFINITION), Heard()
     lazy = rehearse(chart.plan, "helm", "lazy", keeps=heard)
     eager = rehearse_again(chart.plan, "helm", "eager", heard)
-    assert (told(eager), eager.steps) == (told(real := rehearse(chart.plan, "helm", "eager")), real.steps)
+    assert (lines(eager), eager.steps) == (lines(real := rehearse(chart.plan, "helm", "eager")), real.steps)
     assert (lazy.steps[0].outcome, eager.steps[0].outcome) == ("failed", "ok")
 
 
-def test_a_wait_that_did_not_end_is_waited_for_again(tmp_path: Path) -> None:
+def test_a_hang_is_not_replayed(tmp_path: Path) -> None:
     chart, heard = Chart(tmp_path, STUCK, flags=("--wait",)), Heard()
     rehearse(chart.plan, "helm", "lazy", keeps=heard)
     loaded = chart.loaded

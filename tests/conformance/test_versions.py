@@ -1,4 +1,4 @@
-"""What each minor of Kubernetes serves: versions that are gone are refused, and what took their place is served."""
+"""What each minor of Kubernetes serves: removed versions are refused, and their replacements are served."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.kinds.tables.removed import REMOVED
 
-# (group, version, plural, kind): the last minor that served it, or an empty text for one older than all of these.
+# (group, version, plural, kind): the last minor that served it, or an empty string for one older than all of these.
 LAST_SERVED = {
     ("extensions", "v1beta1", "ingresses", "Ingress"): "",
     ("networking.k8s.io", "v1beta1", "ingresses", "Ingress"): "",
@@ -43,7 +43,7 @@ def test_a_version_is_served_until_it_is_removed(server: tuple[str, Api]) -> Non
     assert served == {key: as_number(minor) <= as_number(last) for key, last in LAST_SERVED.items()}
 
 
-def test_a_version_that_is_gone_is_not_found_in_the_words_of_clients(server: tuple[str, Api]) -> None:
+def test_a_removed_version_is_not_found(server: tuple[str, Api]) -> None:
     _, api = server
     path = "/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets"
     body = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
@@ -51,7 +51,7 @@ def test_a_version_that_is_gone_is_not_found_in_the_words_of_clients(server: tup
     assert (api.get(path).refusal, api.post(path, body).refusal) == (words, words)
 
 
-def test_what_took_its_place_is_served(server: tuple[str, Api]) -> None:
+def test_the_replacement_is_served(server: tuple[str, Api]) -> None:
     minor, api = server
     for group, version, plural, kind in LAST_SERVED:
         removed = REMOVED[group, version, kind]
@@ -59,7 +59,7 @@ def test_what_took_its_place_is_served(server: tuple[str, Api]) -> None:
             assert api.get(f"/apis/{removed.replacement}/{plural}").code == 200
 
 
-def test_the_second_arm_is_of_the_minor_whose_words_are_expected(pytestconfig: pytest.Config, arm: Arm) -> None:
+def test_the_real_server_has_the_expected_minor(pytestconfig: pytest.Config, arm: Arm) -> None:
     if not is_given(pytestconfig):
         pytest.skip(
             "only the embedded API was asked; --kubeconfig FILE, SEATRIAL_REAL_KUBECONFIG or KUBEBUILDER_ASSETS "
@@ -69,14 +69,14 @@ def test_the_second_arm_is_of_the_minor_whose_words_are_expected(pytestconfig: p
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_every_minor_says_which_it_is(minor: str) -> None:
+def test_every_minor_reports_its_version(minor: str) -> None:
     with ApiServer(Cluster(minor)) as server, Api(server.url) as api:
         version = api.get("/version").body
     assert (version["major"], version["minor"], version["gitVersion"]) == ("1", minor[2:], f"v{minor}.0")
 
 
 @pytest.mark.parametrize(("minor", "code"), [("1.36", 422), ("1.37", 201)])
-def test_an_autoscaler_may_go_down_to_nothing_since_1_37(minor: str, code: int) -> None:
+def test_an_autoscaler_may_scale_to_zero_since_1_37(minor: str, code: int) -> None:
     metric = {"type": "External", "external": {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "5"}}}
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "worker"}
     autoscaler = {

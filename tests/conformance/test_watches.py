@@ -1,4 +1,4 @@
-"""Watches: what is told, in which order, from which version, and when it is too late to ask. On both arms."""
+"""Watches: events, their order, start versions, and expired versions. On both arms."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LISTS_FIRST: dict[str, str | int] = {
 }
 
 
-def told(events: Iterator[Body], count: int) -> list[str]:
+def lines(events: Iterator[Body], count: int) -> list[str]:
     return [f"{event['type']} {event['object']['metadata'].get('name', '')}".strip() for event in islice(events, count)]
 
 
 @pytest.fixture
 def life(here: Here) -> tuple[Here, str]:
-    """A ConfigMap that came, changed, changed its labels and went, and the version before all that."""
+    """A ConfigMap that was created, updated, relabelled and deleted, and the version before that."""
     version = here.version()
     here.create(config(labels={"stage": "one"}))
     here.patch("ConfigMap", "app", {"data": {"color": "red"}})
@@ -40,22 +40,22 @@ def life(here: Here) -> tuple[Here, str]:
     return here, version
 
 
-def test_a_watch_from_a_version_tells_all_that_came_after(life: tuple[Here, str]) -> None:
+def test_a_watch_from_a_version_returns_all_later_events(life: tuple[Here, str]) -> None:
     here, version = life
     with here.api.watch(here.at("ConfigMap"), resourceVersion=version) as events:
-        assert told(events, 4) == ["ADDED app", "MODIFIED app", "MODIFIED app", "DELETED app"]
+        assert lines(events, 4) == ["ADDED app", "MODIFIED app", "MODIFIED app", "DELETED app"]
 
 
-def test_leaving_a_selection_is_told_as_a_deletion_and_entering_as_an_addition(life: tuple[Here, str]) -> None:
+def test_leaving_a_selection_is_a_deletion_and_entering_an_addition(life: tuple[Here, str]) -> None:
     here, version = life
     path = here.at("ConfigMap")
     with here.api.watch(path, resourceVersion=version, labelSelector="stage=one") as events:
-        assert told(events, 3) == ["ADDED app", "MODIFIED app", "DELETED app"]
+        assert lines(events, 3) == ["ADDED app", "MODIFIED app", "DELETED app"]
     with here.api.watch(path, resourceVersion=version, labelSelector="stage=two") as events:
-        assert told(events, 2) == ["ADDED app", "DELETED app"]
+        assert lines(events, 2) == ["ADDED app", "DELETED app"]
 
 
-def test_a_deletion_carries_the_last_state_and_a_version_of_its_own(life: tuple[Here, str]) -> None:
+def test_a_deletion_has_the_last_state_and_a_new_version(life: tuple[Here, str]) -> None:
     here, version = life
     with here.api.watch(here.at("ConfigMap"), resourceVersion=version) as events:
         changed, gone = list(islice(events, 4))[2:]
@@ -63,21 +63,21 @@ def test_a_deletion_carries_the_last_state_and_a_version_of_its_own(life: tuple[
     assert int(gone["object"]["metadata"]["resourceVersion"]) > int(changed["object"]["metadata"]["resourceVersion"])
 
 
-def test_a_watch_of_one_name_tells_of_no_other(here: Here) -> None:
+def test_a_watch_of_one_name(here: Here) -> None:
     version = here.version()
     with here.api.watch(here.at("ConfigMap"), resourceVersion=version, fieldSelector="metadata.name=app") as events:
         here.create(config("other"))
         here.create(config())
-        assert told(events, 1) == ["ADDED app"]
+        assert lines(events, 1) == ["ADDED app"]
 
 
-def test_a_watch_without_a_version_begins_with_what_is_there(here: Here) -> None:
+def test_a_watch_without_a_version_begins_with_existing_objects(here: Here) -> None:
     here.version()
     here.create(config("a"))
     with here.api.watch(here.at("ConfigMap")) as events:
-        assert sorted(told(events, 2)) == ["ADDED a", "ADDED kube-root-ca.crt"]
+        assert sorted(lines(events, 2)) == ["ADDED a", "ADDED kube-root-ca.crt"]
         here.create(config("b"))
-        assert told(events, 1) == ["ADDED b"]
+        assert lines(events, 1) == ["ADDED b"]
 
 
 def test_initial_events_end_with_a_bookmark(here: Here) -> None:
@@ -85,7 +85,7 @@ def test_initial_events_end_with_a_bookmark(here: Here) -> None:
     here.create(config("a"))
     query = {"sendInitialEvents": "true", "allowWatchBookmarks": "true", "resourceVersionMatch": "NotOlderThan"}
     with here.api.watch(here.at("ConfigMap"), **query) as events:
-        assert sorted(told(events, 2)) == ["ADDED a", "ADDED kube-root-ca.crt"]
+        assert sorted(lines(events, 2)) == ["ADDED a", "ADDED kube-root-ca.crt"]
         bookmark = next(events)
     assert bookmark["type"] == "BOOKMARK"
     assert bookmark["object"]["kind"] == "ConfigMap"
@@ -93,20 +93,20 @@ def test_initial_events_end_with_a_bookmark(here: Here) -> None:
     assert int(bookmark["object"]["metadata"]["resourceVersion"]) > 0
 
 
-def test_without_initial_events_only_what_comes_is_told(here: Here) -> None:
+def test_without_initial_events_only_changes_are_sent(here: Here) -> None:
     here.version()
     query = {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"}
     with here.api.watch(here.at("ConfigMap"), **query) as events:
         here.create(config())
-        assert told(events, 1) == ["ADDED app"]
+        assert lines(events, 1) == ["ADDED app"]
 
 
-def test_a_watch_ends_when_its_time_is_up(here: Here) -> None:
+def test_a_watch_ends_after_its_timeout(here: Here) -> None:
     with here.api.watch(here.at("ConfigMap"), resourceVersion=here.version(), timeoutSeconds=1) as events:
         assert list(events) == []
 
 
-def test_of_one_object_a_watch_is_a_get(here: Here) -> None:
+def test_a_watch_of_a_single_object_path_is_a_get(here: Here) -> None:
     made = here.create(config()).body
     assert here.api.get(here.at("ConfigMap", "app"), watch="true").body == made
     assert here.api.get(here.at("ConfigMap", "none"), watch="true").refusal == (
@@ -133,13 +133,13 @@ BAD_WATCHES: dict[str, tuple[dict[str, str | int], str]] = {
 
 
 @pytest.mark.parametrize("given", BAD_WATCHES)
-def test_a_watch_is_refused(here: Here, given: str) -> None:
+def test_an_invalid_watch_is_refused(here: Here, given: str) -> None:
     query, words = BAD_WATCHES[given]
     assert here.api.get(here.at("ConfigMap"), watch="true", **query).refusal == words
 
 
-def test_who_begins_to_wait_is_told_what_is_there_as_it_is_once_the_cluster_has_moved_for_it() -> None:
-    """Clients look into whatever they find unfinished, five times a second: they are not shown what is finished."""
+def test_initial_events_show_the_objects_after_controllers_ran() -> None:
+    """Clients examine unfinished objects five times a second, so they only get the finished one."""
     cluster = Cluster(schedule="lazy")
     with ApiServer(cluster) as server, Api(server.url) as api:
         api.post("/apis/batch/v1/namespaces/default/jobs", job("stays"))
@@ -152,7 +152,7 @@ def test_who_begins_to_wait_is_told_what_is_there_as_it_is_once_the_cluster_has_
             )
 
 
-def test_what_goes_while_the_cluster_moves_for_who_waits_is_told_as_it_went() -> None:
+def test_a_deletion_during_the_initial_run_is_sent() -> None:
     pods = "/api/v1/namespaces/default/pods"
     cluster = Cluster(schedule="lazy")
     with ApiServer(cluster) as server, Api(server.url) as api:
@@ -160,34 +160,34 @@ def test_what_goes_while_the_cluster_moves_for_who_waits_is_told_as_it_went() ->
         cluster.settle()
         api.delete(f"{pods}/goes")
         with api.watch(pods, **LISTS_FIRST) as events:
-            assert told(events, 3) == ["ADDED goes", "BOOKMARK", "DELETED goes"]
+            assert lines(events, 3) == ["ADDED goes", "BOOKMARK", "DELETED goes"]
 
 
 def job(name: str) -> Body:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": {"spec": POD}}}
 
 
-class Forgetful(Struct, frozen=True):
-    """An API server, and a path of which it has forgotten the first version."""
+class Expired(Struct, frozen=True):
+    """An API server, and a path whose first version has expired."""
 
     api: Api
     path: str
 
 
 @pytest.fixture
-def forgetful(here: Here) -> Iterator[Forgetful]:
-    """A real server knows nothing of a kind that is older than the kind; this one forgets after a long life."""
+def expired(here: Here) -> Iterator[Expired]:
+    """A real server has no history of a kind before its creation; the embedded one drops old changes."""
     if here.is_real:
         kind = Widgets(here)
         assert here.create(definition(kind.group)).code == 201
         assert here.soon(lambda: here.api.get(kind.at()).code == 200)
-        yield Forgetful(here.api, kind.at())
+        yield Expired(here.api, kind.at())
         here.delete("CustomResourceDefinition", kind.definition)
         return
     cluster = Cluster()
     with ApiServer(cluster) as server, Api(server.url) as api:
         age(cluster)
-        yield Forgetful(api, "/api/v1/namespaces/default/configmaps")
+        yield Expired(api, "/api/v1/namespaces/default/configmaps")
 
 
 def age(cluster: Cluster) -> None:
@@ -198,8 +198,8 @@ def age(cluster: Cluster) -> None:
         cluster.store.put(ref, body)
 
 
-def test_a_version_that_is_forgotten_is_gone_and_the_watch_says_so(forgetful: Forgetful) -> None:
-    with forgetful.api.watch(forgetful.path, resourceVersion="1") as events:
+def test_an_expired_version_is_gone(expired: Expired) -> None:
+    with expired.api.watch(expired.path, resourceVersion="1") as events:
         last = next(events)
         assert list(events) == []
     status = last["object"]
@@ -207,7 +207,7 @@ def test_a_version_that_is_forgotten_is_gone_and_the_watch_says_so(forgetful: Fo
     assert status["message"].startswith("too old resource version: 1 (")
 
 
-def test_a_page_of_a_forgotten_version_is_gone() -> None:
+def test_a_page_of_an_expired_version_is_gone() -> None:
     cluster = Cluster()
     with ApiServer(cluster) as server, Api(server.url) as api:
         page = api.get("/api/v1/namespaces", limit=1).body["metadata"]["continue"]

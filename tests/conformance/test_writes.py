@@ -1,4 +1,4 @@
-"""Create, update, patch: what is stored, what is refused, and in which words. On both arms."""
+"""Create, update, patch: what is stored, what is refused, and the errors. On both arms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 OTHER_UID = "11111111-1111-1111-1111-111111111111"
 
 
-def test_what_is_created_has_a_uid_a_version_and_a_time(here: Here) -> None:
+def test_a_created_object_has_a_uid_a_version_and_a_time(here: Here) -> None:
     made = here.create(config(data={"color": "red"}))
     assert made.code == 201
     meta = made.body["metadata"]
@@ -24,26 +24,26 @@ def test_what_is_created_has_a_uid_a_version_and_a_time(here: Here) -> None:
     assert here.get("ConfigMap", "app").body == made.body
 
 
-def test_the_same_name_twice_already_exists(here: Here) -> None:
+def test_a_duplicate_name_already_exists(here: Here) -> None:
     here.create(config())
     assert here.create(config()).refusal == '409 AlreadyExists: configmaps "app" already exists'
     here.create(deployment())
     assert here.create(deployment()).refusal == '409 AlreadyExists: deployments.apps "web" already exists'
 
 
-def test_what_is_not_there_is_not_found(here: Here) -> None:
+def test_a_missing_object_is_not_found(here: Here) -> None:
     assert here.get("ConfigMap", "app").refusal == '404 NotFound: configmaps "app" not found'
     assert here.delete("Deployment", "web").refusal == '404 NotFound: deployments.apps "web" not found'
     assert here.put(config()).refusal == '404 NotFound: configmaps "app" not found'
     assert here.patch("ConfigMap", "app", {}).refusal == '404 NotFound: configmaps "app" not found'
 
 
-def test_nothing_is_created_in_a_namespace_that_is_not_there(here: Here) -> None:
+def test_nothing_is_created_in_a_missing_namespace(here: Here) -> None:
     refused = here.api.post("/api/v1/namespaces/nowhere/configmaps", config())
     assert refused.refusal == '404 NotFound: namespaces "nowhere" not found'
 
 
-# Each: what is sent to the path of ConfigMaps, and what the server says to it.
+# Each: the body for the path of ConfigMaps, and the server's error.
 BAD_CREATIONS: dict[str, tuple[Body, str]] = {
     "no name": (
         {"apiVersion": "v1", "kind": "ConfigMap"},
@@ -107,24 +107,24 @@ BAD_CREATIONS: dict[str, tuple[Body, str]] = {
 
 
 @pytest.mark.parametrize("given", BAD_CREATIONS)
-def test_a_creation_is_refused(here: Here, given: str) -> None:
+def test_an_invalid_creation_is_refused(here: Here, given: str) -> None:
     body, words = BAD_CREATIONS[given]
     assert here.api.post(here.at("ConfigMap"), body).refusal == words
     assert here.names("ConfigMap") == []
 
 
-def test_a_generated_name_is_the_prefix_and_five_letters(here: Here) -> None:
+def test_a_generated_name_has_five_more_letters(here: Here) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "app-"}}
     names = [here.api.post(here.at("ConfigMap"), body).body["metadata"]["name"] for _ in range(3)]
     assert len(set(names)) == 3
     assert all(re.fullmatch("app-[bcdfghjklmnpqrstvwxz2456789]{5}", name) for name in names)
 
 
-def test_a_name_is_taken_before_a_prefix(here: Here) -> None:
+def test_a_name_has_precedence_over_generate_name(here: Here) -> None:
     assert here.create(config(generateName="other-")).body["metadata"]["name"] == "app"
 
 
-def test_a_dry_run_answers_as_if_and_stores_nothing(here: Here) -> None:
+def test_a_dry_run_stores_nothing(here: Here) -> None:
     assert here.create(config(), dryRun="All").code == 201
     assert here.names("ConfigMap") == []
     here.create(config(data={"color": "red"}))
@@ -146,7 +146,7 @@ def test_an_update_from_an_old_version_is_a_conflict(here: Here) -> None:
     assert here.get("ConfigMap", "app").body["data"] == {"color": "blue"}
 
 
-def test_an_update_without_a_version_overwrites_where_the_kind_lets_it(here: Here) -> None:
+def test_an_update_without_a_version_overwrites_if_the_kind_allows(here: Here) -> None:
     here.create(config(data={"color": "red"}))
     assert here.put(config(data={"color": "blue"})).code == 200
     budget: Body = {
@@ -169,13 +169,13 @@ def test_an_update_that_changes_nothing_keeps_the_version(here: Here) -> None:
     assert here.patch("ConfigMap", "app", {"data": {"color": "red"}}).body == made
 
 
-def test_the_generation_counts_changes_of_the_spec_alone(here: Here) -> None:
+def test_the_generation_counts_changes_of_the_spec(here: Here) -> None:
     assert here.create(deployment()).body["metadata"]["generation"] == 1
     assert here.patch("Deployment", "web", {"metadata": {"labels": {"a": "b"}}}).body["metadata"]["generation"] == 1
     assert here.patch("Deployment", "web", {"spec": {"paused": True}}).body["metadata"]["generation"] == 2
 
 
-# Each: the type of the patch, the patch, and what becomes of the data {"a": "1"}.
+# Each: the type of the patch, the patch, and the result for the data {"a": "1"}.
 PATCHES: dict[str, tuple[str, Any, Body]] = {
     "merge adds": ("merge", {"data": {"b": "2"}}, {"a": "1", "b": "2"}),
     "merge removes": ("merge", {"data": {"a": None, "b": "2"}}, {"b": "2"}),
@@ -249,7 +249,7 @@ BAD_PATCHES: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("given", BAD_PATCHES)
-def test_a_patch_is_refused(here: Here, given: str) -> None:
+def test_an_invalid_patch_is_refused(here: Here, given: str) -> None:
     type_, patch, words = BAD_PATCHES[given]
     made = here.create(config(data={"a": "1"})).body
     query = {"fieldManager": "tester"} if type_ == "apply" else {}
@@ -270,7 +270,7 @@ def test_a_strategic_patch_merges_containers_by_name(here: Here) -> None:
     assert containers({"name": "proxy", "$patch": "delete"}) == ["main app:2"]
 
 
-def test_who_applies_owns_and_others_conflict_unless_they_force(here: Here) -> None:
+def test_apply_conflicts_with_other_owners_unless_forced(here: Here) -> None:
     assert here.apply(config(data={"color": "red"}), "first").code == 201
     refused = here.apply(config(data={"color": "blue"}), "second")
     assert refused.refusal == '409 Conflict: Apply failed with 1 conflict: conflict with "first": .data.color'
@@ -281,7 +281,7 @@ def test_who_applies_owns_and_others_conflict_unless_they_force(here: Here) -> N
     assert here.apply(config(data={"size": "1"}), "first").body["data"] == {"color": "blue", "size": "1"}
 
 
-def test_what_is_no_longer_applied_is_removed(here: Here) -> None:
+def test_fields_that_are_no_longer_applied_are_removed(here: Here) -> None:
     here.apply(config(data={"color": "red", "size": "1"}))
     assert here.apply(config(data={"size": "1"})).body["data"] == {"size": "1"}
 
@@ -292,7 +292,7 @@ def test_an_apply_needs_a_manager(here: Here) -> None:
     assert refused == f'422 Invalid: PatchOptions.meta.k8s.io "" is invalid: {words}'
 
 
-# Each: method, options, and what the server says to them.
+# Each: method, options, and the server's error.
 BAD_OPTIONS: dict[str, tuple[str, dict[str, str | int], str]] = {
     "create, a dry run of a part": (
         "POST",
@@ -325,11 +325,11 @@ BAD_OPTIONS: dict[str, tuple[str, dict[str, str | int], str]] = {
 
 
 @pytest.mark.parametrize("given", BAD_OPTIONS)
-def test_an_option_is_refused(here: Here, given: str) -> None:
+def test_an_invalid_option_is_refused(here: Here, given: str) -> None:
     method, query, words = BAD_OPTIONS[given]
     here.create(config())
     path = here.at("ConfigMap", "" if method == "POST" else "app")
     body = None if method == "DELETE" else config("new") if method == "POST" else config()
     content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    assert here.api.ask(method, path, body, content_type, query=query).refusal == f"422 Invalid: {words}"
+    assert here.api.send(method, path, body, content_type, query=query).refusal == f"422 Invalid: {words}"
     assert here.names("ConfigMap") == ["app"]

@@ -1,4 +1,4 @@
-"""Webhooks that do not answer: pods of the embedded cluster, and ports of this machine for a real API server."""
+"""Webhooks that do not respond: pods of the embedded cluster, and local ports for a real API server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUTHORITY = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIF
 
 
 class Backend(Struct, frozen=True):
-    """What stands behind a webhook, and why it is of no use; ADDRESS is where it was looked for."""
+    """A webhook's backend, and why it fails; ADDRESS is where it was expected."""
 
     name: Literal["refusing", "unknown", "silent"]
     why: str
@@ -38,7 +38,7 @@ SILENT = Backend("silent", "context deadline exceeded")
 
 @contextmanager
 def listening(here: Here, backend: Backend, folder: Path) -> Iterator[tuple[Body, str, str]]:
-    """Such a backend: the `clientConfig` of its webhook, the URL that is asked, and why that fails."""
+    """Such a backend: the `clientConfig` of its webhook, the URL that is called, and the error."""
     if here.is_real:
         with _port(backend, folder) as port:
             url = f"https://{LOOPBACK}:{port}/check"
@@ -54,7 +54,7 @@ def listening(here: Here, backend: Backend, folder: Path) -> Iterator[tuple[Body
 
 
 def _pod(here: Here, *, is_ready: bool) -> str:
-    """The address of a pod behind a Service which publishes it whether or not it has all that it needs to start."""
+    """The IP of a pod behind a Service that publishes unready addresses."""
     here.create(plain("Service", "hook", spec={**SERVICE, "publishNotReadyAddresses": True}))
     body = deployment("hook")
     if not is_ready:
@@ -77,7 +77,7 @@ def _port(backend: Backend, folder: Path) -> Iterator[int]:
 
 
 def _shake_hands(server: socket.socket, context: ssl.SSLContext) -> None:
-    """Show a certificate to whoever connects, until nobody listens any more."""
+    """Show a certificate to every client until the socket is closed."""
     with suppress(OSError):
         while True:
             connection, _ = server.accept()

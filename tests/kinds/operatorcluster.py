@@ -1,4 +1,4 @@
-"""A cluster with operators in it, and few words to act on it. Not a test."""
+"""A cluster with operators, and short methods to act on it. Not a test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seatrial.play.prerequisites import assume
 
 
 class OperatorCluster:
-    """The embedded cluster, with a namespace `demo` and the operators that are named `name@version`."""
+    """The embedded cluster, with a namespace `demo` and the operators named `name@version`."""
 
     def __init__(self, *operators: str, schedule: Schedule = "eager") -> None:
         self.cluster = Cluster(schedule=schedule)
@@ -52,7 +52,7 @@ class OperatorCluster:
         return " ".join(words) + (f": {found['message']}" if found.get("message") else "")
 
     def said(self) -> list[str]:
-        """What controllers have said, in order."""
+        """The messages of controllers, in order."""
         return [f"{event.object}: {event.message}" for event in self.cluster.recorder.said()]
 
     def names(self, kind: str, group: str = "", namespace: str = "demo") -> list[str]:

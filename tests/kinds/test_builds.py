@@ -1,4 +1,4 @@
-"""Builds on OpenShift: an image is there when its build has ended, and not before."""
+"""Builds on OpenShift: an image exists once its build has completed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ spec: {{containers: [{{name: main, image: "{IMAGE}"}}]}}
 """
 
 
-def test_a_build_waits_for_its_stream_then_for_its_secret_and_a_pod_for_the_build() -> None:
+def test_a_build_waits_for_its_stream_and_secret_and_a_pod_for_the_build() -> None:
     world = OperatorCluster("openshift")
     assert world.create(CONFIG) == []
     assert world.object("Build", "app-1", group=BUILDS)["status"] == {
@@ -55,14 +55,14 @@ def test_a_build_waits_for_its_stream_then_for_its_secret_and_a_pod_for_the_buil
     assert world.object("Pod", "app")["status"]["phase"] == "Running"
 
 
-def test_a_build_that_nothing_triggers_is_not_started() -> None:
+def test_a_build_without_a_trigger_is_not_started() -> None:
     world = OperatorCluster("openshift")
     assert world.create(STREAM, SECRET, CONFIG.replace("triggers: [{type: ConfigChange}]", "triggers: []")) == []
     assert world.names("Build", BUILDS) == []
 
 
 def instantiated(world: OperatorCluster, body: Body | None = None, dry_run: bool = False) -> tuple[int, Body]:
-    """What `oc start-build app` is answered."""
+    """The response to `oc start-build app`."""
     asked = {"kind": "BuildRequest", "apiVersion": f"{BUILDS}/v1", "metadata": {"name": "app"}, **(body or {})}
     reply = world.cluster.request(
         Request(
@@ -80,7 +80,7 @@ def instantiated(world: OperatorCluster, body: Body | None = None, dry_run: bool
     return reply.code, reply.body
 
 
-def test_a_build_that_is_asked_for_is_made_and_behaves_as_any_other() -> None:
+def test_start_build_creates_a_build() -> None:
     world = OperatorCluster("openshift")
     assert world.create(STREAM, SECRET, CONFIG.replace("triggers: [{type: ConfigChange}]", "triggers: []")) == []
     code, build = instantiated(world, {"metadata": {"name": "app", "labels": {"by": "hand"}}})
@@ -98,14 +98,14 @@ def test_a_build_that_is_asked_for_is_made_and_behaves_as_any_other() -> None:
     assert world.names("Build", BUILDS) == ["app-1", "app-2"]
 
 
-def test_a_build_that_is_asked_for_in_a_dry_run_is_not_made() -> None:
+def test_start_build_with_a_dry_run_creates_nothing() -> None:
     world = OperatorCluster("openshift")
     assert world.create(STREAM, SECRET, CONFIG) == []
     assert instantiated(world, dry_run=True)[1]["metadata"]["name"] == "app-2"
     assert world.names("Build", BUILDS) == ["app-1"]
 
 
-def test_a_build_is_refused_in_the_words_of_openshift() -> None:
+def test_start_build_is_refused_with_openshifts_errors() -> None:
     world = OperatorCluster("openshift")
     code, status = instantiated(world)
     assert (code, status["message"]) == (404, f'buildconfigs.{BUILDS} "app" not found')
@@ -122,7 +122,7 @@ def test_a_build_is_refused_in_the_words_of_openshift() -> None:
     assert (code, status["message"]) == (400, words)
 
 
-def test_the_door_of_a_build_configuration_is_found_and_open_for_posts_alone() -> None:
+def test_instantiate_is_in_discovery_and_accepts_only_posts() -> None:
     world = OperatorCluster("openshift")
     assert world.create(STREAM, SECRET, CONFIG) == []
     with ApiServer(world.cluster) as server, Api(server.url) as api:
@@ -136,20 +136,20 @@ def test_the_door_of_a_build_configuration_is_found_and_open_for_posts_alone() -
         assert api.post(path.replace("buildconfigs/app", "builds/app-1"), asked).code == 404
 
 
-def test_a_stream_that_imports_has_its_tag_at_once() -> None:
+def test_an_imported_tag_exists_at_once() -> None:
     world = OperatorCluster("openshift")
     imported = "{tags: [{name: latest, from: {kind: DockerImage, name: quay.io/team/app}}]}"
     assert world.create(STREAM.replace("{name: app}}", f"{{name: app}}, spec: {imported}}}"), POD) == []
     assert world.object("Pod", "app")["status"]["phase"] == "Running"
 
 
-def test_where_there_are_no_streams_every_image_can_be_had() -> None:
+def test_without_image_streams_every_image_can_be_pulled() -> None:
     world = OperatorCluster()
     assert world.create(POD) == []
     assert world.object("Pod", "app")["status"]["phase"] == "Running"
 
 
-def test_a_deployment_config_waits_for_its_image_and_makes_a_controller_for_each_template() -> None:
+def test_a_deployment_config_waits_for_its_image_and_creates_a_controller_per_template() -> None:
     world = OperatorCluster("openshift")
     config = """
     apiVersion: apps.openshift.io/v1
@@ -168,7 +168,7 @@ def test_a_deployment_config_waits_for_its_image_and_makes_a_controller_for_each
     assert world.object("DeploymentConfig", "web", group="apps.openshift.io")["status"]["availableReplicas"] == 1
 
 
-def test_a_route_is_admitted_under_its_host() -> None:
+def test_a_route_is_admitted_with_its_host() -> None:
     world = OperatorCluster("openshift")
     route = "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: web}, spec: {to: {name: web}}}"
     assert world.create(route) == []

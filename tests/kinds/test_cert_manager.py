@@ -1,4 +1,4 @@
-"""cert-manager: certificates come of issuers that are ready, and authorities of certificates."""
+"""cert-manager: certificates need a ready issuer, and CA injection needs a certificate."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def issuer(spec: str = "selfSigned: {}") -> str:
     return ISSUER.replace("SPEC", spec)
 
 
-def test_a_certificate_waits_for_its_issuer_and_then_has_a_secret() -> None:
+def test_a_certificate_waits_for_its_issuer_and_creates_a_secret() -> None:
     world = OperatorCluster("cert-manager")
     assert world.create(CERTIFICATE) == []
     assert world.told("Certificate", "web", group=GROUP) == (
@@ -49,14 +49,14 @@ def test_a_certificate_waits_for_its_issuer_and_then_has_a_secret() -> None:
     assert (made["type"], sorted(made["data"])) == ("kubernetes.io/tls", ["ca.crt", "tls.crt", "tls.key"])
 
 
-def test_the_secret_of_a_certificate_outlives_it() -> None:
+def test_the_secret_of_a_deleted_certificate_remains() -> None:
     world = OperatorCluster("cert-manager")
     assert world.create(issuer(), CERTIFICATE) == []
     assert world.delete("Certificate", "web", group=GROUP) == ""
     assert world.names("Secret") == ["web-tls"]
 
 
-def test_an_issuer_that_signs_with_a_secret_waits_for_it() -> None:
+def test_a_ca_issuer_waits_for_its_secret() -> None:
     world = OperatorCluster("cert-manager")
     assert world.create(issuer("ca: {secretName: root}")) == []
     words = 'Error getting keypair for CA issuer: secrets "root" not found'
@@ -66,7 +66,7 @@ def test_an_issuer_that_signs_with_a_secret_waits_for_it() -> None:
     assert world.told("Issuer", "ca", group=GROUP) == "True KeyPairVerified: Signing CA verified"
 
 
-def test_an_ingress_that_asks_for_it_gets_a_certificate() -> None:
+def test_an_annotated_ingress_gets_a_certificate() -> None:
     world = OperatorCluster("cert-manager")
     ingress = """
     apiVersion: networking.k8s.io/v1
@@ -81,7 +81,7 @@ def test_an_ingress_that_asks_for_it_gets_a_certificate() -> None:
     assert world.names("Secret") == ["web-tls"]
 
 
-def test_an_authority_is_written_once_the_certificate_has_one() -> None:
+def test_a_ca_is_injected_once_the_certificate_is_issued() -> None:
     world = OperatorCluster("cert-manager")
     assert world.create(WEBHOOK) == []
     assert bundle(world) is None
@@ -89,14 +89,14 @@ def test_an_authority_is_written_once_the_certificate_has_one() -> None:
     assert bundle(world) == world.object("Secret", "web-tls")["data"]["ca.crt"]
 
 
-def test_no_authority_is_written_while_the_injector_is_away() -> None:
+def test_no_ca_is_injected_while_the_injector_is_not_running() -> None:
     world = OperatorCluster("cert-manager")
     assert world.delete("Deployment", "cert-manager-cainjector", "cert-manager", "apps") == ""
     assert world.create(issuer(), CERTIFICATE, WEBHOOK) == []
     assert bundle(world) is None
 
 
-def test_an_aggregated_api_gets_its_authority_too() -> None:
+def test_a_ca_is_injected_into_an_api_service() -> None:
     world = OperatorCluster("cert-manager")
     api = """
     apiVersion: apiregistration.k8s.io/v1

@@ -1,4 +1,4 @@
-"""Commands in containers: what they need of the API, and what they say where they may not do it."""
+"""Commands in containers: the rights they need, and their errors without them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("script", "found"), CASES.items(), ids=[case[:60] for case in CASES])
-def test_a_call_needs_what_it_asks_for(script: str, found: list[str]) -> None:
+def test_a_call_needs_the_rights_for_its_requests(script: str, found: list[str]) -> None:
     assert rights(script) == found
 
 
@@ -125,17 +125,17 @@ WIDGETS: Body = {
 }
 
 
-def test_kinds_that_are_defined_have_names_too() -> None:
+def test_custom_kinds_are_found_by_name() -> None:
     assert rights("kubectl get wd x", [WIDGETS]) == ["get widgets.example.com x"]
     assert rights("kubectl get wd x") == []
 
 
-def test_an_image_may_be_the_command() -> None:
+def test_an_image_may_be_the_entry_point() -> None:
     spec = {"containers": [{"name": "a", "image": "docker.io/bitnami/kubectl:1.34", "args": ["get", "pods"]}]}
     assert [shown(need) for need in needed(spec, "demo")] == ["list pods in demo"]
 
 
-def test_the_environment_is_known() -> None:
+def test_environment_variables_are_substituted() -> None:
     env = [
         {"name": "NS", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
         {"name": "JOB", "value": "j"},
@@ -144,7 +144,7 @@ def test_the_environment_is_known() -> None:
     assert [shown(need) for need in needed(pod(script, env=env)["spec"], "demo")] == ["get jobs.batch j in demo"]
 
 
-def test_a_script_may_be_mounted() -> None:
+def test_a_script_may_be_mounted_from_a_config_map() -> None:
     body = pod("", command=["/bin/bash", "/scripts/run.sh"], volumeMounts=[{"name": "s", "mountPath": "/scripts"}])
     body["spec"]["volumes"] = [{"name": "s", "configMap": {"name": "scripts"}}]
     scripts = {"scripts": {"data": {"run.sh": "#!/bin/bash\nset -e\nkubectl get pods\n"}}}
@@ -183,7 +183,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("script", "words"), REFUSALS.items(), ids=[case[:40] for case in REFUSALS])
-def test_a_pod_says_what_its_command_says(script: str, words: str) -> None:
+def test_a_pod_prints_the_error_of_its_command(script: str, words: str) -> None:
     assert refusal(pod(script), SmallWorld()) == words
 
 
@@ -201,11 +201,11 @@ subjects: [{kind: ServiceAccount, name: app, namespace: demo}]
 """
 
 
-def test_a_pod_whose_account_has_the_right_says_nothing() -> None:
+def test_a_pod_with_the_right_prints_nothing() -> None:
     assert refusal(pod("kubectl get pods"), SmallWorld(READER.replace("VERBS", "list"))) == ""
 
 
-def test_waiting_without_the_right_to_watch_runs_out_of_time() -> None:
+def test_a_wait_without_the_right_to_watch_times_out() -> None:
     world = SmallWorld(READER.replace("VERBS", "get"))
     words = "error: timed out waiting for the condition on pods/x"
     assert refusal(pod("kubectl wait --for=condition=Ready pod/x"), world) == words

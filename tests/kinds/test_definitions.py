@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions and APIServices: when kinds are there, and how they go."""
+"""CRDs and APIServices: when their kinds are served, and how they are deleted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ metadata: {name: one, FINALIZERS}
 """
 
 
-def test_names_are_accepted_before_the_definition_is_established() -> None:
+def test_names_are_accepted_before_the_crd_is_established() -> None:
     world = SmallWorld(DEFINITION)
     told = []
     for _ in range(3):
@@ -50,7 +50,7 @@ def test_names_are_accepted_before_the_definition_is_established() -> None:
         ("{plural: others, kind: Other, singular: widget}", 'SingularConflict: "widget" is already in use'),
     ],
 )
-def test_names_that_are_taken_are_not_accepted(names: str, conflict: str) -> None:
+def test_names_in_use_are_not_accepted(names: str, conflict: str) -> None:
     world = SmallWorld(DEFINITION).run()
     other = DEFINITION.replace("{plural: widgets, kind: Widget, shortNames: [w]}", names)
     world.apply(other.replace("widgets.example.com", "others.example.com")).run()
@@ -60,14 +60,14 @@ def test_names_that_are_taken_are_not_accepted(names: str, conflict: str) -> Non
     }
 
 
-def test_a_definition_takes_its_objects_along() -> None:
+def test_deleting_a_crd_deletes_its_custom_resources() -> None:
     world = SmallWorld(DEFINITION + WIDGET.replace(", FINALIZERS", "")).run()
     world.delete("CustomResourceDefinition", "widgets.example.com", "", GROUP)
     world.run()
     assert world.deleted == ["Widget/demo/one", "CustomResourceDefinition/widgets.example.com"]
 
 
-def test_a_finalizer_on_one_object_keeps_the_definition() -> None:
+def test_a_finalizer_on_a_custom_resource_blocks_the_crd() -> None:
     world = SmallWorld(DEFINITION + WIDGET.replace("FINALIZERS", "finalizers: [example.com/drain]")).run()
     world.delete("CustomResourceDefinition", "widgets.example.com", "", GROUP)
     told = conditions_of(world.status("CustomResourceDefinition", "widgets.example.com", "", GROUP))
@@ -84,7 +84,7 @@ def test_a_finalizer_on_one_object_keeps_the_definition() -> None:
     )
 
 
-def test_every_version_that_was_stored_is_remembered() -> None:
+def test_every_storage_version_is_kept_in_stored_versions() -> None:
     world = SmallWorld(DEFINITION).run()
     versions = "[{name: v1, served: true, storage: false}, {name: v2, served: true, storage: true}]"
     world.apply(DEFINITION.replace("[{name: v1, served: true, storage: true}]", versions)).run()
@@ -132,7 +132,7 @@ LISTENING = SERVICE.replace("PORT", "443")
         (LISTENING + BACKEND, "True Passed: all checks passed"),
     ],
 )
-def test_an_api_is_available_when_its_service_answers(text: str, available: str) -> None:
+def test_an_api_service_is_available_when_its_service_is(text: str, available: str) -> None:
     world = SmallWorld(API + text).run()
     status = world.status("APIService", "v1.metrics.example.com", "", "apiregistration.k8s.io")
     assert conditions_of(status) == {"Available": available}

@@ -1,4 +1,4 @@
-"""External Secrets: what comes of an ExternalSecret, with its operator and without, and what goes with it."""
+"""External Secrets: what an ExternalSecret creates, with and without its operator, and what is deleted with it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def external(policy: str = "Owner") -> str:
     return EXTERNAL.replace("POLICY", policy)
 
 
-def test_without_its_operator_nothing_comes_of_an_external_secret() -> None:
+def test_without_its_operator_an_external_secret_creates_nothing() -> None:
     world = OperatorCluster("external-secrets")
     assert world.delete("Deployment", "external-secrets", "external-secrets", "apps") == ""
     assert world.create(TOKEN, STORE, external()) == []
@@ -49,7 +49,7 @@ def test_without_its_operator_nothing_comes_of_an_external_secret() -> None:
     assert world.names("Secret") == ["token"]
 
 
-def test_a_secret_is_made_when_store_and_login_are_there_in_whatever_order_they_come() -> None:
+def test_a_secret_is_created_once_store_and_credentials_exist_in_any_order() -> None:
     world = OperatorCluster("external-secrets")
     assert world.create(external()) == []
     assert world.said()[-1] == (
@@ -67,7 +67,7 @@ def test_a_secret_is_made_when_store_and_login_are_there_in_whatever_order_they_
 
 
 @pytest.mark.parametrize(("policy", "left"), [("Owner", []), ("Orphan", ["app-secret"])])
-def test_a_secret_goes_with_its_external_secret_unless_it_is_an_orphan(policy: str, left: list[str]) -> None:
+def test_a_secret_is_deleted_with_its_external_secret_unless_orphaned(policy: str, left: list[str]) -> None:
     world = OperatorCluster("external-secrets")
     assert world.create(TOKEN, STORE, external(policy)) == []
     assert world.names("Secret") == ["app-secret", "token"]
@@ -75,7 +75,7 @@ def test_a_secret_goes_with_its_external_secret_unless_it_is_an_orphan(policy: s
     assert world.names("Secret") == [*left, "token"]
 
 
-def test_what_is_merged_is_not_made() -> None:
+def test_merge_does_not_create_the_secret() -> None:
     world = OperatorCluster("external-secrets")
     assert world.create(TOKEN, STORE, external("Merge")) == []
     assert world.told("ExternalSecret", "app", group=GROUP) == (
@@ -91,13 +91,13 @@ def test_what_is_merged_is_not_made() -> None:
     ("version", "finalizers"),
     [("0.19.0", []), ("1.0.0", ["externalsecrets.external-secrets.io/externalsecret-cleanup"])],
 )
-def test_a_release_sets_its_finalizers(version: str, finalizers: list[str]) -> None:
+def test_finalizers_depend_on_the_release(version: str, finalizers: list[str]) -> None:
     world = OperatorCluster(f"external-secrets@{version}")
     assert world.create(external()) == []
     assert world.object("ExternalSecret", "app", group=GROUP)["metadata"].get("finalizers", []) == finalizers
 
 
-def test_an_external_secret_stays_when_its_operator_is_gone() -> None:
+def test_an_external_secret_is_not_deleted_without_its_operator() -> None:
     world = OperatorCluster("external-secrets@1.0.0")
     assert world.create(TOKEN, STORE, external()) == []
     assert world.delete("Deployment", "external-secrets", "external-secrets", "apps") == ""
@@ -106,13 +106,13 @@ def test_an_external_secret_stays_when_its_operator_is_gone() -> None:
 
 
 @pytest.mark.parametrize(("key", "phase"), [("password", "Running"), ("other", "Pending")])
-def test_a_pod_finds_the_keys_that_are_named(key: str, phase: str) -> None:
+def test_a_pod_finds_the_named_keys(key: str, phase: str) -> None:
     world = OperatorCluster("external-secrets")
     assert world.create(TOKEN, STORE, external(), POD.replace("KEY", key)) == []
     assert world.object("Pod", "app")["status"]["phase"] == phase
 
 
-def test_a_pod_finds_any_key_of_what_is_copied_whole() -> None:
+def test_a_pod_finds_any_key_with_data_from() -> None:
     world = OperatorCluster("external-secrets")
     whole = external().replace(
         "data: [{secretKey: password, remoteRef: {key: app}}]", "dataFrom: [{extract: {key: a}}]"
@@ -121,7 +121,7 @@ def test_a_pod_finds_any_key_of_what_is_copied_whole() -> None:
     assert world.object("Pod", "app")["status"]["phase"] == "Running"
 
 
-def test_a_template_says_which_keys_there_are() -> None:
+def test_a_template_defines_the_keys() -> None:
     world = OperatorCluster("external-secrets")
     template = "template: {type: kubernetes.io/tls, data: {tls.crt: x, tls.key: y}, metadata: {labels: {a: b}}}"
     text = external().replace("creationPolicy: Owner", template)
@@ -131,7 +131,7 @@ def test_a_template_says_which_keys_there_are() -> None:
     assert made["metadata"]["labels"]["a"] == "b"
 
 
-def test_a_store_for_some_namespaces_lets_the_others_wait() -> None:
+def test_a_store_with_conditions_denies_other_namespaces() -> None:
     world = OperatorCluster("external-secrets")
     store = """
     apiVersion: external-secrets.io/v1
@@ -147,7 +147,7 @@ def test_a_store_for_some_namespaces_lets_the_others_wait() -> None:
     )
 
 
-def test_one_for_the_whole_cluster_makes_one_in_each_namespace() -> None:
+def test_a_cluster_external_secret_creates_one_in_each_namespace() -> None:
     world = OperatorCluster("external-secrets")
     text = """
     apiVersion: external-secrets.io/v1
@@ -163,8 +163,8 @@ def test_one_for_the_whole_cluster_makes_one_in_each_namespace() -> None:
     assert "pull" in world.names("Secret")
 
 
-def test_waiting_for_a_pod_moves_whoever_makes_its_secret() -> None:
-    """Lazy: nothing moves but what is waited for, and what that needs."""
+def test_waiting_for_a_pod_runs_the_operator_that_creates_its_secret() -> None:
+    """Slow cluster: only the awaited object and what it needs make progress."""
     world = OperatorCluster("external-secrets", schedule="lazy")
     assert world.create(TOKEN, STORE, external(), POD.replace("KEY", "password")) == []
     assert world.get("Secret", "app-secret") is None
@@ -176,7 +176,7 @@ def test_waiting_for_a_pod_moves_whoever_makes_its_secret() -> None:
     ]
 
 
-def test_a_push_secret_needs_what_it_pushes() -> None:
+def test_a_push_secret_needs_its_secret() -> None:
     world = OperatorCluster("external-secrets")
     push = """
     apiVersion: external-secrets.io/v1alpha1
@@ -191,6 +191,6 @@ def test_a_push_secret_needs_what_it_pushes() -> None:
 
 
 @pytest.mark.parametrize(("version", "served"), [("0.16.2", True), ("0.17.0", False), ("1.0.0", False)])
-def test_a_version_that_a_release_no_longer_serves_is_not_found(version: str, served: bool) -> None:
+def test_a_version_that_a_release_does_not_serve_is_not_found(version: str, served: bool) -> None:
     world = OperatorCluster(f"external-secrets@{version}")
     assert (world.cluster.discovery.find(GROUP, "v1beta1", "externalsecrets") is not None) == served

@@ -1,4 +1,4 @@
-"""What may not change, in the words of a real API server."""
+"""Immutable fields, with the errors of a real API server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stored(body: Body, old: Body | None) -> Body:
 
 
 def merged(body: Any, change: Any) -> Any:
-    """A merge patch, but for containers, which keep their names and are changed one by one."""
+    """A merge patch, except that containers keep their names and are patched one by one."""
     if isinstance(body, list) and isinstance(change, list) and change and "image" in str(change[0]):
         return [{**old, **new} for old, new in zip(body, change, strict=True)]
     if not isinstance(body, dict) or not isinstance(change, dict):
@@ -33,7 +33,7 @@ def merged(body: Any, change: Any) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['given']['kind']}-{case['change']}")
-def test_the_api_server_refuses_in_its_own_words(case: Body) -> None:
+def test_a_change_is_refused_with_the_api_servers_error(case: Body) -> None:
     old = stored(case["given"], None)
     new = stored(merged(old, case["change"]), old)
     frozen = known()[group_of(old["apiVersion"]), old["kind"]].immutable
@@ -41,7 +41,7 @@ def test_the_api_server_refuses_in_its_own_words(case: Body) -> None:
     assert list(frozen(old, new, case.get("minor", 34))) == case["words"]
 
 
-def test_a_job_that_never_ran_may_still_change_where_it_runs() -> None:
+def test_scheduling_fields_of_a_job_that_never_ran_may_change() -> None:
     job = yaml.safe_load(
         """
 apiVersion: batch/v1

@@ -1,4 +1,4 @@
-"""Jobs: pods counted to the end, good or bad."""
+"""Jobs: pods counted until the Job succeeds or fails."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def test_a_job_that_succeeds() -> None:
     assert world.said == ["Job/demo/migrate Completed: Job completed"]
 
 
-def test_a_job_that_is_to_live_no_longer_than_it_runs_is_gone_whether_it_succeeds_or_fails() -> None:
+def test_a_finished_job_with_a_ttl_of_zero_is_deleted() -> None:
     for job in (JOB, FAILING):
         world = SmallWorld(job.replace("backoffLimit: 2", "ttlSecondsAfterFinished: 0")).run()
         assert world.names("Job", group="batch") == []
 
 
-def test_a_job_that_is_to_live_an_hour_longer_is_still_there() -> None:
+def test_a_finished_job_with_a_ttl_of_an_hour_remains() -> None:
     world = SmallWorld(JOB.replace("backoffLimit: 2", "ttlSecondsAfterFinished: 3600")).run()
     assert world.names("Job", group="batch") == ["migrate"]
 
 
-def test_a_job_that_fails_more_often_than_it_may() -> None:
+def test_a_job_that_exceeds_its_backoff_limit() -> None:
     world = SmallWorld(FAILING).run()
     assert world.names("Pod") == ["migrate-1", "migrate-2", "migrate-3"]
     assert world.status("Job", "migrate", group="batch") == {
@@ -82,7 +82,7 @@ def test_a_job_that_fails_more_often_than_it_may() -> None:
     assert world.said == ["Job/demo/migrate BackoffLimitExceeded: Job has reached the specified backoff limit"]
 
 
-def test_a_job_whose_pod_restarts_in_place_fails_too_and_takes_the_pod_with_it() -> None:
+def test_a_job_with_restart_policy_on_failure_fails_and_deletes_its_pod() -> None:
     world = SmallWorld(FAILING.replace("Never", "OnFailure")).run()
     assert world.names("Pod") == []
     assert conditions_of(world.status("Job", "migrate", group="batch")) == {
@@ -91,7 +91,7 @@ def test_a_job_whose_pod_restarts_in_place_fails_too_and_takes_the_pod_with_it()
     }
 
 
-def test_a_job_gets_a_selector_and_labels_of_its_own() -> None:
+def test_a_job_gets_a_generated_selector_and_labels() -> None:
     world = SmallWorld(JOB)
     job = world.object("Job", "migrate", group="batch")
     uid = job["metadata"]["uid"]
@@ -106,7 +106,7 @@ def test_a_job_gets_a_selector_and_labels_of_its_own() -> None:
     assert job["metadata"]["labels"] == labels
 
 
-def test_completions_run_as_many_at_a_time_as_parallelism_says() -> None:
+def test_parallelism_limits_the_running_pods() -> None:
     world = SmallWorld(JOB.replace("backoffLimit: 2", "completions: 3\n  parallelism: 2"))
     world.step("Job", "migrate", group="batch")
     assert world.names("Pod") == ["migrate-1", "migrate-2"]
@@ -161,7 +161,7 @@ def test_a_job_waits_for_its_service_account_without_counting_failures() -> None
     assert "Complete" in conditions_of(world.status("Job", "migrate", group="batch"))
 
 
-def test_a_cron_job_makes_nothing_here() -> None:
+def test_a_cron_job_creates_no_jobs() -> None:
     world = SmallWorld(
         """
 apiVersion: batch/v1

@@ -1,4 +1,4 @@
-"""The kinds on the machine they are made for: what wakes whom, under both schedules."""
+"""Kinds on the embedded cluster: which changes trigger which controllers, under both schedules."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def status(cluster: Cluster, ref: Ref) -> Body:
 
 
 @pytest.mark.parametrize("schedule", EAGER_AND_LAZY)
-def test_waiting_for_a_stateful_set_moves_its_claims_and_volumes_too(schedule: Schedule) -> None:
+def test_waiting_for_a_stateful_set_binds_its_pvcs(schedule: Schedule) -> None:
     cluster = Cluster(schedule=schedule)
     create(cluster, DATABASE)
     ref = Ref("StatefulSet", "default", "db", "apps")
@@ -81,8 +81,8 @@ def test_waiting_for_a_stateful_set_moves_its_claims_and_volumes_too(schedule: S
     assert status(cluster, ref)["readyReplicas"] == 2
 
 
-def moves_of_a_pod(claims: int) -> int:
-    """How many controllers act when a pod comes that uses one of so many claims."""
+def runs_for_a_pod(claims: int) -> int:
+    """How many controllers run when a pod is created that uses one of this many PVCs."""
     cluster = Cluster()
     create(cluster, DATABASE.partition("---")[0])
     for number in range(claims):
@@ -93,12 +93,12 @@ def moves_of_a_pod(claims: int) -> int:
     return cluster.controllers.moves - before
 
 
-def test_a_pod_and_its_volume_wake_the_claim_that_is_used_and_no_other() -> None:
-    assert moves_of_a_pod(claims=20) == moves_of_a_pod(claims=1)
+def test_a_pod_and_its_volume_trigger_only_the_pvc_in_use() -> None:
+    assert runs_for_a_pod(claims=20) == runs_for_a_pod(claims=1)
 
 
 @pytest.mark.parametrize("schedule", EAGER_AND_LAZY)
-def test_a_deployment_that_adopts_comes_to_rest_with_a_whole_status(schedule: Schedule) -> None:
+def test_a_deployment_that_adopts_replica_sets_settles_with_a_complete_status(schedule: Schedule) -> None:
     cluster = Cluster(schedule=schedule)
     create(cluster, WEB)
     cluster.settle()
@@ -113,7 +113,7 @@ def test_a_deployment_that_adopts_comes_to_rest_with_a_whole_status(schedule: Sc
 
 
 @pytest.mark.parametrize("schedule", EAGER_AND_LAZY)
-def test_a_job_waits_for_its_config_map_and_runs_when_it_comes(schedule: Schedule) -> None:
+def test_a_job_waits_for_its_config_map(schedule: Schedule) -> None:
     cluster = Cluster(schedule=schedule)
     ref = Ref("Job", "default", "migrate", "batch")
     create(
@@ -138,7 +138,7 @@ spec:
 
 
 @pytest.mark.parametrize("schedule", EAGER_AND_LAZY)
-def test_a_deployment_wakes_when_the_service_account_comes(schedule: Schedule) -> None:
+def test_a_deployment_continues_when_its_service_account_is_created(schedule: Schedule) -> None:
     cluster = Cluster(schedule=schedule)
     ref = Ref("Deployment", "default", "web", "apps")
     create(cluster, WEB.replace("spec: {containers", "spec: {serviceAccountName: robot, containers"))
@@ -149,7 +149,7 @@ def test_a_deployment_wakes_when_the_service_account_comes(schedule: Schedule) -
     assert status(cluster, ref)["availableReplicas"] == 1
 
 
-def test_the_pod_of_a_job_is_seen_behind_a_service_that_selects_it() -> None:
+def test_the_pod_of_a_job_is_an_endpoint_of_a_service_that_selects_it() -> None:
     cluster = Cluster()
     create(
         cluster,
@@ -174,7 +174,7 @@ spec: {template: {metadata: {labels: {app: web}}, spec: {restartPolicy: Never, c
     assert seen[-1] is None
 
 
-def test_nothing_is_left_of_a_namespace() -> None:
+def test_deleting_a_namespace_leaves_nothing() -> None:
     cluster = Cluster()
     create(cluster, "{apiVersion: v1, kind: Namespace, metadata: {name: demo}}")
     create(cluster, DATABASE + "---" + WEB, "demo")
@@ -202,7 +202,7 @@ HELD = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "
 GOING = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
-def cluster_with_a_definition_that_is_going() -> Cluster:
+def cluster_with_a_terminating_crd() -> Cluster:
     cluster = Cluster()
     create(cluster, WIDGETS)
     create(cluster, yaml.safe_dump(HELD))
@@ -210,15 +210,15 @@ def cluster_with_a_definition_that_is_going() -> Cluster:
     return cluster
 
 
-def test_a_definition_that_is_going_can_still_be_changed() -> None:
-    cluster = cluster_with_a_definition_that_is_going()
+def test_a_terminating_crd_can_be_updated() -> None:
+    cluster = cluster_with_a_terminating_crd()
     labels = {"metadata": {"labels": {"of": "helm"}}}
     patch = Request("patch", *GOING, name="widgets.example.com", body=labels, patch_type="merge")
     assert cluster.request(patch).body["metadata"]["labels"] == {"of": "helm"}
 
 
-def test_no_object_is_made_of_a_kind_whose_definition_is_going() -> None:
-    cluster = cluster_with_a_definition_that_is_going()
+def test_no_custom_resource_is_created_while_its_crd_terminates() -> None:
+    cluster = cluster_with_a_terminating_crd()
     other = {**HELD, "metadata": {"name": "other"}}
     reply = cluster.request(Request("create", "example.com", "v1", "widgets", namespace="default", body=other))
     assert reply.body["message"] == (
@@ -226,7 +226,7 @@ def test_no_object_is_made_of_a_kind_whose_definition_is_going() -> None:
     )
 
 
-def test_who_waits_for_an_object_whose_definition_is_gone_waits_for_ever() -> None:
+def test_a_wait_for_an_object_whose_crd_is_gone_never_ends() -> None:
     cluster = Cluster()
     create(cluster, WIDGETS)
     create(cluster, yaml.safe_dump({**HELD, "metadata": {"name": "one"}}))
@@ -287,8 +287,8 @@ spec: {depth: 4, name: a, share: 1.5, where: {town: x}}
         ({"depth": None}, ""),
     ],
 )
-def test_a_custom_field_that_must_equal_its_old_self_does_not_change(change: Body, words: str) -> None:
-    """As Kubernetes 1.34.10 said it."""
+def test_a_transition_rule_in_cel_makes_a_field_immutable(change: Body, words: str) -> None:
+    """As Kubernetes 1.34.10 reports it."""
     cluster = Cluster()
     create(cluster, LOCKED)
     create(cluster, NORTH)
@@ -310,9 +310,7 @@ def test_a_custom_field_that_must_equal_its_old_self_does_not_change(change: Bod
         ),
     ],
 )
-def test_rules_in_cel_that_are_not_understood_are_named_when_an_object_is_made(
-    rule: str, said: tuple[str, ...]
-) -> None:
+def test_unsupported_rules_in_cel_are_reported_on_creation(rule: str, said: tuple[str, ...]) -> None:
     cluster = Cluster()
     create(cluster, LOCKED.replace("rule: self == oldSelf, message: depth is immutable", f'rule: "{rule}"'))
     body = {"apiVersion": "canal.example/v1", "kind": "Lock", "metadata": {"name": "south"}, "spec": {"depth": 4}}

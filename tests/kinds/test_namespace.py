@@ -1,4 +1,4 @@
-"""Namespaces: what each one gets, and how it goes with all it holds."""
+"""Namespaces: their initial content, and their deletion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ metadata: {name: w, finalizers: [a.example/drain]}
 """
 
 
-def test_a_namespace_gets_a_service_account_and_the_root_certificate() -> None:
+def test_a_namespace_gets_a_service_account_and_the_root_ca() -> None:
     world = SmallWorld()
     assert world.names("ServiceAccount") == ["default"]
     assert world.names("ConfigMap") == ["kube-root-ca.crt"]
@@ -33,7 +33,7 @@ def test_a_namespace_gets_a_service_account_and_the_root_certificate() -> None:
     assert world.names("ConfigMap") == ["kube-root-ca.crt"]
 
 
-def test_a_namespace_goes_with_everything_in_it_pods_first() -> None:
+def test_deleting_a_namespace_deletes_its_content_pods_first() -> None:
     world = SmallWorld(
         """
 apiVersion: apps/v1
@@ -55,7 +55,7 @@ metadata: {name: keys}
     assert world.deleted[-1] == "Namespace/demo"
 
 
-def test_finalizers_keep_a_namespace_and_it_says_which() -> None:
+def test_finalizers_block_a_namespace_and_its_conditions_name_them() -> None:
     world = SmallWorld(HELD).run()
     world.delete("Namespace", "demo", "").run()
     assert world.status("Namespace", "demo", "")["phase"] == "Terminating"
@@ -83,7 +83,7 @@ def test_finalizers_keep_a_namespace_and_it_says_which() -> None:
     assert world.run().names("Namespace") == []
 
 
-def test_an_api_that_does_not_answer_keeps_every_namespace() -> None:
+def test_an_unavailable_api_service_blocks_every_namespace() -> None:
     world = SmallWorld(
         """
 apiVersion: apiregistration.k8s.io/v1

@@ -1,4 +1,4 @@
-"""What objects need, when, and which field says so."""
+"""What objects need, at which stage, and by which field."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from seatrial.model.resource import Body, group_of
 CASES = yaml.safe_load(Path(__file__).with_name("needs.yaml").read_text())
 
 
-def told(need: Need) -> str:
+def shown(need: Need) -> str:
     key = f"[{need.key}]" if need.key else ""
     marks = ("?" if need.optional else "") + ("~" if need.guess else "")
     return f"{need.stage} {need.object}{key}{marks} at {'.'.join(map(str, need.field))}"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["object"]["kind"])
-def test_an_object_says_what_it_needs(case: Body) -> None:
+def test_needs_of_an_object(case: Body) -> None:
     body = case["object"]
     kind = known()[group_of(body["apiVersion"]), body["kind"]]
-    assert [told(need) for need in kind.needs(body)] == case["needs"]
+    assert [shown(need) for need in kind.needs(body)] == case["needs"]
 
 
 HOLES: Body = {"containers": [None], "initContainers": None, "volumes": [None, {}], "imagePullSecrets": [{}]}
@@ -38,7 +38,7 @@ UNFINISHED: tuple[Body, ...] = (
 
 
 @pytest.mark.parametrize("kind", known().values(), ids=lambda kind: kind.kind)
-def test_an_unfinished_object_needs_nothing(kind: Kind) -> None:
+def test_an_incomplete_object_needs_nothing(kind: Kind) -> None:
     assert [list(kind.needs(body)) for body in UNFINISHED] == [[]] * len(UNFINISHED)
 
 
@@ -67,11 +67,11 @@ def test_services_are_guessed_from_text(text: str, services: list[tuple[str, str
     assert list(services_in(text, "demo")) == services
 
 
-def test_a_value_may_be_one_word_of_any_length() -> None:
+def test_a_long_value_is_searched_quickly() -> None:
     assert list(services_in("x" * 300_000, "demo")) == []
 
 
-def test_guesses_point_at_the_value_that_names_the_service() -> None:
+def test_a_guess_has_the_path_of_its_value() -> None:
     pod: Body = {
         "metadata": {"namespace": "demo"},
         "spec": {
@@ -84,7 +84,7 @@ def test_guesses_point_at_the_value_that_names_the_service() -> None:
             ]
         },
     }
-    assert [told(need) for need in known()["", "Pod"].needs(pod)] == [
+    assert [shown(need) for need in known()["", "Pod"].needs(pod)] == [
         "serve Service/demo/db~ at spec.containers.0.env.0.value",
         "serve Service/demo/api~ at spec.containers.0.args.1",
     ]

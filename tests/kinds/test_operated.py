@@ -1,4 +1,4 @@
-"""Kinds that no file is about: finalizers and products, as the table or a trial says."""
+"""Kinds without a module: finalizers and products from the table or a trial."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def with_described(operator: Operator) -> OperatorCluster:
     return world
 
 
-def test_an_operator_of_the_table_sets_its_finalizer_and_makes_what_it_makes() -> None:
+def test_an_operator_of_the_table_sets_its_finalizer_and_creates_its_products() -> None:
     world = OperatorCluster("rabbitmq-cluster-operator")
     assert world.create("{apiVersion: rabbitmq.com/v1beta1, kind: RabbitmqCluster, metadata: {name: mq}}") == []
     found = world.object("RabbitmqCluster", "mq", group="rabbitmq.com")
@@ -41,7 +41,7 @@ def test_an_operator_of_the_table_sets_its_finalizer_and_makes_what_it_makes() -
     assert (world.names("RabbitmqCluster", "rabbitmq.com"), world.names("Secret")) == ([], [])
 
 
-def test_each_workload_of_flux_acts_on_the_kinds_of_its_group() -> None:
+def test_each_workload_of_flux_reconciles_the_kinds_of_its_group() -> None:
     world = OperatorCluster("flux")
     assert world.delete("Deployment", "helm-controller", "flux-system", "apps") == ""
     source = "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: git}}"
@@ -52,7 +52,7 @@ def test_each_workload_of_flux_acts_on_the_kinds_of_its_group() -> None:
     assert (touched.get("finalizers"), untouched.get("finalizers")) == (["finalizers.fluxcd.io"], None)
 
 
-def test_a_described_operator_holds_its_objects_until_it_has_seen_to_them() -> None:
+def test_a_described_operator_removes_its_finalizer_on_deletion() -> None:
     world = with_described(SLUICE)
     assert world.create(LOCK) == []
     assert world.object("Lock", "north", group="canal.example")["metadata"]["finalizers"] == ["canal.example/drain"]
@@ -60,7 +60,7 @@ def test_a_described_operator_holds_its_objects_until_it_has_seen_to_them() -> N
     assert world.get("Lock", "north", group="canal.example") is None
 
 
-def test_a_described_operator_that_is_gone_lets_go_of_nothing() -> None:
+def test_without_a_described_operator_its_finalizer_remains() -> None:
     world = with_described(SLUICE)
     assert world.create(LOCK) == []
     assert world.delete("Deployment", "sluice-operator", "ops", "apps") == ""
@@ -68,7 +68,7 @@ def test_a_described_operator_that_is_gone_lets_go_of_nothing() -> None:
     assert "deletionTimestamp" in world.object("Lock", "north", group="canal.example")["metadata"]
 
 
-def test_a_described_operator_makes_what_a_field_names() -> None:
+def test_a_described_operator_creates_what_a_field_names() -> None:
     world = with_described(SYNC)
     assert world.create(REMOTE) == []
     assert world.names("Secret") == ["app-secret"]
@@ -89,9 +89,7 @@ NAMESPACE = Ref("Namespace", "", "ops")
         ([NAMESPACE], ["ops", "sluice-operator"]),
     ],
 )
-def test_the_workload_that_a_release_brings_is_not_assumed_and_its_place_only_for_others(
-    brought: list[Ref], left: list[str]
-) -> None:
+def test_the_workload_of_a_release_is_not_assumed(brought: list[Ref], left: list[str]) -> None:
     names = [name_of(body) for body in without_brought(assumed_objects(SLUICE), [SLUICE], brought)]
     assert names == ["locks.canal.example", "seatrial-operator-sluice", *left]
 
@@ -122,7 +120,7 @@ def test_the_workload_that_a_release_brings_is_not_assumed_and_its_place_only_fo
         ),
     ],
 )
-def test_an_operator_that_cannot_be_understood_is_said_so(operator: Operator, words: str) -> None:
-    with pytest.raises(CannotContinue) as told:
+def test_an_invalid_operator_is_reported(operator: Operator, words: str) -> None:
+    with pytest.raises(CannotContinue) as error:
         assumed_objects(operator)
-    assert str(told.value) == words
+    assert str(error.value) == words

@@ -30,7 +30,7 @@ spec: {maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, n
 """
 
 
-def test_an_autoscaler_finds_its_target_and_leaves_it_as_it_is() -> None:
+def test_an_autoscaler_finds_its_target_and_does_not_scale() -> None:
     world = SmallWorld(SCALER).run()
     words = 'deployments.apps "web" not found'
     assert conditions_of(world.status("HorizontalPodAutoscaler", "web", group="autoscaling")) == {
@@ -56,7 +56,7 @@ def test_an_autoscaler_finds_its_target_and_leaves_it_as_it_is() -> None:
         ("maxUnavailable: 34%", 3, 1, 2),
     ],
 )
-def test_a_budget_counts_what_may_be_missing(budget: str, expected: int, least: int, allowed: int) -> None:
+def test_a_budget_computes_allowed_disruptions(budget: str, expected: int, least: int, allowed: int) -> None:
     world = SmallWorld(
         WEB
         + f"""
@@ -85,7 +85,7 @@ spec: {{{budget}, selector: {{matchLabels: {{app: web}}}}}}
     }
 
 
-def test_a_quota_counts_what_is_used() -> None:
+def test_a_quota_computes_usage() -> None:
     world = SmallWorld(
         WEB
         + """
@@ -124,7 +124,7 @@ def test_quantities_are_numbers(text: object, number: object) -> None:
     assert amount(text) == number
 
 
-def test_sums_are_written_as_the_api_server_writes_them() -> None:
+def test_sums_are_formatted_as_by_the_api_server() -> None:
     sums = [written(amount(text), binary=True) for text in ("1536Mi", "2048Mi", "1500", "0")]
     assert sums == ["1536Mi", "2Gi", "1500", "0"]
     assert written(amount("1250m")) == "1250m"
@@ -145,7 +145,7 @@ spec: {controller: example.com/nginx}
 """
 
 
-def test_an_ingress_gets_an_address_once_its_class_is_there() -> None:
+def test_an_ingress_gets_an_address_once_its_class_exists() -> None:
     world = SmallWorld(INGRESS).run()
     assert world.status("Ingress", "web", group="networking.k8s.io") == {"loadBalancer": {}}
     world.apply(CLASS).run()

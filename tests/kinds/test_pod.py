@@ -1,4 +1,4 @@
-"""Pods: what schedulers and kubelets say while something is missing, and what becomes of them."""
+"""Pods: messages of schedulers and kubelets while something is missing, and the phases of a pod."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_pod_is_bound_started_and_ready() -> None:
     }
 
 
-def test_a_pod_that_may_end_runs_and_then_succeeds() -> None:
+def test_a_pod_that_does_not_restart_succeeds() -> None:
     world = SmallWorld(pod("", restart="Never"))
     steps = []
     for _ in range(5):
@@ -83,7 +83,7 @@ def test_a_trial_can_make_a_pod_fail() -> None:
     assert status["containerStatuses"][0]["state"] == {"terminated": {"exitCode": 1, "reason": "Error"}}
 
 
-def test_a_failing_pod_that_restarts_for_ever_is_never_ready() -> None:
+def test_a_failing_pod_that_always_restarts_is_never_ready() -> None:
     text = pod("").replace("{name: app}", "{name: app, annotations: {seatrial.dev/outcome: fail}}")
     world = SmallWorld(text).run()
     uid = world.object("Pod", "app")["metadata"]["uid"]
@@ -118,7 +118,7 @@ stringData: {a: b}
 
 
 @pytest.mark.parametrize(("source", "words"), MOUNTS)
-def test_a_kubelet_cannot_mount_what_is_not_there(source: str, words: str) -> None:
+def test_a_missing_volume_source_is_reported(source: str, words: str) -> None:
     world = SmallWorld(pod(f"volumes: [{{name: config, {source}}}]") + THERE).run()
     assert world.said == [f'Pod/demo/app FailedMount: MountVolume.SetUp failed for volume "config" : {words}']
     status = world.status("Pod", "app")
@@ -132,7 +132,7 @@ def test_a_kubelet_cannot_mount_what_is_not_there(source: str, words: str) -> No
     }
 
 
-def test_a_pod_starts_once_the_config_map_is_there() -> None:
+def test_a_pod_starts_once_the_config_map_exists() -> None:
     world = SmallWorld(pod("volumes: [{name: config, configMap: {name: late}}]")).run()
     assert world.status("Pod", "app")["phase"] == "Pending"
     world.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}").run()
@@ -155,7 +155,7 @@ VARIABLES = [
 
 
 @pytest.mark.parametrize(("source", "words"), VARIABLES)
-def test_a_container_is_not_created_without_its_environment(source: str, words: str) -> None:
+def test_a_missing_environment_source_is_reported(source: str, words: str) -> None:
     world = SmallWorld(POD.replace("RESTART", "Always").replace('"app:1"}', f'"app:1", {source}}}') + THERE).run()
     assert world.said == [f"Pod/demo/app Failed: Error: {words}"]
     assert world.status("Pod", "app")["containerStatuses"][0]["state"] == {
@@ -170,12 +170,12 @@ def test_a_container_is_not_created_without_its_environment(source: str, words: 
         "env: [{name: A, valueFrom: {configMapKeyRef: {name: there, key: k, optional: true}}}]",
     ],
 )
-def test_what_is_optional_is_not_missed(source: str) -> None:
+def test_optional_sources_may_be_missing(source: str) -> None:
     world = SmallWorld(POD.replace("RESTART", "Always").replace('"app:1"}', f'"app:1", {source}}}') + THERE).run()
     assert (world.status("Pod", "app")["phase"], world.said) == ("Running", [])
 
 
-def test_an_init_container_holds_the_others() -> None:
+def test_a_stuck_init_container_blocks_the_others() -> None:
     init = "initContainers:\n- {name: first, image: i}\n- {name: second, image: i, envFrom: [{secretRef: {name: x}}]}"
     world = SmallWorld(pod(init)).run()
     status = world.status("Pod", "app")
@@ -189,14 +189,14 @@ def test_an_init_container_holds_the_others() -> None:
     )
 
 
-def test_a_sidecar_keeps_running_beside_the_others() -> None:
+def test_a_sidecar_keeps_running() -> None:
     world = SmallWorld(pod("initContainers: [{name: proxy, image: p, restartPolicy: Always}]")).run()
     status = world.status("Pod", "app")
     assert status["phase"] == "Running"
     assert status["initContainerStatuses"][0]["state"] == {"running": {}}
 
 
-def test_a_missing_pull_secret_is_only_spoken_of() -> None:
+def test_a_missing_pull_secret_is_only_a_warning() -> None:
     world = SmallWorld(pod("imagePullSecrets: [{name: a}, {name: b}]")).run()
     assert world.status("Pod", "app")["phase"] == "Running"
     assert world.said == [
@@ -215,7 +215,7 @@ def test_a_missing_pull_secret_is_only_spoken_of() -> None:
         ),
     ],
 )
-def test_a_pod_is_not_scheduled_without_its_claim(claim: str, why: str) -> None:
+def test_a_pod_is_not_scheduled_without_its_pvc(claim: str, why: str) -> None:
     text = pod("volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]")
     world = SmallWorld(text + claim).run()
     preemption = "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
@@ -224,7 +224,7 @@ def test_a_pod_is_not_scheduled_without_its_claim(claim: str, why: str) -> None:
     assert conditions_of(world.status("Pod", "app")) == {"PodScheduled": f"False Unschedulable: {words}"}
 
 
-def test_a_kubelet_removes_a_pod_whose_deletion_was_asked_for() -> None:
+def test_a_kubelet_removes_a_terminating_pod() -> None:
     world = SmallWorld(pod("")).run()
     world.delete("Pod", "app")
     assert world.names("Pod") == ["app"]
@@ -248,7 +248,7 @@ USES = "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
 
 
 @pytest.mark.parametrize(("worst_case", "phase"), [(False, "Running"), (True, "Pending")])
-def test_a_volume_for_one_node_is_shared_only_on_that_node(worst_case: bool, phase: str) -> None:
+def test_a_read_write_once_volume_is_shared_only_on_one_node(worst_case: bool, phase: str) -> None:
     world = SmallWorld(SHARED.replace("MODE", "ReadWriteOnce") + pod(USES), worst_case=worst_case).run()
     world.apply(pod(USES).replace("{name: app}", "{name: other}")).run()
     assert world.status("Pod", "app")["phase"] == "Running"
@@ -259,7 +259,7 @@ def test_a_volume_for_one_node_is_shared_only_on_that_node(worst_case: bool, pha
     assert [words for words in world.said if words.startswith("Pod/demo/other")] == (told if worst_case else [])
 
 
-def test_a_volume_for_one_pod_is_never_shared() -> None:
+def test_a_read_write_once_pod_volume_is_never_shared() -> None:
     world = SmallWorld(SHARED.replace("MODE", "ReadWriteOncePod") + pod(USES)).run()
     world.apply(pod(USES).replace("{name: app}", "{name: other}")).run()
     assert [words for words in world.said if words.startswith("Pod/demo/other")] == [
@@ -283,7 +283,7 @@ WORDS = (
 )
 
 
-def asking(restart: str, *, first: bool = False, account: str = "app") -> str:
+def calling(restart: str, *, first: bool = False, account: str = "app") -> str:
     inits = f'initContainers: [{{name: ask, image: "kubectl:1", {ASKS}}}]' if first else ""
     mains = f'containers: [{{name: main, image: "kubectl:1"{"" if first else f", {ASKS}"}}}]'
     return f"""
@@ -300,19 +300,19 @@ spec:
 
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize(("restart", "phase"), [("Never", "Failed"), ("OnFailure", "Pending")])
-def test_a_pod_fails_whose_account_may_not_do_what_its_command_does(restart: str, phase: str, first: bool) -> None:
-    world = SmallWorld(f"{RIGHTLESS}---{asking(restart, first=first)}").run()
+def test_a_pod_fails_if_its_account_lacks_the_rights_of_its_command(restart: str, phase: str, first: bool) -> None:
+    world = SmallWorld(f"{RIGHTLESS}---{calling(restart, first=first)}").run()
     assert world.status("Pod", "app")["phase"] == (phase if first or restart == "Never" else "Running")
     assert WORDS in " ".join(world.said)
 
 
 @pytest.mark.parametrize("worst_case", [False, True])
-def test_others_may_have_given_rights_to_the_account_that_every_namespace_has(worst_case: bool) -> None:
+def test_the_default_account_may_have_rights_from_elsewhere(worst_case: bool) -> None:
     world = SmallWorld(RIGHTLESS.replace("name: app", "name: default"), worst_case=worst_case)
-    world.apply(asking("Never", account="default"))
+    world.apply(calling("Never", account="default"))
     assert world.run().status("Pod", "app")["phase"] == ("Failed" if worst_case else "Succeeded")
 
 
-def test_an_account_that_is_taken_for_granted_may_do_anything() -> None:
+def test_an_assumed_account_may_do_anything() -> None:
     granted = RIGHTLESS.replace("name: app,", "name: app, annotations: {seatrial.dev/any-right: assumed},")
-    assert SmallWorld(f"{granted}---{asking('Never')}").run().status("Pod", "app")["phase"] == "Succeeded"
+    assert SmallWorld(f"{granted}---{calling('Never')}").run().status("Pod", "app")["phase"] == "Succeeded"

@@ -1,4 +1,4 @@
-"""Whom NetworkPolicies let through: each row is a policy for the pods of a database, and who asks it at port 5432."""
+"""Which traffic NetworkPolicies allow: each row is a policy for a database's pods, and a client at port 5432."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ API_SERVER = None
 
 
 @pytest.mark.parametrize(
-    ("spec", "asks", "open_"),
+    ("spec", "client", "open_"),
     [
         ("{podSelector: {}}", WEB, False),
         ("{podSelector: {matchLabels: {app: cache}}}", WEB, True),
@@ -42,20 +42,20 @@ API_SERVER = None
         ("{podSelector: {}, ingress: [{ports: [{port: postgres}]}]}", WEB, True),
     ],
 )
-def test_a_policy_lets_through_whom_it_names(spec: str, asks: Peer | None, open_: bool) -> None:
-    assert blocking([_policy("one", spec)], "Ingress", DB, asks, (5432,)) == ([] if open_ else [_policy("one", spec)])
+def test_a_policy_allows_the_peers_it_names(spec: str, client: Peer | None, open_: bool) -> None:
+    assert blocking([_policy("one", spec)], "Ingress", DB, client, (5432,)) == ([] if open_ else [_policy("one", spec)])
 
 
-def test_policies_add_up() -> None:
+def test_policies_are_additive() -> None:
     shut, opened = _policy("shut", "{podSelector: {}}"), _policy("opened", "{podSelector: {}, ingress: [{}]}")
     assert blocking([shut, opened], "Ingress", DB, WEB, (5432,)) == []
 
 
-def test_a_policy_of_another_namespace_says_nothing() -> None:
+def test_a_policy_of_another_namespace_does_not_apply() -> None:
     assert blocking([_policy("shut", "{podSelector: {}}")], "Ingress", REPORTS, WEB, (80,)) == []
 
 
-def test_rules_for_the_way_out_make_a_policy_one_of_the_way_out() -> None:
+def test_egress_rules_imply_the_policy_type_egress() -> None:
     policy = _policy("dns", "{podSelector: {}, egress: [{ports: [{port: 53}]}]}")
     assert blocking([policy], "Egress", WEB, DB, (5432,)) == [policy]
 

@@ -1,4 +1,4 @@
-"""SealedSecret: unsealed into a Secret of its own, and into no other."""
+"""SealedSecret: unsealed into the Secret it owns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ spec: {encryptedData: {password: AgB}, template: {metadata: {labels: {app: db}}}
 """
 
 
-def test_it_becomes_a_secret_that_goes_with_it() -> None:
+def test_it_creates_a_secret_that_is_deleted_with_it() -> None:
     world = OperatorCluster("sealed-secrets")
     assert world.create(SEALED) == []
     made = world.object("Secret", "db")
@@ -23,7 +23,7 @@ def test_it_becomes_a_secret_that_goes_with_it() -> None:
     assert world.names("Secret") == []
 
 
-def test_it_does_not_take_over_a_secret_that_somebody_made() -> None:
+def test_it_does_not_take_over_an_unmanaged_secret() -> None:
     world = OperatorCluster("sealed-secrets")
     assert world.create("{apiVersion: v1, kind: Secret, metadata: {name: db}, data: {user: YQ==}}", SEALED) == []
     words = 'Resource "db" already exists and is not managed by SealedSecret'
@@ -32,7 +32,7 @@ def test_it_does_not_take_over_a_secret_that_somebody_made() -> None:
     assert world.object("Secret", "db")["data"] == {"user": "YQ=="}
 
 
-def test_it_takes_over_a_secret_that_is_said_to_be_managed() -> None:
+def test_it_takes_over_a_secret_annotated_as_managed() -> None:
     world = OperatorCluster("sealed-secrets")
     marked = "{name: db, annotations: {sealedsecrets.bitnami.com/managed: 'true'}}"
     assert world.create(f"{{apiVersion: v1, kind: Secret, metadata: {marked}}}", SEALED) == []

@@ -1,4 +1,4 @@
-"""Kinds that become workloads: Prometheus and its like, and InferenceServices."""
+"""Kinds that become workloads: Prometheus and related kinds, and InferenceServices."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_prometheus_is_available_when_its_pods_are() -> None:
     assert world.told("Prometheus", "main", "Available", group=MONITORING) == "True"
 
 
-def test_what_a_prometheus_leads_to_goes_with_it() -> None:
+def test_the_products_of_a_prometheus_are_deleted_with_it() -> None:
     world = OperatorCluster("prometheus-operator")
     assert world.create(PROMETHEUS) == []
     assert world.delete("Prometheus", "main", group=MONITORING) == ""

@@ -1,4 +1,4 @@
-"""Services: addresses, and the endpoints that follow pods."""
+"""Services: addresses, and endpoints that follow pods."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def subsets(world: SmallWorld) -> list[Body]:
     return listed(world.object("Endpoints", "web"), "subsets")
 
 
-def test_ready_pods_stand_behind_a_service() -> None:
+def test_ready_pods_are_endpoints_of_a_service() -> None:
     world = SmallWorld(SERVICE.replace("TARGET", "8080") + POD.replace("NAME", "one")).run()
     assert endpoints(world) == [("one", True, [8080])]
     (found,) = world.all("EndpointSlice", "demo", "discovery.k8s.io")
@@ -58,14 +58,14 @@ def test_ready_pods_stand_behind_a_service() -> None:
     ]
 
 
-def test_a_pod_that_is_not_ready_gets_no_traffic() -> None:
+def test_an_unready_pod_gets_no_traffic() -> None:
     broken = POD.replace("NAME", "one").replace("image: web,", "image: web, envFrom: [{secretRef: {name: x}}],")
     world = SmallWorld(SERVICE.replace("TARGET", "8080") + broken).run()
     assert endpoints(world) == [("one", False, [8080])]
     assert "addresses" not in subsets(world)[0]
 
 
-def test_the_pod_of_a_hook_job_that_fits_the_selector_gets_traffic_while_it_runs() -> None:
+def test_the_pod_of_a_hook_job_that_matches_the_selector_gets_traffic() -> None:
     job = """
 apiVersion: batch/v1
 kind: Job
@@ -87,13 +87,13 @@ def test_a_named_port_is_looked_up_in_each_pod() -> None:
     assert sorted(endpoints(world)) == [("one", True, [8080]), ("two", True, [])]
 
 
-def test_endpoints_go_with_their_service() -> None:
+def test_endpoints_are_deleted_with_their_service() -> None:
     world = SmallWorld(SERVICE.replace("TARGET", "8080") + POD.replace("NAME", "one")).run()
     world.delete("Service", "web").run()
     assert (world.names("Endpoints"), world.names("EndpointSlice", "discovery.k8s.io")) == ([], [])
 
 
-def test_a_load_balancer_gets_an_address_from_outside() -> None:
+def test_a_load_balancer_gets_an_external_address() -> None:
     world = SmallWorld(SERVICE.replace("TARGET", "8080").replace("spec: {", "spec: {type: LoadBalancer, ")).run()
     assert world.status("Service", "web") == {"loadBalancer": {"ingress": [{"ip": "203.0.113.224", "ipMode": "VIP"}]}}
     assert world.object("Service", "web")["spec"]["ports"][0]["nodePort"] == 31097
@@ -101,7 +101,7 @@ def test_a_load_balancer_gets_an_address_from_outside() -> None:
     assert world.status("Service", "web") == {"loadBalancer": {}}
 
 
-def test_a_service_keeps_its_address_over_updates_that_do_not_name_it() -> None:
+def test_a_service_keeps_its_allocated_address() -> None:
     world = SmallWorld(SERVICE.replace("TARGET", "8080")).run()
     before = world.object("Service", "web")["spec"]
     world.apply(SERVICE.replace("TARGET", "9090"))
@@ -110,7 +110,7 @@ def test_a_service_keeps_its_address_over_updates_that_do_not_name_it() -> None:
     assert after["clusterIPs"] == [before["clusterIP"]]
 
 
-def test_a_service_may_name_its_address_and_keeps_that_too() -> None:
+def test_a_service_keeps_the_address_it_names() -> None:
     named = SERVICE.replace("TARGET", "8080").replace("spec: {", "spec: {clusterIP: 10.96.0.77, ")
     world = SmallWorld(named).apply(SERVICE.replace("TARGET", "9090"))
     assert world.object("Service", "web")["spec"]["clusterIPs"] == ["10.96.0.77"]

@@ -1,4 +1,4 @@
-"""Claims, volumes and classes: how they find each other, and what holds them."""
+"""PVCs, PersistentVolumes and StorageClasses: binding, and what blocks their deletion."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def phase(world: SmallWorld) -> str:
     return str(world.status("PersistentVolumeClaim", "data")["phase"])
 
 
-def test_a_claim_gets_a_volume_at_once() -> None:
+def test_a_pvc_is_bound_at_once() -> None:
     world = SmallWorld(FAST + claim()).run()
     found = world.object("PersistentVolumeClaim", "data")
     name = f"pvc-{found['metadata']['uid']}"
@@ -60,7 +60,7 @@ def test_a_claim_gets_a_volume_at_once() -> None:
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
 
 
-def test_a_claim_that_waits_for_its_first_consumer() -> None:
+def test_a_pvc_that_waits_for_its_first_consumer() -> None:
     world = SmallWorld(WAITING + claim()).run()
     assert phase(world) == "Pending"
     assert world.said == [
@@ -70,7 +70,7 @@ def test_a_claim_that_waits_for_its_first_consumer() -> None:
     assert (phase(world), world.status("Pod", "app")["phase"]) == ("Bound", "Running")
 
 
-def test_a_consumer_that_waits_for_something_else_is_none() -> None:
+def test_a_blocked_consumer_does_not_bind_the_pvc() -> None:
     more = POD.replace("{claimName: data}}", "{claimName: data}}, {name: b, persistentVolumeClaim: {claimName: none}}")
     world = SmallWorld(WAITING + claim() + more).run()
     assert phase(world) == "Pending"
@@ -87,12 +87,12 @@ def test_a_consumer_that_waits_for_something_else_is_none() -> None:
         ("", "FailedBinding: no persistent volumes available for this claim and no storage class is set"),
     ],
 )
-def test_a_claim_without_a_class_stays_pending(storage_class: str, words: str) -> None:
+def test_a_pvc_without_a_class_stays_pending(storage_class: str, words: str) -> None:
     world = SmallWorld(FAST + claim(storage_class)).run()
     assert (phase(world), world.said) == ("Pending", [f"PersistentVolumeClaim/demo/data {words}"])
 
 
-def test_a_claim_takes_the_default_class_even_when_that_comes_later() -> None:
+def test_a_pvc_gets_a_default_class_that_is_created_later() -> None:
     world = SmallWorld(claim("")).run()
     assert phase(world) == "Pending"
     marked = "{name: fast, annotations: {storageclass.kubernetes.io/is-default-class: 'true'}}"
@@ -101,7 +101,7 @@ def test_a_claim_takes_the_default_class_even_when_that_comes_later() -> None:
     assert world.object("PersistentVolumeClaim", "data")["spec"]["storageClassName"] == "fast"
 
 
-def test_a_claim_takes_the_smallest_volume_that_fits() -> None:
+def test_a_pvc_is_bound_to_the_smallest_volume_that_fits() -> None:
     volumes = "".join(
         VOLUME.replace("NAME", name).replace("SIZE", size).replace("MODE", mode)
         for name, size, mode in (
@@ -119,7 +119,7 @@ def test_a_claim_takes_the_smallest_volume_that_fits() -> None:
 
 
 @pytest.mark.parametrize("restarts", ["Always", "Never"])
-def test_a_claim_in_use_stays_until_the_pod_is_gone_and_takes_its_volume_along(restarts: str) -> None:
+def test_a_pvc_in_use_is_deleted_after_its_pod_and_with_its_volume(restarts: str) -> None:
     world = SmallWorld(FAST + claim() + POD.replace("spec:\n", f"spec:\n  restartPolicy: {restarts}\n")).run()
     assert world.status("Pod", "app")["phase"] == {"Always": "Running", "Never": "Succeeded"}[restarts]
     world.delete("PersistentVolumeClaim", "data").run()
@@ -139,7 +139,7 @@ def test_a_retained_volume_is_released() -> None:
     assert world.status("PersistentVolume", "disk", "") == {"phase": "Released"}
 
 
-def test_a_bound_claim_grows() -> None:
+def test_a_bound_pvc_can_be_expanded() -> None:
     world = SmallWorld(FAST + claim()).run()
     grown = world.object("PersistentVolumeClaim", "data")
     spec = {**grown["spec"], "resources": {"requests": {"storage": "5Gi"}}}
@@ -147,7 +147,7 @@ def test_a_bound_claim_grows() -> None:
     assert world.run().status("PersistentVolumeClaim", "data")["capacity"] == {"storage": "5Gi"}
 
 
-def test_a_claim_that_lost_its_volume_says_so() -> None:
+def test_a_pvc_without_its_volume_is_lost() -> None:
     world = SmallWorld(FAST + claim()).run()
     world.objects = {ref: body for ref, body in world.objects.items() if ref.kind != "PersistentVolume"}
     world.run()

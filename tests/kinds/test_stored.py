@@ -1,4 +1,4 @@
-"""What the API server fills in, compared with what a real one did."""
+"""Defaults of the API server, compared with a real one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from seatrial.model.resource import Body, group_of
 
 CASES = yaml.safe_load(Path(__file__).with_name("stored.yaml").read_text())
 
-# Addresses and ports are free to choose; empty metadata of a template says nothing.
-FREE = ("clusterIP", "clusterIPs", "nodePort", "metadata: {}")
+# Addresses and ports are arbitrary; empty template metadata is not significant.
+ARBITRARY = ("clusterIP", "clusterIPs", "nodePort", "metadata: {}")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['given']['kind']}-{case['given']['metadata']['name']}")
-def test_what_is_stored_is_what_a_real_api_server_stores(case: Body) -> None:
+def test_objects_are_stored_as_by_a_real_api_server(case: Body) -> None:
     given = case["given"]
     kind = known()[group_of(given["apiVersion"]), given["kind"]]
     body = {**given, "metadata": {**given["metadata"], "namespace": "t", "uid": "UID"}}
@@ -34,7 +34,7 @@ def test_what_is_stored_is_what_a_real_api_server_stores(case: Body) -> None:
 def differences(ours: Any, real: Any, path: str = "") -> Iterator[str]:
     if isinstance(ours, dict) and isinstance(real, dict):
         for key in sorted(ours.keys() | real.keys()):
-            if key in FREE:
+            if key in ARBITRARY:
                 continue
             if key not in ours and real[key] != {}:
                 yield f"{path}.{key} is not filled in: {real[key]}"
@@ -49,7 +49,7 @@ def differences(ours: Any, real: Any, path: str = "") -> Iterator[str]:
         yield f"{path} is {ours}, not {real}"
 
 
-def test_filling_in_twice_changes_nothing() -> None:
+def test_defaulting_is_idempotent() -> None:
     for case in CASES:
         default = known()[group_of(case["given"]["apiVersion"]), case["given"]["kind"]].default
         if default is not None:

@@ -1,4 +1,4 @@
-"""Who answers for a webhook, and who writes the certificate by which the API server knows it."""
+"""Webhook backends, and who writes their CA bundle."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ NO_ENDPOINTS = (
 
 
 def sent(cluster: Cluster, verb: Any, body: Body, **more: Any) -> str:
-    """What the API server says to it; empty where it does it."""
+    """The API server's refusal; empty on success."""
     group, version = group_of(body["apiVersion"]), version_of(body["apiVersion"])
     kind = cluster.discovery.of_kind(group, body["kind"], version)
     assert kind is not None, body["apiVersion"]
@@ -111,17 +111,17 @@ def sent(cluster: Cluster, verb: Any, body: Body, **more: Any) -> str:
 
 
 def put(cluster: Cluster, text: str) -> str:
-    """The first refusal of what is created."""
+    """The first refusal of a creation."""
     refusals = [sent(cluster, "create", body) for body in yaml.safe_load_all(text)]
     return next(filter(None, refusals), "")
 
 
-def authority(cluster: Cluster) -> Any:
+def ca_bundle(cluster: Cluster) -> Any:
     ref = Ref("ValidatingWebhookConfiguration", "", "gate", "admissionregistration.k8s.io")
     return dig(cluster.store.get(ref), "webhooks", 0, "clientConfig", "caBundle")
 
 
-def test_nobody_writes_the_certificate_where_no_account_may() -> None:
+def test_no_ca_bundle_is_written_if_no_account_may() -> None:
     cluster = Cluster()
     assert put(cluster, BACKEND) == ""
     assert put(cluster, WEBHOOK) == ""
@@ -132,18 +132,18 @@ def test_nobody_writes_the_certificate_where_no_account_may() -> None:
     )
 
 
-def test_a_job_whose_account_may_writes_the_certificate_before_it_ends() -> None:
+def test_a_job_with_the_right_writes_the_ca_bundle_before_it_ends() -> None:
     cluster = Cluster(schedule="lazy")
     for text in (RIGHTS, BACKEND, WEBHOOK, JOB):
         assert put(cluster, text) == ""
-    assert authority(cluster) is None
+    assert ca_bundle(cluster) is None
     cluster.awaits("helm", [Ref("Job", "default", "certs", "batch")])
-    assert authority(cluster) == CA_BUNDLE
+    assert ca_bundle(cluster) == CA_BUNDLE
     wrote = next(e for e in cluster.timeline() if e.object.kind == "ValidatingWebhookConfiguration" and e.before)
     assert (wrote.actor, wrote.verb) == ("certs", "update")
 
 
-def test_the_writer_owns_the_certificate_so_that_whoever_applies_another_is_in_conflict() -> None:
+def test_the_writer_owns_the_ca_bundle_so_another_apply_conflicts() -> None:
     cluster = Cluster()
     placeholder = yaml.safe_load(WEBHOOK)
     placeholder["webhooks"][0]["clientConfig"]["caBundle"] = "Cg=="
@@ -151,23 +151,23 @@ def test_the_writer_owns_the_certificate_so_that_whoever_applies_another_is_in_c
     assert put(cluster, RIGHTS) == ""
     assert sent(cluster, "patch", placeholder, **apply) == ""
     assert put(cluster, JOB) == ""
-    assert authority(cluster) == CA_BUNDLE
+    assert ca_bundle(cluster) == CA_BUNDLE
     assert sent(cluster, "patch", placeholder, **apply) == (
         'Apply failed with 1 conflict: conflict with "certs" using admissionregistration.k8s.io/v1: '
         '.webhooks[name="secrets.gate.example"].clientConfig.caBundle'
     )
 
 
-def test_a_certificate_that_cert_manager_is_asked_for_is_injected() -> None:
+def test_cert_manager_injects_the_ca_bundle() -> None:
     cluster = Cluster()
     body = yaml.safe_load(WEBHOOK)
     body["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": "default/gate"}
     assert sent(cluster, "create", body) == ""
-    assert authority(cluster) == CA_BUNDLE
+    assert ca_bundle(cluster) == CA_BUNDLE
 
 
 @pytest.mark.parametrize(("schedule", "says"), [("eager", ""), ("lazy", NO_ENDPOINTS)])
-def test_a_backend_that_stops_before_it_starts_anew_may_be_gone_in_between(schedule: Schedule, says: str) -> None:
+def test_a_backend_with_strategy_recreate_may_be_down_during_an_update(schedule: Schedule, says: str) -> None:
     cluster = Cluster(schedule=schedule)
     for text in (RIGHTS, BACKEND, WEBHOOK, JOB):
         assert put(cluster, text) == ""
@@ -179,7 +179,7 @@ def test_a_backend_that_stops_before_it_starts_anew_may_be_gone_in_between(sched
     assert put(cluster, SECRET.replace("name: s", "name: t")) == says
 
 
-def test_an_object_that_comes_in_the_version_that_is_stored_needs_no_conversion() -> None:
+def test_an_object_in_the_storage_version_needs_no_conversion() -> None:
     cluster = Cluster()
     definition = yaml.safe_load(DEFINITION)
     definition["spec"]["conversion"] = CONVERSION
@@ -193,7 +193,7 @@ def test_an_object_that_comes_in_the_version_that_is_stored_needs_no_conversion(
     assert sent(cluster, "create", {**older, "metadata": {"name": "south"}}) == UNREACHED.format("v1beta1")
 
 
-def test_an_object_stays_stored_as_it_was_written_until_it_is_written_again() -> None:
+def test_an_object_keeps_its_stored_version_until_the_next_write() -> None:
     cluster = Cluster()
     assert put(cluster, DEFINITION) == ""
     gate = {"apiVersion": "canal.example/v1", "kind": "Gate", "metadata": {"name": "north"}}

@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets, StatefulSets and DaemonSets: how pods come, change and go."""
+"""Deployments, ReplicaSets, StatefulSets and DaemonSets: how pods are created, replaced and deleted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sets(world: SmallWorld) -> list[tuple[str, int, str]]:
     return sorted(found, key=lambda entry: entry[2])
 
 
-def test_a_deployment_makes_a_replica_set_and_is_available() -> None:
+def test_a_deployment_creates_a_replica_set_and_is_available() -> None:
     world = SmallWorld(ROLLING).run()
     (made,) = world.all("ReplicaSet", "demo", "apps")
     hashed = made["metadata"]["labels"]["pod-template-hash"]
@@ -87,7 +87,7 @@ def test_a_new_template_rolls_out_and_back() -> None:
     assert conditions_of(status)["Progressing"].startswith("True NewReplicaSetAvailable")
 
 
-def test_a_rolling_update_keeps_enough_pods_and_not_too_many() -> None:
+def test_a_rolling_update_respects_max_surge_and_max_unavailable() -> None:
     world = SmallWorld(ROLLING).run()
     world.apply(ROLLING.replace("web:1", "web:2"))
     for _ in range(60):
@@ -101,7 +101,7 @@ def test_a_rolling_update_keeps_enough_pods_and_not_too_many() -> None:
     assert sets(world) == [("web:1", 0, "1"), ("web:2", 4, "2")]
 
 
-def test_recreate_ends_everything_old_before_anything_new() -> None:
+def test_recreate_deletes_all_old_pods_first() -> None:
     world = SmallWorld(RECREATE).run()
     world.apply(RECREATE.replace("web:1", "web:2"))
     for _ in range(20):
@@ -112,7 +112,7 @@ def test_recreate_ends_everything_old_before_anything_new() -> None:
     assert images == {"web:2"}
 
 
-def test_an_update_that_cannot_start_stops_with_the_old_pods_serving() -> None:
+def test_an_update_whose_pods_cannot_start_keeps_the_old_pods() -> None:
     world = SmallWorld(ROLLING).run()
     broken = ROLLING.replace('image: "web:2"', "").replace('"web:1"}', '"web:2", envFrom: [{secretRef: {name: x}}]}')
     world.apply(broken).run()
@@ -125,7 +125,7 @@ def test_an_update_that_cannot_start_stops_with_the_old_pods_serving() -> None:
     assert sets(world) == [("web:1", 0, "1"), ("web:2", 4, "2")]
 
 
-def test_a_refused_pod_is_spoken_of_up_to_the_deployment() -> None:
+def test_a_refused_pod_is_reported_on_the_deployment() -> None:
     world = SmallWorld(ROLLING.replace("spec: {containers", "spec: {serviceAccountName: robot, containers")).run()
     (made,) = world.all("ReplicaSet", "demo", "apps")
     name = name_of(made)
@@ -147,7 +147,7 @@ def test_a_refused_pod_is_spoken_of_up_to_the_deployment() -> None:
     assert "ReplicaFailure" not in conditions_of(world.status("Deployment", "web", group="apps"))
 
 
-def test_a_paused_deployment_follows_its_size_and_nothing_else() -> None:
+def test_a_paused_deployment_only_scales() -> None:
     world = SmallWorld(ROLLING).run()
     paused = ROLLING.replace("replicas: 4", "replicas: 2\n  paused: true").replace("web:1", "web:2")
     world.apply(paused).run()
@@ -159,7 +159,7 @@ def test_a_paused_deployment_follows_its_size_and_nothing_else() -> None:
     assert sets(world) == [("web:1", 0, "1"), ("web:2", 2, "2")]
 
 
-def test_old_replica_sets_are_forgotten_beyond_the_limit() -> None:
+def test_old_replica_sets_beyond_the_limit_are_deleted() -> None:
     short = ROLLING.replace("replicas: 4", "replicas: 1\n  revisionHistoryLimit: 1")
     world = SmallWorld(short).run()
     for number in (2, 3, 4):
@@ -167,7 +167,7 @@ def test_old_replica_sets_are_forgotten_beyond_the_limit() -> None:
     assert sets(world) == [("web:3", 0, "3"), ("web:4", 1, "4")]
 
 
-def test_a_deployment_adopts_what_an_earlier_one_left_behind() -> None:
+def test_a_deployment_adopts_orphaned_replica_sets() -> None:
     world = SmallWorld(ROLLING).run()
     pods = world.names("Pod")
     for ref, body in list(world.objects.items()):
@@ -189,7 +189,7 @@ def test_a_deployment_adopts_what_an_earlier_one_left_behind() -> None:
         ("100%", 3, True, 3),
     ],
 )
-def test_surges_round_up_and_gaps_round_down(value: object, whole: int, up: bool, expected: int) -> None:
+def test_surge_rounds_up_and_unavailable_rounds_down(value: object, whole: int, up: bool, expected: int) -> None:
     assert portion(value, whole, up=up) == expected
 
 
@@ -223,7 +223,7 @@ def images(world: SmallWorld) -> dict[str, str]:
     return {name_of(pod): dig(pod, "spec", "containers", 0, "image") for pod in world.all("Pod", "demo")}
 
 
-def test_a_stateful_set_makes_one_pod_after_the_other() -> None:
+def test_a_stateful_set_creates_pods_in_order() -> None:
     world = SmallWorld(ORDERED).run()
     assert world.names("Pod") == ["db-0"]
     assert world.names("PersistentVolumeClaim") == ["data-db-0"]
@@ -257,7 +257,7 @@ def test_a_stateful_set_makes_one_pod_after_the_other() -> None:
     assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("db-1", "db")
 
 
-def test_a_parallel_stateful_set_makes_them_at_once() -> None:
+def test_a_parallel_stateful_set_creates_pods_at_once() -> None:
     world = SmallWorld(STATEFUL.replace("POLICY", "Parallel")).run()
     assert world.names("Pod") == ["db-0", "db-1", "db-2"]
 
@@ -289,8 +289,8 @@ def test_on_delete_replaces_nothing_by_itself() -> None:
     assert images(world) == {"db-0": "db:1", "db-1": "db:2", "db-2": "db:1"}
 
 
-def test_an_ordered_update_does_not_pass_a_broken_pod() -> None:
-    """The known trap: going back to a good template does not help, the broken pod has to be deleted by hand."""
+def test_an_ordered_update_stops_at_a_broken_pod() -> None:
+    """Known issue: a rollback to a good template does not help, the broken pod must be deleted manually."""
     world = SmallWorld(ORDERED + FAST).run()
     world.apply(ORDERED.replace('"db:1"}', '"db:2", envFrom: [{secretRef: {name: x}}]}')).run()
     assert images(world) == {"db-0": "db:1", "db-1": "db:1", "db-2": "db:2"}
@@ -309,7 +309,7 @@ def test_an_ordered_update_does_not_pass_a_broken_pod() -> None:
         ("{whenScaled: Delete, whenDeleted: Delete}", 1, 0),
     ],
 )
-def test_claims_outlive_their_pods_unless_told_otherwise(policy: str, after_scale: int, after_delete: int) -> None:
+def test_pvcs_remain_unless_the_retention_policy_deletes_them(policy: str, after_scale: int, after_delete: int) -> None:
     text = ORDERED.replace("\n  replicas: 3", f"\n  persistentVolumeClaimRetentionPolicy: {policy}\n  replicas: 3")
     world = SmallWorld(text + FAST).run()
     world.apply(text.replace("replicas: 3", "replicas: 1")).run()
@@ -319,7 +319,7 @@ def test_claims_outlive_their_pods_unless_told_otherwise(policy: str, after_scal
     assert len(world.names("PersistentVolumeClaim")) == after_delete
 
 
-def test_a_stateful_set_says_which_pod_was_refused() -> None:
+def test_a_stateful_set_reports_which_pod_was_refused() -> None:
     world = SmallWorld(ORDERED.replace("spec: {containers", "spec: {serviceAccountName: robot, containers")).run()
     words = 'pods "db-0" is forbidden: error looking up service account demo/robot: serviceaccount "robot" not found'
     assert f"StatefulSet/demo/db FailedCreate: create Pod db-0 in StatefulSet db failed error: {words}" in world.said

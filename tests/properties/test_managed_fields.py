@@ -1,4 +1,4 @@
-"""What holds of managedFields through every history of applies and updates."""
+"""Properties of managedFields after any history of applies and updates."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -70,7 +70,7 @@ def played(history: list[tuple[str, str, Body]]) -> Body | None:
 
 
 def members(fields: Body, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every path that is in a set."""
+    """Every path in a set."""
     for name, node in fields.items():
         if name != ".":
             if is_member(node):
@@ -79,7 +79,7 @@ def members(fields: Body, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
 
 
 def paths_of(value: Any, shape: Shape, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every path that is in an object."""
+    """Every path in an object."""
     if isinstance(value, dict):
         for key, child in value.items():
             yield (*path, f"f:{key}")
@@ -110,9 +110,7 @@ def test_the_same_apply_twice_changes_nothing(history: list[Any], manager: str, 
 
 
 @given(steps, managers, deployments)
-def test_after_force_the_manager_owns_what_it_applied_and_the_object_says_so(
-    history: list[Any], manager: str, body: Body
-) -> None:
+def test_after_force_the_manager_owns_what_it_applied(history: list[Any], manager: str, body: Body) -> None:
     after = apply(played(history), body, manager, force=True)
     fresh = apply(None, body, manager)
     assert owned_by(after, manager, "Apply") == owned_by(fresh, manager, "Apply")
@@ -121,7 +119,7 @@ def test_after_force_the_manager_owns_what_it_applied_and_the_object_says_so(
 
 
 @given(steps)
-def test_what_is_owned_is_there(history: list[Any]) -> None:
+def test_owned_fields_exist(history: list[Any]) -> None:
     live = played(history)
     assume(live is not None)
     assert live is not None
@@ -131,7 +129,7 @@ def test_what_is_owned_is_there(history: list[Any]) -> None:
 
 
 @given(deployments, deployments)
-def test_letting_go_of_everything_removes_exactly_what_no_one_else_owns(mine: Body, theirs: Body) -> None:
+def test_applying_nothing_removes_exactly_what_no_one_else_owns(mine: Body, theirs: Body) -> None:
     alone = apply(None, theirs, "argo")
     both = apply(alone, mine, "helm", force=True)
     nothing = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
@@ -157,7 +155,7 @@ def test_managers_of_different_fields_never_conflict(one: Body, other: Body) -> 
 
 
 @given(steps, managers, deployments)
-def test_nothing_that_is_given_is_changed(history: list[Any], manager: str, body: Body) -> None:
+def test_arguments_are_not_changed(history: list[Any], manager: str, body: Body) -> None:
     live = played(history)
     before = repr((live, body))
     apply(live, body, manager, force=True)

@@ -1,4 +1,4 @@
-"""What holds of every patch."""
+"""Properties of every patch."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_a_merge_patch_of_the_difference_gives_the_target(old: Body, new: Body) 
 
 
 @given(objects, objects)
-def test_a_merge_patch_done_twice_is_done_once(live: Body, patch: Body) -> None:
+def test_a_merge_patch_is_idempotent(live: Body, patch: Body) -> None:
     once = merge_patch(live, patch)
     assert merge_patch(once, patch) == once
 
@@ -72,13 +72,13 @@ def test_a_strategic_patch_of_an_object_with_itself_changes_nothing(pod: Body) -
 
 
 @given(pods, pods)
-def test_a_strategic_patch_done_twice_is_done_once(live: Body, patch: Body) -> None:
+def test_a_strategic_patch_is_idempotent(live: Body, patch: Body) -> None:
     once = strategic_patch(live, patch, POD)
     assert strategic_patch(once, patch, POD) == once
 
 
 @given(pods, pods)
-def test_patches_never_change_what_they_are_given(live: Body, patch: Body) -> None:
+def test_patches_do_not_change_their_arguments(live: Body, patch: Body) -> None:
     before = repr((live, patch))
     strategic_patch(live, patch, POD)
     merge_patch(live, patch)

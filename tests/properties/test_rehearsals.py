@@ -1,4 +1,4 @@
-"""What holds for every release, whatever is in it: rehearsals repeat, and what is deleted leaves nothing behind."""
+"""Properties of every release: rehearsals are reproducible, and deletion leaves nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plain(kind: str) -> st.SearchStrategy[Body]:
 
 @st.composite
 def workload(draw: st.DrawFn) -> Body:
-    """A Deployment or a Job that mounts a ConfigMap, and runs as an account, which may not be there."""
+    """A Deployment or Job that mounts a ConfigMap and uses a ServiceAccount, either of which may be missing."""
     name, config = draw(st.sampled_from(NAMES)), draw(st.sampled_from(NAMES))
     pod: Body = {
         "containers": [{"name": "app", "image": "app:1"}],
@@ -58,7 +58,7 @@ def played(objects: list[Body], schedule: Schedule, seed: int = 0) -> Rehearsal:
     return rehearse(Plan(steps, Case("", (None, None, None))), "kubectl", schedule, seed=seed)
 
 
-def told(rehearsal: Rehearsal) -> list[str]:
+def lines(rehearsal: Rehearsal) -> list[str]:
     return [
         f"{e.index} {e.step} {e.actor} {e.verb} {e.object} {e.effect} {e.message} {e.cause}" for e in rehearsal.timeline
     ]
@@ -66,13 +66,13 @@ def told(rehearsal: Rehearsal) -> list[str]:
 
 @FEW
 @given(releases(), st.sampled_from(("eager", "lazy", "seeded")), st.integers(0, 5))
-def test_the_same_release_is_rehearsed_the_same(objects: list[Body], schedule: Schedule, seed: int) -> None:
-    assert told(played(objects, schedule, seed)) == told(played(objects, schedule, seed))
+def test_a_rehearsal_is_reproducible(objects: list[Body], schedule: Schedule, seed: int) -> None:
+    assert lines(played(objects, schedule, seed)) == lines(played(objects, schedule, seed))
 
 
 @FEW
 @given(releases(), st.sampled_from(("eager", "lazy", "seeded")))
-def test_what_is_applied_and_deleted_leaves_only_what_was_there(objects: list[Body], schedule: Schedule) -> None:
+def test_apply_and_delete_leave_only_what_existed_before(objects: list[Body], schedule: Schedule) -> None:
     first, again, gone = played(objects, schedule).steps
     assert (first.outcome, again.outcome, gone.outcome) == ("ok", "ok", "ok")
     assert first.created == gone.deleted
@@ -81,15 +81,15 @@ def test_what_is_applied_and_deleted_leaves_only_what_was_there(objects: list[Bo
 
 @FEW
 @given(releases(), st.integers(0, 20))
-def test_once_all_is_there_every_schedule_ends_alike(objects: list[Body], seed: int) -> None:
-    """What becomes of the pods of a release does not depend on luck, once the cluster has come to rest."""
+def test_every_schedule_has_the_same_final_phases(objects: list[Body], seed: int) -> None:
+    """The final phases of a release's pods do not depend on the schedule."""
     lazy, seeded = (phases(played(objects, schedule, seed)) for schedule in ("lazy", "seeded"))
     assert lazy == seeded
 
 
 @FEW
 @given(releases())
-def test_nothing_runs_before_what_it_mounts_is_there(objects: list[Body]) -> None:
+def test_no_pod_runs_before_its_volumes_exist(objects: list[Body]) -> None:
     rehearsal = played(objects, "seeded", seed=1)
     there: set[Ref] = set()
     for event in rehearsal.timeline:
@@ -106,8 +106,8 @@ def test_nothing_runs_before_what_it_mounts_is_there(objects: list[Body]) -> Non
 
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(releases(), st.sampled_from(("eager", "lazy")))
-def test_what_helm_installs_and_uninstalls_leaves_only_what_was_there(objects: list[Body], schedule: Schedule) -> None:
-    """Its hooks aside, which Helm leaves behind: that is a hazard of its own."""
+def test_install_and_uninstall_leave_only_what_existed_before(objects: list[Body], schedule: Schedule) -> None:
+    """Except hooks, which Helm leaves behind."""
     with TemporaryDirectory() as folder:
         (Path(folder) / "templates").mkdir()
         (Path(folder) / "Chart.yaml").write_text("apiVersion: v2\nname: demo\nversion: 0.1.0\n")
@@ -124,7 +124,7 @@ def test_what_helm_installs_and_uninstalls_leaves_only_what_was_there(objects: l
 
 
 def phases(rehearsal: Rehearsal) -> list[tuple[str, str]]:
-    """The last phase of each workload's pods before they are deleted, by the label of the workload."""
+    """The last phase of each workload's pods before their deletion, by the label of the workload."""
     last: dict[Ref, tuple[str, str]] = {}
     for event in rehearsal.timeline:
         if event.step < 2 and event.object.kind == "Pod" and event.after is not None:

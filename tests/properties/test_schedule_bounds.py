@@ -1,4 +1,4 @@
-"""The same release reads the same in every process, and the two schedules bound all those in between."""
+"""The same release gives the same timeline in every process, and the two schedules bound all others."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from seatrial.plan.plan import Plan, Played
 from seatrial.play.rehearse import rehearse
 
 PROGRAM = """
-from test_schedule_bounds import release, played, told
+from test_schedule_bounds import release, played, lines
 for schedule in ("eager", "lazy", "seeded"):
-    print("\\n".join(told(played(release("abc"), schedule, seed=3))))
+    print("\\n".join(lines(played(release("abc"), schedule, seed=3))))
 """
 
 
 def release(names: str) -> list[Body]:
-    """For each name a ConfigMap, an account, and a Deployment that needs both."""
+    """For each name a ConfigMap, a ServiceAccount, and a Deployment that needs both."""
     return [body for name in names for body in _app(name)]
 
 
@@ -52,7 +52,7 @@ def played(objects: list[Body], schedule: Schedule, seed: int = 0) -> Rehearsal:
     return rehearse(Plan(steps, Case("", (None, None))), "kubectl", schedule, seed=seed)
 
 
-def told(rehearsal: Rehearsal) -> list[str]:
+def lines(rehearsal: Rehearsal) -> list[str]:
     return [f"{e.index} {e.actor} {e.verb} {e.object} {e.effect} {e.message} {e.cause}" for e in rehearsal.timeline]
 
 
@@ -62,15 +62,15 @@ def is_clean(rehearsal: Rehearsal) -> bool:
     )
 
 
-def test_the_timeline_does_not_depend_on_how_texts_are_hashed() -> None:
+def test_the_timeline_does_not_depend_on_the_hash_seed() -> None:
     here = os.path.dirname(__file__)  # noqa: PTH120
-    said = set()
+    timelines = set()
     for seed in ("0", "1", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join((here, *sys.path))}
         command = [sys.executable, "-c", PROGRAM]
-        said.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
-    assert len(said) == 1
-    assert "Deployment/default/a" in said.pop()
+        timelines.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(timelines) == 1
+    assert "Deployment/default/a" in timelines.pop()
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
@@ -80,8 +80,9 @@ def test_what_is_clean_under_both_schedules_is_clean_under_every_seed(objects: l
         assert is_clean(played(objects, "seeded", seed))
 
 
-def test_lazy_alone_does_not_bound_the_others_where_nobody_waits() -> None:
-    """Nothing moves before all is there: that the account comes after its Deployment is seen only by who is quick."""
+def test_without_waits_lazy_alone_is_not_a_bound() -> None:
+    """With the slow cluster nothing runs before all objects exist, so only a fast one shows that the account comes
+    last."""
     config, account, deployment = release("a")
     objects = [deployment, config, account]
     assert is_clean(played(objects, "lazy"))

@@ -1,4 +1,4 @@
-"""What holds of the store after any requests: it agrees with itself, its log can be replayed, nothing is left over."""
+"""Properties of the store after any requests: it is consistent, its log can be replayed, nothing is left over."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ acts = st.one_of(
 )
 
 
-def configs(home: str, name: str = "", **more: Any) -> Request:
-    return Request(more.pop("verb"), "", "v1", "configmaps", home, name, actor="tester", **more)
+def configs(namespace: str, name: str = "", **more: Any) -> Request:
+    return Request(more.pop("verb"), "", "v1", "configmaps", namespace, name, actor="tester", **more)
 
 
-def owner_of(cluster: Cluster, home: str, name: str | None) -> list[Body]:
-    body = cluster.store.get(Ref("ConfigMap", home, name or ""))
+def owner_of(cluster: Cluster, namespace: str, name: str | None) -> list[Body]:
+    body = cluster.store.get(Ref("ConfigMap", namespace, name or ""))
     if body is None:
         return []
     return [{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": body["metadata"]["uid"]}]
 
 
 def do(cluster: Cluster, act: Act) -> None:
-    """Do one thing; whether it is refused does not matter here."""
-    verb, home, name, more = act
+    """Send one request; whether it is refused does not matter here."""
+    verb, namespace, name, more = act
     match verb:
         case "create":
             given_labels, held, owner = more
             meta: Body = {"name": name, "labels": given_labels, "finalizers": held}
-            meta["ownerReferences"] = owner_of(cluster, home, owner)
-            cluster.request(configs(home, verb="create", body={"kind": "ConfigMap", "metadata": meta}))
+            meta["ownerReferences"] = owner_of(cluster, namespace, owner)
+            cluster.request(configs(namespace, verb="create", body={"kind": "ConfigMap", "metadata": meta}))
         case "relabel":
             body = {"metadata": {"labels": more}}
-            cluster.request(configs(home, name, verb="patch", body=body, patch_type="merge"))
+            cluster.request(configs(namespace, name, verb="patch", body=body, patch_type="merge"))
         case "let go":
             body = {"metadata": {"finalizers": None}}
-            cluster.request(configs(home, name, verb="patch", body=body, patch_type="merge"))
+            cluster.request(configs(namespace, name, verb="patch", body=body, patch_type="merge"))
         case "delete":
-            cluster.request(configs(home, name, verb="delete", propagation=more))
+            cluster.request(configs(namespace, name, verb="delete", propagation=more))
         case "open":
-            space = {"kind": "Namespace", "metadata": {"name": home}}
+            space = {"kind": "Namespace", "metadata": {"name": namespace}}
             cluster.request(Request("create", "", "v1", "namespaces", body=space, actor="tester"))
         case "close":
-            cluster.request(Request("delete", "", "v1", "namespaces", name=home, actor="tester"))
+            cluster.request(Request("delete", "", "v1", "namespaces", name=namespace, actor="tester"))
 
 
 @FEW
@@ -81,7 +81,7 @@ def test_indexes_agree_with_objects_and_versions_rise(given_acts: list[Act], sch
 
 @FEW
 @given(st.lists(acts, max_size=25), st.integers(0, 25))
-def test_a_watch_from_any_version_leads_to_what_is_there(given_acts: list[Act], moment: int) -> None:
+def test_a_watch_from_any_version_ends_with_the_current_objects(given_acts: list[Act], moment: int) -> None:
     cluster = Cluster()
     kind = cluster.discovery.find("", "v1", "configmaps")
     assert kind is not None
@@ -106,7 +106,7 @@ def test_a_watch_from_any_version_leads_to_what_is_there(given_acts: list[Act], 
 
 @FEW
 @given(st.lists(acts, max_size=25), st.sampled_from(SCHEDULES))
-def test_at_rest_nothing_has_lost_its_owner_or_its_namespace(given_acts: list[Act], schedule: Schedule) -> None:
+def test_when_idle_every_object_has_its_owner_and_namespace(given_acts: list[Act], schedule: Schedule) -> None:
     cluster = Cluster(schedule=schedule)
     for act in given_acts:
         do(cluster, act)
@@ -116,7 +116,7 @@ def test_at_rest_nothing_has_lost_its_owner_or_its_namespace(given_acts: list[Ac
         meta = body["metadata"]
         owners = meta.get("ownerReferences") or ()
         lost = bool(owners) and not any(cluster.store.by_uid(owner["uid"]) for owner in owners)
-        # Only a finalizer may keep what has lost its owners.
+        # Only a finalizer may keep an object without owners.
         assert not lost or (meta.get("deletionTimestamp") and meta.get("finalizers")), ref
         assert not ref.namespace or cluster.store.get(Ref("Namespace", "", ref.namespace)) is not None, ref
 

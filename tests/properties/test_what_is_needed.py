@@ -1,4 +1,4 @@
-"""Nothing starts or is ready before what it needs by then is there, whatever the release and whoever is lucky."""
+"""No pod starts and no workload is ready before its needs are met, for every release and schedule."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def releases() -> st.SearchStrategy[list[Body]]:
 
 
 def played(objects: list[Body], schedule: Schedule, seed: int) -> Rehearsal:
-    """Applied, then what it may have lacked, so that most of it starts in the end."""
+    """Apply, then create what was missing, so that most objects start in the end."""
     rest: list[Body] = [
         {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "data": dict.fromkeys(KEYS, "eA==")}
         for kind in ("ConfigMap", "Secret")
@@ -123,9 +123,7 @@ def needs(body: Body) -> Iterator[Need]:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(releases(), st.sampled_from(SCHEDULES), st.integers(0, 20))
-def test_no_pod_starts_before_what_it_needs_to_be_admitted_scheduled_and_started(
-    objects: list[Body], schedule: Schedule, seed: int
-) -> None:
+def test_no_pod_starts_before_its_needs_are_met(objects: list[Body], schedule: Schedule, seed: int) -> None:
     there: dict[Ref, Body] = {}
     for event in played(objects, schedule, seed).timeline:
         if event.object.kind == "Pod" and event.after is not None and dig(event.after, "status", "phase") in STARTED:
@@ -139,8 +137,8 @@ def test_no_pod_starts_before_what_it_needs_to_be_admitted_scheduled_and_started
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(releases(), st.sampled_from(SCHEDULES), st.integers(0, 20))
-def test_no_workload_is_ready_before_a_pod_of_it_was(objects: list[Body], schedule: Schedule, seed: int) -> None:
-    """A DaemonSet on no node and a Job without pods aside: each of these wants at least one."""
+def test_no_workload_is_ready_before_one_of_its_pods(objects: list[Body], schedule: Schedule, seed: int) -> None:
+    """Except a DaemonSet without nodes and a Job without pods: each of these has at least one pod."""
     ran: set[str] = set()
     for event in played(objects, schedule, seed).timeline:
         body = event.after

@@ -1,4 +1,4 @@
-"""Quotas, limits and classes, in the words of an API server of 1.34."""
+"""Quotas, limits and classes, with the errors of an API server of 1.34."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ COUNTED = [
         "1",
         ["apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}"],
         'configmaps "c"',
-        # Every namespace has the certificate of the cluster's root in it.
+        # Every namespace contains the root CA ConfigMap.
         "requested: configmaps=1, used: configmaps=1, limited: configmaps=1",
     ),
     (
@@ -84,7 +84,7 @@ COUNTED = [
 
 
 @pytest.mark.parametrize(("name", "hard", "bodies", "what", "told"), COUNTED, ids=[case[0] for case in COUNTED])
-def test_what_does_not_fit_into_a_quota_is_refused(
+def test_an_object_that_exceeds_a_quota_is_refused(
     name: str, hard: str, bodies: list[str], what: str, told: str
 ) -> None:
     api = Api(quota(f'{{{name}: "{hard}"}}'))
@@ -92,7 +92,7 @@ def test_what_does_not_fit_into_a_quota_is_refused(
     assert answers == [OK] * (len(bodies) - 1) + [f"{what} is forbidden: exceeded quota: q, {told}"]
 
 
-def test_every_exceeded_name_is_told_in_order() -> None:
+def test_every_exceeded_resource_is_listed_in_order() -> None:
     api = Api(quota('{services: "0", services.loadbalancers: "0", services.nodeports: "9"}'))
     body = "apiVersion: v1\nkind: Service\nmetadata: {name: lb}\nspec: {type: LoadBalancer, ports: [{port: 80}]}"
     assert api.create(body) == (
@@ -101,7 +101,7 @@ def test_every_exceeded_name_is_told_in_order() -> None:
     )
 
 
-def test_a_quota_on_what_pods_ask_for_makes_every_container_say_it() -> None:
+def test_a_quota_on_requests_requires_requests_in_every_container() -> None:
     api = Api(quota('{requests.cpu: "1", limits.cpu: "2", limits.memory: 2Gi}'))
     body = pod("a", "{requests: {cpu: 100m}, limits: {memory: 10Mi}}", containers=", {name: side, image: x}")
     assert api.create(body) == (
@@ -110,7 +110,7 @@ def test_a_quota_on_what_pods_ask_for_makes_every_container_say_it() -> None:
     )
 
 
-def test_an_init_container_counts_only_where_it_wants_more_than_all_others() -> None:
+def test_an_init_container_counts_only_if_it_needs_more_than_all_others() -> None:
     api = Api(quota('{requests.cpu: "1"}'))
     init = "initContainers: [{name: i, image: x, resources: {requests: {cpu: 900m}}}]"
     assert api.create(pod("a", "{requests: {cpu: 500m}}", init)) == OK
@@ -120,7 +120,7 @@ def test_an_init_container_counts_only_where_it_wants_more_than_all_others() -> 
     )
 
 
-def test_a_scope_leaves_other_pods_alone() -> None:
+def test_a_scope_does_not_apply_to_other_pods() -> None:
     api = Api(quota('{pods: "0"}', "scopes: [BestEffort]"))
     assert api.create(pod("a", "{requests: {cpu: 1m}}")) == OK
     assert api.create(pod("b")) == (
@@ -128,7 +128,7 @@ def test_a_scope_leaves_other_pods_alone() -> None:
     )
 
 
-def test_a_replica_set_that_ran_into_a_quota_goes_on_when_there_is_room() -> None:
+def test_a_replica_set_continues_when_the_quota_allows() -> None:
     deployment = """
 apiVersion: apps/v1
 kind: Deployment
@@ -161,7 +161,7 @@ spec:
 """
 
 
-def test_a_container_that_asks_for_nothing_gets_what_the_limit_range_gives() -> None:
+def test_a_container_without_resources_gets_the_defaults_of_the_limit_range() -> None:
     api = Api(f"{LIMITS}---{pod('a')}")
     found = api.get("Pod", "a")
     assert found["spec"]["containers"][0]["resources"] == {
@@ -175,7 +175,7 @@ def test_a_container_that_asks_for_nothing_gets_what_the_limit_range_gives() -> 
     }
 
 
-def test_too_little_and_too_much_are_refused_together() -> None:
+def test_minimum_and_maximum_are_reported_together() -> None:
     api = Api(LIMITS)
     body = pod("b", "{requests: {cpu: 10m}, limits: {cpu: 2}}", containers=", {name: side, image: x}")
     assert api.create(body) == (
@@ -185,13 +185,13 @@ def test_too_little_and_too_much_are_refused_together() -> None:
     )
 
 
-def test_one_fault_stands_alone() -> None:
+def test_a_single_problem_has_no_brackets() -> None:
     assert Api(LIMITS).create(pod("b", "{limits: {memory: 1Gi}}")) == (
         'pods "b" is forbidden: maximum memory usage per Container is 512Mi, but limit is 1Gi'
     )
 
 
-def test_a_claim_has_its_limits_too() -> None:
+def test_limits_apply_to_pvcs() -> None:
     api = Api(LIMITS)
     start = 'persistentvolumeclaims "p" is forbidden:'
     assert (
@@ -217,11 +217,11 @@ def test_a_claim_has_its_limits_too() -> None:
         ),
     ],
 )
-def test_what_a_pod_names_must_be_there(more: str, why: str) -> None:
+def test_objects_that_a_pod_names_must_exist(more: str, why: str) -> None:
     assert Api().create(pod("x", more=more)) == f'pods "x" is forbidden: {why}'
 
 
-def test_a_job_is_told_of_its_pods_by_the_prefix_of_their_names() -> None:
+def test_a_refused_pod_of_a_job_is_named_by_its_prefix() -> None:
     job = """
 apiVersion: batch/v1
 kind: Job
@@ -234,7 +234,7 @@ spec:
     assert [event.message for event in api.events("Job", "said")] == [words]
 
 
-def test_a_pod_gets_the_number_of_its_class_or_of_the_default_one() -> None:
+def test_a_pod_gets_the_priority_of_its_class_or_the_default() -> None:
     priority = (
         "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 7\nglobalDefault: true"
     )
@@ -260,7 +260,7 @@ def test_only_one_priority_class_is_the_default() -> None:
     )
 
 
-def test_a_runtime_class_adds_its_overhead_and_its_nodes() -> None:
+def test_a_runtime_class_adds_its_overhead_and_node_selector() -> None:
     runtime = """
 apiVersion: node.k8s.io/v1
 kind: RuntimeClass
@@ -281,11 +281,11 @@ provisioner: example.com/disk
 """
 
 
-def test_a_claim_that_names_no_class_gets_the_default_one() -> None:
+def test_a_pvc_without_a_class_gets_the_default_one() -> None:
     assert Api(f"{STORAGE}---{claim('1Gi')}").get("PersistentVolumeClaim", "p")["spec"]["storageClassName"] == "fast"
 
 
-def test_a_claim_grows_only_where_its_class_lets_it() -> None:
+def test_a_pvc_can_be_expanded_only_if_its_class_allows() -> None:
     api = Api(f"{STORAGE}---{claim('1Gi')}")
     assert api.apply(claim("2Gi"), force=True) == (
         'persistentvolumeclaims "p" is forbidden: only dynamically provisioned pvc can be resized and the storageclass '
@@ -295,7 +295,7 @@ def test_a_claim_grows_only_where_its_class_lets_it() -> None:
     assert api.apply(claim("2Gi"), force=True) == OK
 
 
-def test_an_ingress_that_names_no_class_gets_the_default_one() -> None:
+def test_an_ingress_without_a_class_gets_the_default_one() -> None:
     ingress_class = """
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -313,12 +313,12 @@ spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
 
 
 @pytest.mark.parametrize("name", ["default", "kube-public", "kube-system"])
-def test_some_namespaces_stay_for_ever(name: str) -> None:
+def test_system_namespaces_cannot_be_deleted(name: str) -> None:
     words = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
     assert Api().delete("Namespace", name) == words
 
 
-def test_nothing_is_made_in_a_namespace_that_is_not_there_or_is_going() -> None:
+def test_nothing_is_created_in_a_missing_or_terminating_namespace() -> None:
     api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}", "lazy")
     assert api.create(pod(namespace="nowhere")) == 'namespaces "nowhere" not found'
     api.delete("Namespace", "x")

@@ -1,4 +1,4 @@
-"""Pod Security by the labels of a namespace, in the words of an API server of 1.34."""
+"""Pod Security by the labels of a namespace, with the errors of an API server of 1.34."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ spec:
     securityContext: {runAsNonRoot: false, windowsOptions: {hostProcess: false}}
     lifecycle: {preStop: {tcpSocket: {host: h2, port: 80}}}
 """
-# Word for word what an API server of 1.34 said of BAD.
+# The exact response of an API server of 1.34 to BAD.
 BASELINE = (
     'pods "bad" is forbidden: violates PodSecurity "baseline:latest": forbidden AppArmor profiles (pod and annotation '
     'must not set AppArmor profile type to "Unconfined", "container.apparmor.security.beta.kubernetes.io/a='
@@ -82,27 +82,27 @@ def namespace(**labels: str) -> str:
 
 
 @pytest.mark.parametrize(("level", "refusal"), [("baseline", BASELINE), ("restricted", RESTRICTED), ("privileged", OK)])
-def test_every_check_speaks_in_its_order(level: str, refusal: str) -> None:
+def test_checks_are_reported_in_order(level: str, refusal: str) -> None:
     assert Api(namespace(enforce=level)).create(BAD) == refusal
 
 
-def test_an_older_version_of_the_policy_asks_for_less() -> None:
+def test_an_older_version_of_the_policy_has_fewer_checks() -> None:
     older = RESTRICTED.replace('"restricted:latest"', '"restricted:v1.24"').replace(
         'probe or lifecycle host (containers "a", "b" use probe or lifecycle hosts "1.2.3.4", "h2"), ', ""
     )
     assert Api(namespace(enforce="restricted", enforce_version="v1.24")).create(BAD) == older
 
 
-def test_the_latest_policy_is_that_of_the_server() -> None:
+def test_the_latest_policy_is_the_servers_version() -> None:
     assert "probe or lifecycle" not in Api(namespace(enforce="baseline"), kube_version="1.33").create(BAD)
 
 
-def test_a_pod_as_most_write_it_breaks_the_restricted_level() -> None:
+def test_a_common_pod_violates_the_restricted_level() -> None:
     refusal = f'pods "x" is forbidden: violates PodSecurity "restricted:latest": {BROKEN_BY_PLAIN}'
     assert Api(namespace(enforce="restricted")).create(PLAIN) == refusal
 
 
-def test_a_deployment_is_taken_in_with_a_warning_and_gets_no_pods() -> None:
+def test_a_deployment_is_admitted_with_a_warning_and_gets_no_pods() -> None:
     api = Api(namespace(enforce="restricted"))
     deployment = """
 apiVersion: apps/v1
@@ -119,7 +119,7 @@ spec:
     said = [event.message for event in api.events("ReplicaSet", "said")]
     name = api.all("ReplicaSet", "safe", "apps")[0]["metadata"]["name"]
     assert len(said) == 1
-    # What validates comes after the name was made up.
+    # Validating admission runs after the name was generated.
     assert said[0].startswith(f'Error creating: pods "{name}-')
     assert said[0].endswith(f'" is forbidden: violates PodSecurity "restricted:latest": {BROKEN_BY_PLAIN}')
     assert not said[0].startswith(f'Error creating: pods "{name}-"')
@@ -131,13 +131,13 @@ def test_a_namespace_may_only_warn() -> None:
     assert api.warnings == [f'would violate PodSecurity "restricted:v1.30": {BROKEN_BY_PLAIN}']
 
 
-def test_what_is_only_audited_is_neither_refused_nor_told() -> None:
+def test_audit_neither_refuses_nor_warns() -> None:
     api = Api(namespace(audit="restricted"))
     assert api.create(PLAIN) == OK
     assert api.warnings == []
 
 
-def test_labels_that_are_not_understood_are_refused() -> None:
+def test_invalid_labels_are_refused() -> None:
     assert Api().create(namespace(enforce="nope", audit_version="x")) == (
         f'Namespace "safe" is invalid: [metadata.labels[{LEVEL}/enforce]: Invalid value: "nope": must be one of '
         f'privileged, baseline, restricted, metadata.labels[{LEVEL}/audit-version]: Invalid value: "x": must be '
@@ -145,7 +145,7 @@ def test_labels_that_are_not_understood_are_refused() -> None:
     )
 
 
-def test_tightening_a_namespace_warns_of_the_pods_that_are_there() -> None:
+def test_a_stricter_level_warns_of_existing_pods() -> None:
     api = Api(namespace())
     for name in ("one", "two"):
         api.put(PLAIN.replace("name: x, namespace", f"name: {name}, namespace"))
@@ -157,7 +157,7 @@ def test_tightening_a_namespace_warns_of_the_pods_that_are_there() -> None:
     ]
 
 
-def test_a_pod_that_is_there_stays_whatever_the_namespace_demands_now() -> None:
+def test_existing_pods_are_not_deleted() -> None:
     api = Api(namespace())
     api.put(PLAIN)
     assert api.update(namespace(enforce="restricted")) == OK

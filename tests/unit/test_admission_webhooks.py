@@ -1,4 +1,4 @@
-"""Webhooks: whom they are asked about, what the API server says where it cannot reach one, and who waits for it."""
+"""Webhooks: which writes they are called for, the API server's errors for unreachable ones, and what waits for them."""
 
 from __future__ import annotations
 
@@ -81,15 +81,15 @@ def test_a_webhook_whose_service_has_no_ready_pod_refuses() -> None:
     assert Api(SERVICE + "---" + webhook()).create(CONFIG) == NO_ENDPOINTS
 
 
-def test_a_webhook_without_a_certificate_authority_refuses_though_its_pods_are_ready() -> None:
+def test_a_webhook_without_a_ca_refuses_with_ready_pods() -> None:
     assert Api(f"{SERVICE}---{BACKEND}---{webhook()}").create(CONFIG) == UNKNOWN_AUTHORITY
 
 
-def test_a_webhook_that_is_reached_allows() -> None:
+def test_a_reachable_webhook_allows() -> None:
     assert Api(f"{SERVICE}---{BACKEND}---{webhook(READY)}").create(CONFIG) == OK
 
 
-def test_a_bundle_that_holds_no_certificate_is_of_no_use() -> None:
+def test_a_ca_bundle_without_a_certificate_is_an_error() -> None:
     client = "{service: {name: hook, namespace: default}, caBundle: Cg==}"
     assert Api(f"{SERVICE}---{BACKEND}---{webhook(client)}").create(CONFIG) == (
         'Internal error occurred: failed calling webhook "check.example.com": could not get REST client: '
@@ -116,7 +116,7 @@ def test_the_url_is_that_of_the_service(client: str, url: str, why: str) -> None
     assert Api(webhook(client)).create(CONFIG) == words(why, url)
 
 
-def test_a_port_that_the_service_does_not_have_is_named() -> None:
+def test_a_missing_service_port_is_reported() -> None:
     client = "{service: {name: hook, namespace: default, port: 8443, path: /validate}}"
     url = "https://hook.default.svc:8443/validate?timeout=10s"
     assert Api(f"{SERVICE}---{webhook(client)}").create(CONFIG) == words(
@@ -124,7 +124,7 @@ def test_a_port_that_the_service_does_not_have_is_named() -> None:
     )
 
 
-def test_a_service_that_is_only_a_name_is_not_reached() -> None:
+def test_an_external_name_service_is_not_supported() -> None:
     service = """
 apiVersion: v1
 kind: Service
@@ -134,7 +134,7 @@ spec: {type: ExternalName, externalName: example.com}
     assert Api(f"{service}---{webhook()}").create(CONFIG) == words('unsupported service type "ExternalName"')
 
 
-def test_a_pod_that_is_published_before_it_is_ready_refuses_the_connection() -> None:
+def test_a_published_unready_pod_refuses_the_connection() -> None:
     service = SERVICE.replace("spec: {", "spec: {publishNotReadyAddresses: true, ")
     backend = BACKEND.replace(
         "image: hook}", "image: hook, env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]}"
@@ -144,7 +144,7 @@ def test_a_pod_that_is_published_before_it_is_ready_refuses_the_connection() -> 
     assert api.create(CONFIG) == words(f"dial tcp {address}:8443: connect: connection refused")
 
 
-def test_a_policy_that_lets_nobody_in_may_make_the_call_run_out_of_time() -> None:
+def test_a_network_policy_may_make_the_call_time_out() -> None:
     policy = """
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -158,14 +158,14 @@ spec: {podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{podSelector: 
     assert Api(f"{SERVICE}---{BACKEND}---{policy}---{webhook(READY)}").create(CONFIG) == OK
 
 
-def test_a_webhook_that_may_be_ignored_lets_pass_and_the_timeline_says_so() -> None:
+def test_an_ignored_webhook_is_in_the_timeline() -> None:
     api = Api(webhook(more="failurePolicy: Ignore"))
     assert api.create(CONFIG) == OK
     assert api.warnings == []
     assert [e.message for e in api.events("ConfigMap", "created") if e.object.name == "a"] == [f"ignored: {NOT_FOUND}"]
 
 
-def test_updates_and_deletions_are_asked_about_as_well() -> None:
+def test_webhooks_are_called_for_updates_and_deletions() -> None:
     api = Api(CONFIG)
     api.put(webhook())
     assert api.update(CONFIG) == NOT_FOUND
@@ -174,7 +174,7 @@ def test_updates_and_deletions_are_asked_about_as_well() -> None:
     assert api.get("ConfigMap", "a") is not None
 
 
-def test_a_webhook_configuration_can_always_be_taken_away() -> None:
+def test_a_webhook_configuration_can_always_be_deleted() -> None:
     everything = '[{apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], operations: ["*"]}]'
     api = Api(webhook(rules=everything))
     assert api.delete("ValidatingWebhookConfiguration", "checks", group="admissionregistration.k8s.io") == OK
@@ -195,7 +195,7 @@ def test_a_webhook_configuration_can_always_be_taken_away() -> None:
         ('[{apiGroups: [""], apiVersions: [v1], resources: ["*"], operations: ["*"], scope: Namespaced}]', True),
     ],
 )
-def test_rules_say_what_a_webhook_is_asked_about(rules: str, asked: bool) -> None:
+def test_rules_select_the_writes(rules: str, asked: bool) -> None:
     assert Api(webhook(rules=rules)).create(CONFIG) == (NOT_FOUND if asked else OK)
 
 
@@ -208,18 +208,18 @@ def test_rules_say_what_a_webhook_is_asked_about(rules: str, asked: bool) -> Non
         ("objectSelector: {matchExpressions: [{key: app, operator: DoesNotExist}]}", True),
     ],
 )
-def test_selectors_look_at_the_namespace_and_at_the_object(more: str, asked: bool) -> None:
+def test_selectors_match_the_namespace_and_the_object(more: str, asked: bool) -> None:
     assert Api(webhook(more=more)).create(CONFIG) == (NOT_FOUND if asked else OK)
 
 
-def test_a_namespace_is_selected_by_the_labels_it_would_have() -> None:
+def test_a_namespace_is_selected_by_its_new_labels() -> None:
     rules = '[{apiGroups: [""], apiVersions: [v1], resources: [namespaces], operations: ["*"]}]'
     api = Api(webhook(rules=rules, more="namespaceSelector: {matchLabels: {team: a}}"))
     assert api.create("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}") == OK
     assert api.create("apiVersion: v1\nkind: Namespace\nmetadata: {name: y, labels: {team: a}}") == NOT_FOUND
 
 
-def test_an_object_that_loses_its_label_is_selected_once_more() -> None:
+def test_an_object_is_also_selected_by_its_old_labels() -> None:
     labelled = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: web}}"
     api = Api(labelled)
     api.put(webhook(more="objectSelector: {matchLabels: {app: web}}"))
@@ -242,15 +242,15 @@ WIDGETS = "[{apiGroups: [example.com], apiVersions: [v1], resources: [widgets], 
 OLD_WIDGET = "apiVersion: example.com/v1beta1\nkind: Widget\nmetadata: {name: a}"
 
 
-def test_an_equivalent_webhook_is_asked_about_every_version_of_a_resource() -> None:
+def test_an_equivalent_webhook_is_called_for_every_version() -> None:
     assert Api(f"{DEFINITION}---{webhook(rules=WIDGETS)}").create(OLD_WIDGET) == NOT_FOUND
 
 
-def test_an_exact_webhook_is_asked_about_the_version_it_names() -> None:
+def test_an_exact_webhook_is_called_for_its_version() -> None:
     assert Api(f"{DEFINITION}---{webhook(rules=WIDGETS, more='matchPolicy: Exact')}").create(OLD_WIDGET) == OK
 
 
-def test_match_conditions_are_said_not_to_be_evaluated() -> None:
+def test_match_conditions_are_reported_as_not_evaluated() -> None:
     conditions = "matchConditions: [{name: not-mine, expression: 'false'}]"
     api = Api(f"{SERVICE}---{BACKEND}---{webhook(READY, more=conditions)}")
     assert api.create(CONFIG) == OK
@@ -259,7 +259,7 @@ def test_match_conditions_are_said_not_to_be_evaluated() -> None:
     assert [e.message for e in api.events("ConfigMap", "created") if e.object.name == "a"] == [told]
 
 
-def test_a_policy_is_said_not_to_be_evaluated_and_never_refuses() -> None:
+def test_a_policy_is_reported_as_not_evaluated() -> None:
     policy = """
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -283,12 +283,12 @@ spec: {policyName: replicas, validationActions: [Deny]}
     assert api.warnings == ['seatrial: ValidatingAdmissionPolicy "replicas" is not evaluated, and taken to allow']
 
 
-def test_a_webhook_with_a_url_is_taken_to_answer() -> None:
+def test_a_webhook_with_a_url_is_assumed_to_respond() -> None:
     api = Api(webhook('{url: "https://hooks.example.com/x"}'))
     assert api.create(CONFIG) == OK
 
 
-def test_a_mutating_webhook_is_asked_before_a_validating_one() -> None:
+def test_a_mutating_webhook_is_called_before_a_validating_one() -> None:
     mutating = webhook(kind="MutatingWebhookConfiguration").replace("check.example.com", "change.example.com")
     api = Api(webhook())
     api.put(mutating)
@@ -298,7 +298,7 @@ def test_a_mutating_webhook_is_asked_before_a_validating_one() -> None:
 PODS = '[{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]'
 
 
-def test_a_controller_that_was_refused_tries_again_when_the_webhook_can_be_reached() -> None:
+def test_a_refused_controller_retries_when_the_webhook_is_reachable() -> None:
     web = BACKEND.replace("hook", "web")
     selected = "objectSelector: {matchLabels: {app: web}}"
     api = Api(f"{SERVICE}---{webhook(READY, PODS, selected)}---{web}")
@@ -309,14 +309,14 @@ def test_a_controller_that_was_refused_tries_again_when_the_webhook_can_be_reach
     assert sorted(pod["metadata"]["labels"]["app"] for pod in api.all("Pod")) == ["hook", "web"]
 
 
-def test_a_controller_that_was_refused_tries_again_when_the_webhook_is_gone() -> None:
+def test_a_refused_controller_retries_when_the_webhook_is_deleted() -> None:
     api = Api(f"{webhook(rules=PODS)}---{BACKEND}")
     assert api.all("Pod") == []
     assert api.delete("ValidatingWebhookConfiguration", "checks", group="admissionregistration.k8s.io") == OK
     assert len(api.all("Pod")) == 1
 
 
-def test_whoever_waits_for_a_pod_in_the_lazy_cluster_waits_for_the_backend_of_its_webhook_too() -> None:
+def test_waiting_for_a_pod_also_waits_for_the_backend_of_its_webhook() -> None:
     web = BACKEND.replace("hook", "web")
     selected = "objectSelector: {matchLabels: {app: web}}"
     api = Api(f"{SERVICE}---{BACKEND}---{webhook(READY, PODS, selected)}---{web}", "lazy")
@@ -325,13 +325,13 @@ def test_whoever_waits_for_a_pod_in_the_lazy_cluster_waits_for_the_backend_of_it
     assert api.get("Deployment", "web", group="apps")["status"]["readyReplicas"] == 1
 
 
-def test_binding_a_pod_is_no_update_of_it() -> None:
+def test_binding_a_pod_is_not_an_update() -> None:
     rules = '[{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [UPDATE]}]'
     api = Api(f"{webhook(rules=rules)}---{BACKEND}")
     assert [pod["status"]["phase"] for pod in api.all("Pod")] == ["Running"]
 
 
-def test_letting_a_namespace_go_is_no_update_of_it() -> None:
+def test_finalizing_a_namespace_is_not_an_update() -> None:
     rules = '[{apiGroups: [""], apiVersions: [v1], resources: [namespaces], operations: [UPDATE]}]'
     api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")
     api.put(webhook(rules=rules))
@@ -339,7 +339,7 @@ def test_letting_a_namespace_go_is_no_update_of_it() -> None:
     assert api.get("Namespace", "x", "") is None
 
 
-def test_a_controller_may_not_take_a_finalizer_off_that_a_webhook_guards() -> None:
+def test_a_webhook_can_block_the_removal_of_a_finalizer() -> None:
     rules = '[{apiGroups: [""], apiVersions: [v1], resources: [persistentvolumeclaims], operations: [UPDATE]}]'
     claim = """
 apiVersion: v1
@@ -353,7 +353,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
     assert [e.message for e in api.events("PersistentVolumeClaim", "refused")] == [NOT_FOUND]
 
 
-def test_a_webhook_that_is_down_keeps_a_namespace_from_going() -> None:
+def test_a_webhook_that_is_down_blocks_the_deletion_of_a_namespace() -> None:
     rules = '[{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [DELETE]}]'
     api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")
     api.put(webhook(rules=rules, more="namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: x}}"))
@@ -366,7 +366,7 @@ def test_a_webhook_that_is_down_keeps_a_namespace_from_going() -> None:
     assert api.get("Namespace", "x", "") is None
 
 
-def test_the_garbage_collector_is_refused_too_and_tries_again() -> None:
+def test_the_garbage_collector_is_refused_and_retries() -> None:
     rules = "[{apiGroups: [apps], apiVersions: [v1], resources: [replicasets], operations: [DELETE]}]"
     api = Api(f"{BACKEND}---{webhook(rules=rules)}")
     assert api.delete("Deployment", "hook", group="apps") == OK
@@ -377,7 +377,7 @@ def test_the_garbage_collector_is_refused_too_and_tries_again() -> None:
     assert api.all("Pod") == []
 
 
-def test_who_deletes_a_definition_asks_nobody_about_its_objects() -> None:
+def test_deleting_a_crd_calls_no_webhooks_for_its_custom_resources() -> None:
     api = Api(GATES)
     assert api.create("apiVersion: example.com/v1\nkind: Gate\nmetadata: {name: g}") == OK
     gates = '[{apiGroups: [example.com], apiVersions: ["*"], resources: [gates], operations: [DELETE]}]'

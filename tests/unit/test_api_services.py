@@ -1,4 +1,4 @@
-"""APIServices: a group-version whose backend does not answer, as requests, discovery and namespaces see it."""
+"""APIServices with an unavailable backend, in requests, discovery and namespaces."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def stale(api: Api) -> list[str]:
     ]
 
 
-def test_what_nobody_answers_for_is_down() -> None:
+def test_a_group_version_without_a_backend_is_unavailable() -> None:
     api = Api(METRICS)
     assert ask(api) == (503, DOWN)
     assert stale(api) == ["metrics.example.com/v1beta1"]
@@ -59,7 +59,7 @@ def test_what_nobody_answers_for_is_down() -> None:
         api.cluster.discovery.document("/apis/metrics.example.com/v1beta1")
 
 
-def test_a_ready_backend_takes_it_up_again() -> None:
+def test_a_ready_backend_makes_it_available() -> None:
     api = Api(METRICS)
     api.put(BACKEND)
     assert stale(api) == []
@@ -67,14 +67,14 @@ def test_a_ready_backend_takes_it_up_again() -> None:
     assert stale(api) == ["metrics.example.com/v1beta1"]
 
 
-def test_an_api_service_that_is_gone_is_missed_by_nobody() -> None:
+def test_a_deleted_api_service_is_not_listed() -> None:
     api = Api(METRICS)
     assert api.delete("APIService", "v1beta1.metrics.example.com", group=GROUP) == OK
     assert stale(api) == []
     assert ask(api) == (404, "the server could not find the requested resource")
 
 
-def test_no_namespace_goes_while_something_is_down() -> None:
+def test_no_namespace_is_deleted_while_a_group_is_unavailable() -> None:
     api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")
     api.put(METRICS)
     assert api.delete("Namespace", "x") == OK

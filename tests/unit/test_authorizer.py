@@ -1,4 +1,4 @@
-"""RBAC: what roles and bindings allow, how a refusal is worded, and the questions that are answered about it."""
+"""RBAC: what roles and bindings allow, the error of a refusal, and access reviews."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ DEFAULTS = [
 
 
 @pytest.mark.parametrize(("role", "access", "may"), DEFAULTS)
-def test_the_roles_of_the_server_itself_need_not_be_made(role: str, access: Access, may: bool) -> None:
+def test_default_roles_exist(role: str, access: Access, may: bool) -> None:
     assert allowed(bound(role), access) is may
 
 
-def test_a_cluster_role_bound_in_a_namespace_counts_there_alone() -> None:
+def test_a_cluster_role_bound_in_a_namespace_applies_only_there() -> None:
     text = bound("view", "RoleBinding")
     assert allowed(text, Access("list", "", "pods", "default"))
     assert not allowed(text, Access("list", "", "pods", "kube-system"))
@@ -130,7 +130,7 @@ def test_a_labelled_role_adds_to_the_aggregated_ones() -> None:
     assert not allowed(LABELLED.replace("LABEL", "other") + bound("view"), WIDGET)
 
 
-def test_an_aggregated_role_of_ones_own_has_the_rules_of_those_it_selects() -> None:
+def test_an_aggregated_role_has_the_rules_of_the_roles_it_selects() -> None:
     own = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -152,7 +152,7 @@ rules: []
         ("{kind: ServiceAccount, name: default, namespace: default}", False),
     ],
 )
-def test_a_binding_means_accounts_groups_and_users(subject: str, may: bool) -> None:
+def test_subjects_are_accounts_groups_and_users(subject: str, may: bool) -> None:
     assert allowed(bound("view", subject=subject), Access("list", "", "pods", "default")) is may
 
 
@@ -187,12 +187,12 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("request_", "words"), REFUSALS)
-def test_a_refusal_says_who_may_not_do_what_where(request_: Request, words: str) -> None:
+def test_the_error_names_user_verb_resource_and_scope(request_: Request, words: str) -> None:
     reply = Api().cluster.request(request_)
     assert (reply.code, reply.body["reason"], reply.body["message"]) == (403, "Forbidden", words)
 
 
-def test_a_binding_to_nothing_is_named_in_the_refusal() -> None:
+def test_a_binding_to_a_missing_role_is_in_the_error() -> None:
     api = Api(bound("missing") + "---" + ROLE.replace("RULES", PODS))
     api.delete("Role", "reader", group="rbac.authorization.k8s.io")
     reply = api.cluster.request(Request("list", "", "v1", "pods", "default", user=SA))
@@ -202,7 +202,7 @@ def test_a_binding_to_nothing_is_named_in_the_refusal() -> None:
     )
 
 
-def test_a_write_that_may_not_be_made_is_in_the_timeline() -> None:
+def test_a_forbidden_write_is_in_the_timeline() -> None:
     api = Api()
     words = (
         f'configmaps is forbidden: {WHO} cannot create resource "configmaps" in API group "" in the namespace "default"'
@@ -211,7 +211,7 @@ def test_a_write_that_may_not_be_made_is_in_the_timeline() -> None:
     assert [event.message for event in api.events("ConfigMap", "refused")] == [words]
 
 
-def test_what_is_allowed_is_done() -> None:
+def test_an_allowed_request_succeeds() -> None:
     api = Api(bound("edit"))
     assert api.create("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}", user=SA) == OK
 
@@ -229,7 +229,7 @@ LIST_PODS = {"namespace": "default", "verb": "list", "resource": "pods"}
 REASON = 'RBAC: allowed by RoleBinding "reader/default" of Role "reader" to ServiceAccount "app/default"'
 
 
-def test_access_reviews_tell_whether_and_why() -> None:
+def test_access_reviews_have_a_result_and_a_reason() -> None:
     api = Api(ROLE.replace("RULES", PODS))
     spec = {"resourceAttributes": LIST_PODS}
     theirs = {**spec, "user": SA.name}
@@ -246,13 +246,13 @@ def test_access_reviews_tell_whether_and_why() -> None:
     )
 
 
-def test_rules_are_listed_for_whoever_asks() -> None:
+def test_self_subject_rules_reviews() -> None:
     found = review(Api(ROLE.replace("RULES", PODS)), "SelfSubjectRulesReview", {"namespace": "default"}, SA)
     assert found["resourceRules"][-1] == {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
     assert found["incomplete"] is False
 
 
-def test_whoever_asks_is_told_who_they_are() -> None:
+def test_self_subject_reviews() -> None:
     assert review(Api(), "SelfSubjectReview", {}, SA) == {
         "userInfo": {
             "username": "system:serviceaccount:default:app",
@@ -261,7 +261,7 @@ def test_whoever_asks_is_told_who_they_are() -> None:
     }
 
 
-def test_a_token_is_good_as_long_as_its_account_is_there() -> None:
+def test_a_token_is_valid_while_its_account_exists() -> None:
     api = Api(ACCOUNT)
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
     reply = api.cluster.request(Request("create", "", "v1", "serviceaccounts", "default", "app", "token", body=body))
@@ -275,6 +275,6 @@ def test_a_token_is_good_as_long_as_its_account_is_there() -> None:
     assert review(api, "TokenReview", {}) == "token is required for TokenReview in authentication"
 
 
-def test_no_token_is_made_for_an_account_that_is_not_there() -> None:
+def test_no_token_for_a_missing_account() -> None:
     request = Request("create", "", "v1", "serviceaccounts", "default", "app", "token", body={})
     assert Api().cluster.request(request).body["message"] == 'serviceaccounts "app" not found'

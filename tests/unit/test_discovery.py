@@ -1,4 +1,4 @@
-"""What the API says it serves."""
+"""Discovery of the API."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ def widget(version: str) -> ServedKind:
     return ServedKind("example.com", version, "Widget", "widgets", "widget", True, list_kind="WidgetList")
 
 
-def test_versions_are_preferred_as_kubernetes_does() -> None:
+def test_versions_are_ordered_as_in_kubernetes() -> None:
     names = ["v1alpha1", "foo1", "v1beta2", "v10", "v2", "v1beta10", "v11alpha2"]
     assert sorted(names, key=version_order) == ["v10", "v2", "v1beta10", "v1beta2", "v11alpha2", "v1alpha1", "foo1"]
 
@@ -34,7 +34,7 @@ def test_the_catalogue_knows_scopes_and_plurals() -> None:
     assert plural_of("example.com", "Widget") is None
 
 
-def test_betas_that_were_on_by_default_go_with_the_minor_that_removed_them() -> None:
+def test_default_betas_are_served_until_removed() -> None:
     served = {v: {(k.group, k.version, k.kind) for k in builtin_kinds(v)} for v in published_versions()}
     for last, first_without, kind in (
         ("1.25", "1.26", ("autoscaling", "v2beta2", "HorizontalPodAutoscaler")),
@@ -47,7 +47,7 @@ def test_betas_that_were_on_by_default_go_with_the_minor_that_removed_them() -> 
         assert REMOVED[kind].minor == first_without
 
 
-def test_betas_that_were_never_on_by_default_are_not_served() -> None:
+def test_other_betas_are_not_served() -> None:
     assert not [k for k in builtin_kinds("1.34") if "beta" in k.version or "alpha" in k.version]
 
 
@@ -55,7 +55,7 @@ def test_every_kind_of_the_catalogue_is_served_by_the_newest_minor() -> None:
     assert {(k.group, k.kind) for k in builtin_kinds("1.37")} == set(CATALOGUE)
 
 
-def test_what_was_removed_is_not_served_any_more() -> None:
+def test_removed_versions_are_not_served() -> None:
     assert REMOVED["batch", "v1beta1", "CronJob"] == Removal("1.25", "batch/v1")
     assert REMOVED["policy", "v1beta1", "PodSecurityPolicy"] == Removal("1.25", "")
     newest = {(k.group, k.version, k.kind) for k in builtin_kinds("1.37")}
@@ -97,7 +97,7 @@ def test_the_resource_list_of_a_group_version() -> None:
     }
 
 
-def test_a_subresource_of_another_group_says_so() -> None:
+def test_a_subresource_of_another_group_has_its_group() -> None:
     listed = document(Discovery("1.34"), "/api/v1")["resources"]
     assert next(r for r in listed if r["name"] == "pods/eviction") == {
         "name": "pods/eviction",
@@ -110,14 +110,14 @@ def test_a_subresource_of_another_group_says_so() -> None:
     }
 
 
-def test_pods_could_not_be_resized_before_1_33() -> None:
+def test_pods_have_resize_since_1_33() -> None:
     old, new = (Discovery(minor).of_kind("", "Pod") for minor in ("1.32", "1.33"))
     assert old is not None
     assert new is not None
     assert set(new.subresources) - set(old.subresources) == {"resize"}
 
 
-def test_a_custom_group_stands_behind_those_of_kubernetes_and_goes_again() -> None:
+def test_a_custom_group_is_listed_last_and_can_be_removed() -> None:
     discovery = Discovery("1.34")
     before = document(discovery, "/apis")
     discovery.add([widget("v1beta1"), widget("v1")])
@@ -136,7 +136,7 @@ def test_a_custom_group_stands_behind_those_of_kubernetes_and_goes_again() -> No
     assert discovery.of_kind("example.com", "Widget") is None
 
 
-def test_aggregated_discovery_tells_resources_and_subresources_at_once() -> None:
+def test_aggregated_discovery_lists_resources_and_subresources() -> None:
     discovery = Discovery("1.34")
     discovery.add([widget("v1")])
     listed = document(discovery, "/apis", aggregated=True)
@@ -168,7 +168,7 @@ def test_aggregated_discovery_tells_resources_and_subresources_at_once() -> None
     }
 
 
-def test_a_group_whose_backend_is_down_is_listed_stale_and_refuses_its_resources() -> None:
+def test_a_group_with_an_unavailable_backend_is_stale() -> None:
     discovery = Discovery("1.34")
     discovery.set_down("metrics.k8s.io", "v1beta1")
     assert document(discovery, "/apis", aggregated=True)["items"][-1] == {
@@ -181,7 +181,7 @@ def test_a_group_whose_backend_is_down_is_listed_stale_and_refuses_its_resources
     assert document(discovery, "/apis/metrics.k8s.io") is None
 
 
-def test_groups_that_are_not_listed_are_served_to_whoever_asks() -> None:
+def test_unlisted_groups_are_served() -> None:
     discovery = Discovery("1.34")
     before = [group["name"] for group in document(discovery, "/apis")["groups"]]
     discovery.unlist(frozenset(("policy", "node.k8s.io")))
@@ -193,7 +193,7 @@ def test_groups_that_are_not_listed_are_served_to_whoever_asks() -> None:
     assert "policy/v1" in discovery.api_versions()
 
 
-def test_capabilities_are_those_helm_reads_from_discovery() -> None:
+def test_capabilities_are_as_helm_reads_them() -> None:
     discovery = Discovery("1.34")
     discovery.add([widget("v1")])
     found = discovery.api_versions()

@@ -1,4 +1,4 @@
-"""Server-side apply, with the outcomes that a real API server (1.34) gave."""
+"""Server-side apply, with the results of a real API server (1.34)."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ def widget(**spec: Any) -> Body:
     return {"apiVersion": "t.example/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
 
 
-def test_an_apply_creates_what_is_not_there() -> None:
+def test_an_apply_creates_a_missing_object() -> None:
     assert apply(None, config({"labels": {"app": "web"}}, a="1")) == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -112,7 +112,7 @@ def test_an_apply_creates_what_is_not_there() -> None:
     }
 
 
-def test_the_fields_of_lists_are_owned_by_their_keys() -> None:
+def test_list_items_are_owned_by_their_keys() -> None:
     web = {
         "name": "web",
         "image": "nginx",
@@ -145,26 +145,26 @@ def test_the_fields_of_lists_are_owned_by_their_keys() -> None:
     }
 
 
-def test_the_same_apply_again_changes_nothing() -> None:
+def test_a_repeated_apply_changes_nothing() -> None:
     body = deployment({"name": "web", "image": "nginx", "ports": [{"containerPort": 80}]}, replicas=2)
     live = apply(None, body)
     assert apply(live, body, time="T2") is live
 
 
-def test_a_timestamp_of_null_in_the_manifest_changes_nothing() -> None:
+def test_a_null_timestamp_in_the_manifest_changes_nothing() -> None:
     live = apply(None, config(a="1"))
     live = {**live, "metadata": {**live["metadata"], "creationTimestamp": "T0"}}
     assert apply(live, config({"creationTimestamp": None}, a="1"), time="T2") is live
 
 
-def test_a_change_is_made_and_its_time_noted() -> None:
+def test_a_change_updates_the_time() -> None:
     live = apply(None, config(a="1", b="1"))
     after = apply(live, config(a="2", b="1"), time="T2")
     assert after["data"] == {"a": "2", "b": "1"}
     assert [entry["time"] for entry in after["metadata"]["managedFields"]] == ["T2"]
 
 
-def test_what_is_no_longer_applied_goes() -> None:
+def test_fields_that_are_no_longer_applied_are_removed() -> None:
     body = config({"labels": {"app": "web"}, "annotations": {"note": "x"}}, a="1", b="2")
     after = apply(apply(None, body), config({"labels": {"app": "web"}}, a="1"))
     assert after["data"] == {"a": "1"}
@@ -172,7 +172,7 @@ def test_what_is_no_longer_applied_goes() -> None:
     assert owned(after) == {"helm Apply": {"f:metadata": {"f:labels": {"f:app": {}}}, "f:data": {"f:a": {}}}}
 
 
-def test_an_item_that_is_no_longer_applied_goes_with_all_that_defaults_put_into_it() -> None:
+def test_an_item_that_is_no_longer_applied_is_removed_with_its_defaults() -> None:
     live = apply(None, deployment({"name": "web", "image": "nginx"}, {"name": "log", "image": "fluent"}))
     containers = [{**item, "imagePullPolicy": "Always"} for item in live["spec"]["template"]["spec"]["containers"]]
     template = live["spec"]["template"]
@@ -183,14 +183,14 @@ def test_an_item_that_is_no_longer_applied_goes_with_all_that_defaults_put_into_
     }
 
 
-def test_a_field_that_another_owns_too_stays_when_one_lets_go() -> None:
+def test_a_field_with_another_owner_remains() -> None:
     live = apply(apply(None, config(a="1", b="1"), "helm"), config(b="1"), "argo")
     after = apply(live, config(a="1"), "helm")
     assert after["data"] == {"a": "1", "b": "1"}
     assert owned(after) == {"argo Apply": {"f:data": {"f:b": {}}}, "helm Apply": {"f:data": {"f:a": {}}}}
 
 
-def test_equal_values_are_shared_and_the_newcomer_has_no_time() -> None:
+def test_equal_values_are_shared_and_the_new_owner_has_no_time() -> None:
     live = apply(None, config(a="1"), "helm")
     after = apply(live, config(a="1"), "argo", time="T2")
     assert [(entry["manager"], entry.get("time")) for entry in after["metadata"]["managedFields"]] == [
@@ -200,7 +200,7 @@ def test_equal_values_are_shared_and_the_newcomer_has_no_time() -> None:
     assert owned(after) == {"argo Apply": {"f:data": {"f:a": {}}}, "helm Apply": {"f:data": {"f:a": {}}}}
 
 
-def test_fields_that_no_one_applied_are_kept() -> None:
+def test_fields_that_were_not_applied_are_kept() -> None:
     live = update(None, config(a="1", b="1"))
     after = apply(live, config(c="3"))
     assert after["data"] == {"a": "1", "b": "1", "c": "3"}
@@ -242,7 +242,7 @@ def test_several_conflicts_are_listed_by_manager() -> None:
     assert [cause["field"] for cause in refused.details["causes"]] == [".data.a", ".data.a", ".data.b"]
 
 
-def test_fields_come_before_what_is_below_others_and_items_are_named_by_their_keys() -> None:
+def test_conflicts_list_fields_before_nested_ones() -> None:
     ports = [{"containerPort": 443, "name": "tls"}, {"containerPort": 80, "name": "http"}]
     live = update(None, deployment({"name": "web", "image": "nginx", "ports": ports}))
     ports = [{"containerPort": 443, "name": "s"}, {"containerPort": 80, "name": "h"}]
@@ -255,7 +255,7 @@ def test_fields_come_before_what_is_below_others_and_items_are_named_by_their_ke
     )
 
 
-def test_a_conflict_with_a_subresource_says_so() -> None:
+def test_a_conflict_names_the_subresource() -> None:
     body = deployment({"name": "web", "image": "nginx"}, replicas=2)
     live = apply(None, body)
     scaled = update(live, {**live, "spec": {**live["spec"], "replicas": 5}}, "hpa", part="scale")
@@ -264,14 +264,14 @@ def test_a_conflict_with_a_subresource_says_so() -> None:
     )
 
 
-def test_force_takes_the_field_from_the_others() -> None:
+def test_force_takes_ownership() -> None:
     live = update(None, config(a="1", b="1"))
     after = apply(live, config(a="2"), force=True)
     assert after["data"] == {"a": "2", "b": "1"}
     assert owned(after) == {"helm Apply": {"f:data": {"f:a": {}}}, "kubectl Update": {"f:data": {".": {}, "f:b": {}}}}
 
 
-def test_an_emptied_mapping_stays_for_its_other_owner() -> None:
+def test_an_emptied_mapping_remains_for_its_other_owner() -> None:
     live = apply(update(None, config(a="1")), config(a="2"), force=True)
     without_data = {key: value for key, value in config().items() if key != "data"}
     after = apply(live, without_data)
@@ -279,7 +279,7 @@ def test_an_emptied_mapping_stays_for_its_other_owner() -> None:
     assert owned(after) == {"kubectl Update": {"f:data": {}}}
 
 
-def test_applied_items_keep_their_order_and_live_ones_stay_where_they_were() -> None:
+def test_applied_items_keep_their_order_and_live_ones_their_position() -> None:
     def names(body: Body) -> list[str]:
         return [item["name"] for item in body["spec"]["template"]["spec"]["containers"]]
 
@@ -294,7 +294,7 @@ def test_ports_without_a_protocol_are_tcp() -> None:
     assert after["spec"]["ports"] == [{"port": 53, "name": "new", "protocol": "TCP"}]
 
 
-def test_custom_resources_merge_as_their_schema_says() -> None:
+def test_custom_resources_merge_by_their_schema() -> None:
     one = widget(
         items=[{"id": 1, "v": 1}], tags=["a"], whole={"x": 1}, free={"deep": {"x": 1}, "list": [1]}, texts={"x": "1"}
     )
@@ -333,7 +333,7 @@ def test_without_a_schema_mappings_are_granular_and_lists_atomic() -> None:
     }
 
 
-def test_what_was_there_before_the_first_apply_belongs_to_someone() -> None:
+def test_fields_from_before_the_first_apply_have_an_owner() -> None:
     live = config(a="1", b="1")
     assert refusal_of(live, config(a="2")).message == (
         'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.a'
@@ -346,7 +346,7 @@ def test_what_was_there_before_the_first_apply_belongs_to_someone() -> None:
     assert owned(apply(live, nothing)) == {"before-first-apply Update": {"f:data": {".": {}, "f:a": {}, "f:b": {}}}}
 
 
-def test_duplicates_that_an_update_let_in_stay_until_someone_applies_their_name() -> None:
+def test_duplicate_items_remain_until_their_name_is_applied() -> None:
     def env(body: Body) -> list[tuple[str, str]]:
         container = body["spec"]["template"]["spec"]["containers"][0]
         return [(item["name"], item["value"]) for item in container["env"]]
@@ -364,7 +364,7 @@ def test_duplicates_that_an_update_let_in_stay_until_someone_applies_their_name(
     assert env(apply(live, with_env(("A", "3")), force=True)) == [("A", "3"), ("B", "1")]
 
 
-def test_nulls_are_read_as_go_reads_them() -> None:
+def test_nulls_are_decoded_as_in_go() -> None:
     body = {**config(), "data": {"a": "1", "q": None}, "binaryData": None}
     after = apply(None, body)
     assert after["data"] == {"a": "1", "q": ""}
@@ -372,7 +372,7 @@ def test_nulls_are_read_as_go_reads_them() -> None:
     assert owned(after) == {"helm Apply": {"f:data": {"f:a": {}, "f:q": {}}, "f:binaryData": {}}}
 
 
-def test_only_times_may_differ_for_two_states_to_be_the_same() -> None:
+def test_states_that_differ_only_in_times_are_equal() -> None:
     one, other = apply(None, config(a="1"), time="T1"), apply(None, config(a="1"), time="T2")
     assert one != other
     assert same_but_for_times(one, other)
@@ -383,7 +383,7 @@ def test_only_times_may_differ_for_two_states_to_be_the_same() -> None:
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def test_kubectl_meets_no_conflict_on_what_it_applied_client_side_before() -> None:
+def test_kubectl_has_no_conflict_with_its_client_side_apply() -> None:
     text = '{"apiVersion":"v1","data":{"a":"1","b":"1"},"kind":"ConfigMap","metadata":{"name":"c"}}\n'
     live = update(None, config({"annotations": {LAST_APPLIED: text}}, a="1", b="1"), "kubectl-client-side-apply")
     edited = update(live, {**live, "data": {"a": "1", "b": "2"}}, "editor", time="T2")
@@ -397,7 +397,7 @@ def test_kubectl_meets_no_conflict_on_what_it_applied_client_side_before() -> No
     }
 
 
-def test_others_get_no_such_help() -> None:
+def test_other_managers_do_conflict() -> None:
     text = '{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"name":"c"}}\n'
     live = update(None, config({"annotations": {LAST_APPLIED: text}}, a="1"), "kubectl-client-side-apply")
     assert refusal_of(live, config(a="9"), "helm").message == (
@@ -405,7 +405,7 @@ def test_others_get_no_such_help() -> None:
     )
 
 
-def test_the_applied_object_may_not_speak_of_managed_fields() -> None:
+def test_the_applied_object_may_not_have_managed_fields() -> None:
     refused = refusal_of(None, config({"managedFields": []}, a="1"))
     assert (refused.code, refused.reason, refused.message) == (
         400,

@@ -1,4 +1,4 @@
-"""What does not fit its schema is refused before it is applied, in the words a real API server (1.34) used."""
+"""Objects that do not fit their schema are refused before an apply, with the errors of a real API server (1.34)."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def test_a_misfit_is_an_error_without_a_reason() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_container_is_said_with_its_path(containers: list[Any], fault: str) -> None:
+def test_a_problem_of_a_container_has_its_path(containers: list[Any], fault: str) -> None:
     assert refusal_of(deployment(*containers)).message == (
         f"failed to create typed patch object (demo/d; apps/v1, Kind=Deployment): .spec.template.spec.{fault}"
     )
@@ -95,7 +95,7 @@ def test_a_value_of_the_wrong_type_is_quoted_as_go_prints_it(spec: Body, fault: 
     )
 
 
-def test_several_faults_are_listed() -> None:
+def test_several_problems_are_listed() -> None:
     body = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -118,7 +118,7 @@ def test_several_faults_are_listed() -> None:
         (None, "associative list without keys has an element that's an explicit null"),
     ],
 )
-def test_items_of_a_set_must_be_plain(item: Any, words: str) -> None:
+def test_items_of_a_set_must_be_scalars(item: Any, words: str) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": [item]}}
     assert refusal_of(body).message == (
         f"failed to create typed patch object (/a; /v1, Kind=ConfigMap): .metadata.finalizers: element 0: {words}"

@@ -1,4 +1,4 @@
-"""managedFields through creates, updates and patches, with the outcomes that a real API server (1.34) gave."""
+"""managedFields after creates, updates and patches, with the results of a real API server (1.34)."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def entries(body: Body) -> Any:
     return body["metadata"].get("managedFields")
 
 
-def test_the_creator_owns_everything_but_the_names() -> None:
+def test_the_creator_owns_everything_except_names() -> None:
     body = config({"namespace": "demo", "uid": "u", "generation": 1, "labels": {"app": "web"}}, a="1")
     assert entries(track(None, body)) == [
         entry(
@@ -48,7 +48,7 @@ def test_the_creator_owns_everything_but_the_names() -> None:
     ]
 
 
-def test_structs_that_are_always_there_are_owned_by_their_fields_alone() -> None:
+def test_structs_that_always_exist_are_owned_only_by_their_fields() -> None:
     container = {"name": "web", "image": "nginx", "resources": {}, "ports": [{"containerPort": 80, "protocol": "TCP"}]}
     body = {
         "apiVersion": "apps/v1",
@@ -94,7 +94,7 @@ def test_structs_that_are_always_there_are_owned_by_their_fields_alone() -> None
     }
 
 
-def test_custom_resources_have_nothing_that_is_always_there() -> None:
+def test_custom_resources_have_no_implied_structs() -> None:
     body = {"apiVersion": "t.example/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": {"b": 1}}}
     assert entries(track(None, body, schema=WIDGET)) == [
         entry("kubectl", {"f:spec": {".": {}, "f:a": {".": {}, "f:b": {}}}}, version="t.example/v1")
@@ -135,7 +135,7 @@ def test_the_writer_takes_what_it_changed_from_the_others() -> None:
     ]
 
 
-def test_an_owner_that_is_left_with_nothing_vanishes() -> None:
+def test_an_owner_without_fields_is_removed() -> None:
     live = track(None, {**config(), "data": {"a": "1"}}, "one")
     emptied = track(live, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "two", time="T2")
     assert entries(emptied) is None
@@ -150,7 +150,7 @@ def test_the_same_writer_keeps_one_entry_and_gets_a_new_time_only_for_a_change()
     assert track(fewer, fewer, "one", time="T4") == fewer
 
 
-def test_another_version_is_another_entry() -> None:
+def test_another_version_has_its_own_entry() -> None:
     live = track(None, config(a="1"), "one")
     after = track(live, {**live, "apiVersion": "v2", "data": {"a": "1", "b": "1"}}, "one", time="T2")
     assert [(found["manager"], found["apiVersion"]) for found in entries(after)] == [("one", "v1"), ("one", "v2")]
@@ -165,7 +165,7 @@ def test_items_of_lists_are_tracked_by_their_names() -> None:
     ]
 
 
-def test_appliers_stand_before_updaters_and_the_older_before_the_newer() -> None:
+def test_entries_are_sorted_by_operation_and_time() -> None:
     live = track(None, config(a="1"), "update", time="T2")
     live = track(live, {**live, "data": {"a": "1", "b": "1"}}, "early", time="T1")
     live = server_side_apply(live, config(c="1"), manager="late", force=False, schema=CONFIG, time="T9")
@@ -177,7 +177,7 @@ def test_appliers_stand_before_updaters_and_the_older_before_the_newer() -> None
 
 
 @pytest.mark.parametrize("reset", [[], [{}]])
-def test_a_client_can_reset_all_ownership_and_nobody_is_tracked_then(reset: list[Body]) -> None:
+def test_a_client_can_reset_all_ownership(reset: list[Body]) -> None:
     live = track(None, config(a="1"))
     bare = track(live, {**live, "metadata": {**live["metadata"], "managedFields": reset}})
     assert entries(bare) is None
@@ -193,19 +193,19 @@ def test_an_empty_list_resets_nothing_on_a_custom_resource() -> None:
     assert entries(bare) is None
 
 
-def test_a_client_that_sends_no_managed_fields_loses_none() -> None:
+def test_an_update_without_managed_fields_keeps_them() -> None:
     live = track(None, config(a="1"))
     assert entries(track(live, config(a="1"), "other", time="T2")) == entries(live)
 
 
-def test_a_subresource_cannot_touch_managed_fields() -> None:
+def test_a_subresource_cannot_reset_managed_fields() -> None:
     live = track(None, config(a="1"))
     given = {**live, "metadata": {**live["metadata"], "managedFields": [{}]}}
     after = track_update(live, given, manager="other", schema=CONFIG, time="T2", subresource="status")
     assert entries(after) == entries(live)
 
 
-def test_entries_that_cannot_be_read_are_ignored() -> None:
+def test_invalid_entries_are_ignored() -> None:
     live = track(None, config(a="1"))
     broken = {**entry("x", {}), "fieldsType": "FieldsV2"}
     after = track(live, {**live, "metadata": {**live["metadata"], "managedFields": [broken]}})

@@ -1,4 +1,4 @@
-"""What the API tells of its operations and of the shape of its kinds."""
+"""The API's OpenAPI documents."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ def document(openapi: OpenAPI, path: str) -> Any:
     return json.loads(found)
 
 
-def test_the_index_names_every_group_version_with_its_hash() -> None:
+def test_the_index_lists_every_group_version_with_its_hash() -> None:
     discovery = Discovery("1.34")
     paths = document(OpenAPI(discovery, no_custom), "/openapi/v3")["paths"]
     served = [f"apis/{group}/{version}" if group else f"api/{version}" for group, version in discovery.group_versions()]
@@ -31,7 +31,7 @@ def test_the_index_names_every_group_version_with_its_hash() -> None:
     assert len(content_hash) == 32
 
 
-def test_a_patch_says_for_which_kind_it_is_and_that_fields_are_validated() -> None:
+def test_a_patch_has_its_kind_and_field_validation() -> None:
     paths = document(OpenAPI(Discovery("1.34"), no_custom), "/openapi/v3/apis/apps/v1")["paths"]
     patch = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
@@ -51,7 +51,7 @@ def test_reviews_can_only_be_created() -> None:
     }
 
 
-def test_schemas_hold_all_that_is_referred_to_and_nothing_else() -> None:
+def test_schemas_contain_exactly_what_is_referenced() -> None:
     schemas = document(OpenAPI(Discovery("1.34"), no_custom), "/openapi/v3/apis/apps/v1")["components"]["schemas"]
     text = json.dumps(schemas)
     assert "$defs" not in text
@@ -63,13 +63,13 @@ def test_schemas_hold_all_that_is_referred_to_and_nothing_else() -> None:
     assert "io.k8s.api.batch.v1.Job" not in schemas
 
 
-def test_a_property_that_is_called_ref_is_not_taken_for_a_reference() -> None:
+def test_a_property_named_ref_is_not_a_reference() -> None:
     found = document(OpenAPI(Discovery("1.34"), no_custom), "/openapi/v3/apis/apiextensions.k8s.io/v1")
     props = found["components"]["schemas"]["io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"]
     assert props["properties"]["$ref"] == {"type": "string"}
 
 
-def test_a_custom_kind_comes_with_its_schema_and_changes_with_it() -> None:
+def test_a_custom_kind_has_its_schema() -> None:
     schema: Body = {"type": "object", "properties": {"spec": {"type": "object"}}}
     discovery = Discovery("1.34")
     discovery.add([WIDGET])
@@ -92,7 +92,7 @@ def test_a_custom_kind_comes_with_its_schema_and_changes_with_it() -> None:
     assert openapi.index() != index
 
 
-def test_without_schemas_a_document_holds_the_patch_of_every_kind_and_no_more() -> None:
+def test_without_schemas_a_document_has_only_the_patch_of_every_kind() -> None:
     discovery = Discovery("1.34")
     full, lean = (OpenAPI(discovery, no_custom, with_schemas=wanted) for wanted in (True, False))
     patches = [path["patch"] for path in document(lean, "/openapi/v3/apis/apps/v1")["paths"].values()]

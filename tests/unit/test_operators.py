@@ -1,4 +1,4 @@
-"""The table of operators: what it says of releases, and whose workload is whose."""
+"""The table of operators: releases, CRDs, and workloads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from seatrial.plan.prerequisites.declared import assumed_objects
 
 
 @pytest.mark.parametrize("operator", table().values(), ids=lambda operator: operator.name)
-def test_every_operator_says_where_its_facts_were_read_and_none_contradicts_itself(operator: OperatorEntry) -> None:
+def test_every_operator_has_a_source_and_is_consistent(operator: OperatorEntry) -> None:
     assert operator.source.startswith("github.com/")
     assert bool(operator.releases) != operator.platform
     for kind in operator.kinds:
@@ -31,8 +31,8 @@ def test_every_operator_says_where_its_facts_were_read_and_none_contradicts_itse
     assert len({(workload.image, workload.argument) for workload in operator.workloads}) == len(operator.workloads)
 
 
-def test_everything_that_is_told_of_a_kind_is_told_of_one_that_there_is() -> None:
-    """A name that is misspelt in the table would be passed over."""
+def test_every_table_entry_is_about_a_listed_kind() -> None:
+    """A misspelt name in the table would be ignored."""
     text = files("seatrial.kinds.operators").joinpath("operators.toml").read_text()
     wrong = [
         f"{name}.{part}.{kind}"
@@ -62,7 +62,7 @@ def test_external_secrets_serves_v1beta1_until_0_17(release: str, served: list[s
     assert [version["name"] for version in versions if version["storage"]] == [stored]
 
 
-def test_a_definition_has_the_names_and_the_scope_that_it_has_upstream() -> None:
+def test_a_crd_has_its_upstream_names_and_scope() -> None:
     found = {body["metadata"]["name"]: body for body in crds(find("cert-manager", "1.18.0"), "1.18.0")}
     anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     assert found["clusterissuers.cert-manager.io"] == {
@@ -86,7 +86,7 @@ def test_a_definition_has_the_names_and_the_scope_that_it_has_upstream() -> None
     }
 
 
-def test_an_installation_comes_in_an_order_in_which_it_can_be_made() -> None:
+def test_install_manifests_are_in_creation_order() -> None:
     kinds = [body["kind"] for body in assumed_objects(Assumed("metallb"))]
     assert list(dict.fromkeys(kinds)) == [
         "Namespace",
@@ -98,7 +98,7 @@ def test_an_installation_comes_in_an_order_in_which_it_can_be_made() -> None:
     ]
 
 
-def test_a_chart_is_told_which_versions_are_served() -> None:
+def test_capabilities_list_the_served_versions() -> None:
     told = api_versions(assumed_objects(Assumed("sealed-secrets")))
     assert told == ["bitnami.com/v1alpha1", "bitnami.com/v1alpha1/SealedSecret"]
 
@@ -122,7 +122,7 @@ def test_a_chart_is_told_which_versions_are_served() -> None:
         ("nginx", [], None),
     ],
 )
-def test_a_workload_is_known_by_its_image(image: str, arguments: list[str], owner: str | None) -> None:
+def test_a_workload_is_identified_by_its_image(image: str, arguments: list[str], owner: str | None) -> None:
     body = workload_of("some", "ops", image)
     body["spec"]["template"]["spec"]["containers"][0]["args"] = arguments
     found = whose(body)

@@ -1,4 +1,4 @@
-"""JSON patches and JSON merge patches, with the outcomes that a real API server (1.34) gave."""
+"""JSON patches and JSON merge patches, with the results of a real API server (1.34)."""
 
 from typing import Any
 
@@ -34,13 +34,13 @@ NAME = "/metadata/labels/app.kubernetes.io~1name"
         ({"op": "copy", "from": "/data", "path": "/metadata/labels"}, {"labels": {"a": "1", "b~c": "2"}}),
     ],
 )
-def test_each_operation_changes_what_its_path_names(operation: Body, expected: Body) -> None:
+def test_each_operation_changes_its_path(operation: Body, expected: Body) -> None:
     patched = json_patch(LIVE, [operation])
     found = {**patched["metadata"], "data": patched["data"]}
     assert found == {**LIVE["metadata"], "data": LIVE["data"], **expected}
 
 
-def test_operations_see_what_those_before_them_did() -> None:
+def test_operations_see_the_results_of_earlier_ones() -> None:
     operations = [
         {"op": "add", "path": "/spec", "value": {}},
         {"op": "add", "path": "/spec/list", "value": [1]},
@@ -50,16 +50,16 @@ def test_operations_see_what_those_before_them_did() -> None:
     assert json_patch({"kind": "X"}, operations) == {"kind": "X", "spec": {"list": [], "one": 1}}
 
 
-def test_replacing_a_key_that_is_not_there_adds_it() -> None:
+def test_replacing_a_missing_key_adds_it() -> None:
     assert json_patch({"data": {}}, [{"op": "replace", "path": "/data/n", "value": "1"}]) == {"data": {"n": "1"}}
 
 
-def test_replacing_the_whole_object_by_a_text_is_passed_over() -> None:
+def test_replacing_the_whole_object_by_a_string_is_ignored() -> None:
     assert json_patch(LIVE, [{"op": "replace", "path": "", "value": "2"}]) == LIVE
     assert json_patch(LIVE, [{"op": "replace", "path": "", "value": {"a": 1}}]) == {"a": 1}
 
 
-def test_a_missing_field_is_tested_as_null() -> None:
+def test_a_missing_field_equals_null() -> None:
     assert json_patch(LIVE, [{"op": "test", "path": "/data/none", "value": None}]) == LIVE
 
 
@@ -83,7 +83,7 @@ def test_a_missing_field_is_tested_as_null() -> None:
         {"op": "shout", "path": "/data/a"},
     ],
 )
-def test_what_does_not_apply_is_refused_without_a_reason(operation: Body) -> None:
+def test_a_failing_operation_is_refused_without_a_reason(operation: Body) -> None:
     with pytest.raises(Refused) as refused:
         json_patch(LIVE, [operation])
     assert refused.value.status() == {
@@ -113,7 +113,7 @@ def test_a_json_patch_must_be_a_list_of_operations(operations: Any, message: str
     assert (refused.value.code, refused.value.message) == (400, message)
 
 
-def test_a_json_patch_may_not_be_endless() -> None:
+def test_the_number_of_operations_is_limited() -> None:
     with pytest.raises(Refused) as refused:
         json_patch(LIVE, [{"op": "test", "path": "/kind", "value": "ConfigMap"}] * 10_001)
     assert (refused.value.code, refused.value.message) == (
@@ -122,7 +122,7 @@ def test_a_json_patch_may_not_be_endless() -> None:
     )
 
 
-def test_patches_leave_the_live_object_alone_and_share_what_they_do_not_touch() -> None:
+def test_patches_do_not_change_the_live_object_and_share_the_rest() -> None:
     patched = json_patch(LIVE, [{"op": "add", "path": "/data/z", "value": "3"}])
     merged = merge_patch(LIVE, {"data": {"z": "3"}})
     assert "z" not in LIVE["data"]

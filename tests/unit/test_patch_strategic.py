@@ -1,4 +1,4 @@
-"""Strategic merge patches, with the outcomes that a real API server (1.34) gave."""
+"""Strategic merge patches, with the results of a real API server (1.34)."""
 
 from typing import Any
 
@@ -52,12 +52,12 @@ def test_containers_and_their_env_merge_by_name() -> None:
     }
 
 
-def test_a_new_item_stands_before_those_that_only_the_server_has() -> None:
+def test_a_new_item_precedes_live_items() -> None:
     names = [container["name"] for container in patched(TWO, containers=[{"name": "new", "image": "x"}])["containers"]]
     assert names == ["new", "web", "log"]
 
 
-def test_an_item_goes_by_a_delete_directive() -> None:
+def test_a_delete_directive_removes_an_item() -> None:
     assert patched(TWO, containers=[{"name": "web", "$patch": "delete"}]) == {
         "containers": [{"name": "log", "image": "fluent"}]
     }
@@ -69,14 +69,14 @@ def test_a_replace_directive_replaces_the_whole_list() -> None:
     }
 
 
-def test_the_order_asked_for_is_the_order_given() -> None:
+def test_set_element_order() -> None:
     order = [{"name": "log"}, {"name": "web"}]
     assert patched(TWO, **{"$setElementOrder/containers": order}) == {
         "containers": [TWO["spec"]["containers"][1], TWO["spec"]["containers"][0]]
     }
 
 
-def test_a_new_item_takes_the_place_of_a_deleted_one_when_the_order_is_made() -> None:
+def test_a_new_item_replaces_a_deleted_one_in_the_order() -> None:
     live = pod(containers=[{"name": name, "image": "x"} for name in ("m", "b", "z", "a")])
     result = patched(
         live,
@@ -88,13 +88,13 @@ def test_a_new_item_takes_the_place_of_a_deleted_one_when_the_order_is_made() ->
     assert [container["name"] for container in result["containers"]] == ["b", "z", "q", "m"]
 
 
-def test_ports_merge_by_number_alone() -> None:
+def test_ports_merge_by_number() -> None:
     live = pod(containers=[{"name": "web", "ports": [{"containerPort": 53, "protocol": "UDP"}]}])
     result = patched(live, containers=[{"name": "web", "ports": [{"containerPort": 53, "name": "dns"}]}])
     assert result["containers"][0]["ports"] == [{"containerPort": 53, "protocol": "UDP", "name": "dns"}]
 
 
-def test_null_deletes_a_field_and_a_null_that_meets_nothing_is_dropped() -> None:
+def test_null_deletes_a_field_and_is_never_stored() -> None:
     live = pod(nodeSelector={"a": "1", "b": "2"}, priority=1)
     assert patched(live, nodeSelector={"a": None}, priority=None, affinity={"podAffinity": None}) == {
         "nodeSelector": {"b": "2"},
@@ -102,13 +102,13 @@ def test_null_deletes_a_field_and_a_null_that_meets_nothing_is_dropped() -> None
     }
 
 
-def test_a_volume_keeps_only_the_keys_it_is_told_to() -> None:
+def test_retain_keys() -> None:
     live = pod(volumes=[{"name": "v", "emptyDir": {}}])
     volume = {"name": "v", "secret": {"secretName": "s"}, "$retainKeys": ["name", "secret"]}
     assert patched(live, volumes=[volume]) == {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}
 
 
-def test_a_mapping_can_be_replaced_or_emptied_whole() -> None:
+def test_a_mapping_can_be_replaced_or_emptied() -> None:
     live = pod(nodeSelector={"a": "1"})
     assert patched(live, nodeSelector={"b": "2", "$patch": "replace"}) == {"nodeSelector": {"b": "2"}}
     assert patched(live, nodeSelector={"$patch": "delete"}) == {"nodeSelector": {}}
@@ -119,7 +119,7 @@ def test_lists_without_a_merge_key_are_replaced() -> None:
     assert patched(live, tolerations=[{"key": "b"}]) == {"tolerations": [{"key": "b"}]}
 
 
-def test_finalizers_merge_as_a_set_and_go_by_name() -> None:
+def test_finalizers_merge_as_a_set() -> None:
     schema = builtin_schema("1.34", "", "v1", "Pod")
     live = {"metadata": {"finalizers": ["x/a", "x/b"]}}
     more = strategic_patch(live, {"metadata": {"finalizers": ["x/c", "x/a"]}}, schema)
@@ -128,7 +128,7 @@ def test_finalizers_merge_as_a_set_and_go_by_name() -> None:
     assert fewer == {"metadata": {"finalizers": ["x/c", "x/b"]}}
 
 
-def test_the_live_object_stays_as_it_was() -> None:
+def test_the_live_object_is_not_changed() -> None:
     before = repr(TWO)
     result = patched(TWO, containers=[{"name": "web", "image": "new"}])
     assert repr(TWO) == before
@@ -179,7 +179,7 @@ def test_items_must_be_of_one_type() -> None:
         ),
     ],
 )
-def test_directives_that_say_nothing_sensible_are_refused(spec: Body, expected: tuple[int, str]) -> None:
+def test_invalid_directives_are_refused(spec: Body, expected: tuple[int, str]) -> None:
     assert refusal_of(pod(nodeSelector={"a": "1"}, containers=[{"name": "web"}]), **spec) == expected
 
 
@@ -195,7 +195,7 @@ def test_a_strategic_patch_must_be_an_object() -> None:
 
 
 @pytest.mark.parametrize("schema", [None, as_schema({"type": "object"})])
-def test_custom_resources_know_no_strategic_patches(schema: Any) -> None:
+def test_custom_resources_do_not_support_strategic_patches(schema: Any) -> None:
     with pytest.raises(Refused) as refused:
         strategic_patch({"kind": "Widget"}, {"spec": {}}, schema)
     assert (refused.value.code, refused.value.reason, refused.value.message) == (

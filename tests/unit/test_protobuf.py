@@ -1,4 +1,4 @@
-"""Protobuf bodies of typed Go clients become what JSON would have said."""
+"""Protobuf bodies of typed Go clients, decoded to JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
     return b"k8s\x00" + field(1, field(1, api_version) + field(2, kind)) + field(2, raw)
 
 
-def test_a_secret_keeps_its_bytes_in_base64() -> None:
+def test_bytes_of_a_secret_are_base64() -> None:
     raw = field(1, field(1, "release") + field(3, "default")) + field(2, field(1, "k") + field(2, b"\x00\xff"))
     assert decode(envelope("v1", "Secret", raw + field(3, "Opaque"))) == {
         "apiVersion": "v1",
@@ -36,8 +36,8 @@ def test_a_secret_keeps_its_bytes_in_base64() -> None:
     }
 
 
-def test_an_inlined_message_stands_where_json_has_it() -> None:
-    """A volume's source is a message of its own in protobuf, and part of the volume in JSON."""
+def test_an_inlined_message_is_placed_as_in_json() -> None:
+    """A volume's source is its own message in protobuf, and part of the volume in JSON."""
     volume = field(1, "config") + field(2, field(19, field(1, field(1, "app"))))
     raw = field(1, field(1, "p")) + field(2, field(1, volume))
     assert decode(envelope("v1", "Pod", raw))["spec"] == {
@@ -45,12 +45,12 @@ def test_an_inlined_message_stands_where_json_has_it() -> None:
     }
 
 
-def test_a_zero_is_kept_only_where_go_has_a_pointer() -> None:
+def test_a_zero_is_kept_only_for_pointers() -> None:
     spec = field(1, 0) + field(5, 0)  # replicas is a pointer, minReadySeconds is not
     assert decode(envelope("apps/v1", "Deployment", field(2, spec)))["spec"] == {"replicas": 0}
 
 
-def test_numbers_or_strings_and_quantities_are_what_they_stand_for() -> None:
+def test_int_or_string_and_quantities() -> None:
     port = field(3, 80) + field(4, field(1, 1) + field(3, "http"))
     assert decode(envelope("v1", "Service", field(2, field(1, port))))["spec"] == {
         "ports": [{"port": 80, "targetPort": "http"}],
@@ -67,7 +67,7 @@ def test_numbers_or_strings_and_quantities_are_what_they_stand_for() -> None:
         (envelope("example.com/v1", "Widget", b""), "seatrial does not read Widget as protobuf; send JSON"),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_a_sentence(data: bytes, words: str) -> None:
+def test_invalid_data_is_refused(data: bytes, words: str) -> None:
     with pytest.raises(Refused) as refused:
         decode(data)
     assert refused.value.message == words

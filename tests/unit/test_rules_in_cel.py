@@ -1,4 +1,4 @@
-"""Rules in CEL of custom resources: where they are asked, in which words they refuse, which are not evaluated."""
+"""Rules in CEL of custom resources: where they apply, their errors, and which are not evaluated."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ KEYED = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-ma
         ({"rule": "quantity(self.name).isInteger()"}, ""),
     ],
 )
-def test_a_rule_refuses_in_the_words_of_the_api_server(rule: Body, words: str) -> None:
+def test_a_rule_refuses_with_the_api_servers_error(rule: Body, words: str) -> None:
     node = _object(spec={**_object(low={"type": "integer"}, high={"type": "integer"}, name=TEXT), CEL: [rule]})
     assert list(rule_problems({"spec": {"low": 5, "high": 3}}, None, node)) == ([words] if words else [])
 
 
-def test_rules_are_asked_at_the_root_and_of_every_item_and_entry() -> None:
+def test_rules_apply_to_the_root_and_to_every_item_and_entry() -> None:
     short = {**TEXT, CEL: [{"rule": "self.size() < 3", "message": "too long"}]}
     node = {
         **_object(names={"type": "array", "items": short}, by={"type": "object", "additionalProperties": short}),
@@ -67,14 +67,14 @@ def test_rules_are_asked_at_the_root_and_of_every_item_and_entry() -> None:
     ]
 
 
-def test_names_that_are_none_in_cel_are_escaped_and_numbers_are_fractions() -> None:
+def test_names_are_escaped_and_numbers_are_floats() -> None:
     fields = {"namespace": TEXT, "kebab-case": TEXT, "ratio": {"type": "number"}}
     rule = "self.__namespace__ == 'a' && self.kebab__dash__case == 'b' && self.ratio / 2.0 == 0.5"
     node = {**_object(**fields), CEL: [{"rule": rule}]}
     assert list(rule_problems({"namespace": "a", "kebab-case": "b", "ratio": 1}, None, node)) == []
 
 
-def test_a_rule_that_looks_back_is_asked_where_there_was_something_before() -> None:
+def test_a_transition_rule_needs_an_old_value() -> None:
     item = {**_object(name={"type": "string"}, v={"type": "integer"}), CEL: [GROWS]}
     node = _object(spec=_object(steps={**KEYED, "items": item}))
     before = {"spec": {"steps": [{"name": "a", "v": 2}, {"name": "b", "v": 2}]}}
@@ -83,7 +83,7 @@ def test_a_rule_that_looks_back_is_asked_where_there_was_something_before() -> N
     assert list(rule_problems(after, before, node)) == ['spec.steps[0]: Invalid value: "object": only up']
 
 
-def test_what_was_wrong_before_and_has_not_changed_is_let_be() -> None:
+def test_unchanged_invalid_values_are_accepted() -> None:
     small = {"type": "integer", CEL: [{"rule": "self < 3", "message": "small"}]}
     node = _object(spec=_object(a=small, list={"type": "array", "items": small}))
     before = {"spec": {"a": 9, "list": [9]}}
@@ -94,7 +94,7 @@ def test_what_was_wrong_before_and_has_not_changed_is_let_be() -> None:
     ]
 
 
-def test_the_order_of_a_set_is_no_change() -> None:
+def test_the_order_of_a_set_is_not_a_change() -> None:
     names = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
     node = _object(names={**names, CEL: [{"rule": "self == oldSelf", "message": "fixed"}]})
     assert list(rule_problems({"names": ["b", "a"]}, {"names": ["a", "b"]}, node)) == []
@@ -114,7 +114,7 @@ def test_the_order_of_a_set_is_no_change() -> None:
         ({"rule": "oldSelf.hasValue()", "optionalOldSelf": True}, False),
     ],
 )
-def test_what_is_not_the_same_here_is_not_evaluated(rule: Body, evaluated: bool) -> None:
+def test_unsupported_rules_are_not_evaluated(rule: Body, evaluated: bool) -> None:
     node = _object(name={"type": "string"}, when={"type": "string", "format": "date-time"})
     assert is_evaluated(rule, node) is evaluated
 

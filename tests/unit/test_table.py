@@ -1,4 +1,4 @@
-"""What `kubectl get` shows. `recorded/tables.jsonl` holds rows of a real kube-apiserver (v1.34.10)."""
+"""The tables of `kubectl get`. `recorded/tables.jsonl` has rows of a real kube-apiserver (v1.34.10)."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def rows() -> list[Any]:
 
 
 @pytest.mark.parametrize("row", rows())
-def test_a_row_is_that_of_the_real_server(row: Body) -> None:
+def test_rows_equal_those_of_a_real_server(row: Body) -> None:
     kind = DISCOVERY.of_kind(row["group"], row["kind"])
     assert kind
     table = as_table(kind, {"metadata": {}, "items": [row["object"]]}, row["now"])
@@ -54,13 +54,13 @@ def test_a_table_of_one_object() -> None:
     }
 
 
-def test_whole_objects_or_none_go_with_the_rows_where_the_client_says_so() -> None:
+def test_include_object_selects_what_is_sent_with_rows() -> None:
     body: Body = {"metadata": {"name": "a"}, "spec": {}}
     assert as_table(THING, body, NOW, include="Object")["rows"] == [{"cells": ["a", "<unknown>"], "object": body}]
     assert as_table(THING, body, NOW, include="None")["rows"] == [{"cells": ["a", "<unknown>"]}]
 
 
-def test_a_custom_kind_is_shown_by_its_printer_columns() -> None:
+def test_a_custom_kind_has_its_printer_columns() -> None:
     ready = '.status.conditions[?(@.type=="Ready")].status'
     columns: list[Body] = [
         {"name": "Ready", "type": "string", "jsonPath": ready},
@@ -85,7 +85,7 @@ def test_a_custom_kind_is_shown_by_its_printer_columns() -> None:
     ]
 
 
-def test_built_in_kinds_without_columns_show_when_they_were_made() -> None:
+def test_built_in_kinds_without_columns_show_their_creation_time() -> None:
     kind = DISCOVERY.of_kind("apiextensions.k8s.io", "CustomResourceDefinition")
     assert kind
     body = {"metadata": {"name": "a", "creationTimestamp": "2026-11-15T11:00:00Z"}}
@@ -110,11 +110,11 @@ def test_built_in_kinds_without_columns_show_when_they_were_made() -> None:
         ("", "<unknown>"),
     ],
 )
-def test_ages_are_told_as_kubectl_tells_them(then: str, shown: str) -> None:
+def test_ages_are_shown_as_in_kubectl(then: str, shown: str) -> None:
     assert since(then, NOW) == shown
 
 
-def test_paths_of_columns() -> None:
+def test_jsonpaths_of_columns() -> None:
     body = {"a": {"b.c/d": 1, "list": [{"n": "x", "v": 1}, {"n": "y", "v": 2}]}}
     assert find(r".a.b\.c/d", body) == [1]
     assert find(".a['b.c/d']", body) == [1]
@@ -126,7 +126,7 @@ def test_paths_of_columns() -> None:
     assert find("..", body) == []
 
 
-def test_only_clients_that_ask_for_tables_get_them() -> None:
+def test_tables_are_sent_only_on_request() -> None:
     kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io"
     assert wants_table(kubectl)
     assert not wants_table("application/json, */*")

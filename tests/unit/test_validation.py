@@ -1,7 +1,7 @@
-"""What the API server refuses, in its own words.
+"""Validation errors of the API server.
 
-`recorded/*.jsonl` holds what a real kube-apiserver (v1.34.10) said to the same bodies, created with `dryRun=All`.
-A line is a base, or one change to a base and the answer; an empty answer is a creation.
+`recorded/*.jsonl` has the responses of a real kube-apiserver (v1.34.10) to the same bodies, created with `dryRun=All`.
+A line is a base, or one change to a base and the response; an empty response is a creation.
 """
 
 import json
@@ -79,12 +79,12 @@ def answer(line: Body, text: bytes, schema: Schema | None) -> tuple[str, list[st
 
 
 @pytest.mark.parametrize(("line", "text"), cases("creations.jsonl"))
-def test_a_creation_is_answered_as_the_real_server_does(line: Body, text: bytes) -> None:
+def test_creations_are_validated_as_by_a_real_server(line: Body, text: bytes) -> None:
     assert answer(line, text, None) == (line["says"], line.get("warnings", []))
 
 
 @pytest.mark.parametrize(("line", "text"), cases("custom.jsonl"))
-def test_a_custom_resource_is_answered_as_the_real_server_does(line: Body, text: bytes) -> None:
+def test_custom_resources_are_validated_as_by_a_real_server(line: Body, text: bytes) -> None:
     schema = as_schema(lines("custom.jsonl")[0]["schema"])
     assert answer(line, text, schema) == (line["says"], line.get("warnings", []))
 
@@ -107,7 +107,7 @@ DEPLOYMENT: Body = {
 }
 
 
-def test_nulls_are_as_good_as_not_set() -> None:
+def test_nulls_count_as_not_set() -> None:
     body = {**DEPLOYMENT, "spec": {"replicas": None, "template": {"spec": {"containers": [None]}}}}
     found = decoded(kind("apps", "Deployment"), body, "1.34")
     assert found.body["spec"] == {"template": {"spec": {"containers": [{}]}}}
@@ -115,7 +115,7 @@ def test_nulls_are_as_good_as_not_set() -> None:
     assert decoded(kind("", "ConfigMap"), data, "1.34").body["data"] == {"key": ""}
 
 
-def test_a_body_that_fits_is_given_back_itself() -> None:
+def test_a_valid_body_is_returned_unchanged() -> None:
     assert decoded(kind("apps", "Deployment"), DEPLOYMENT, "1.34").body is DEPLOYMENT
 
 
@@ -127,7 +127,7 @@ def test_unknown_fields_are_dropped_with_a_warning() -> None:
     assert body["spec"] == {"replicas": 1, "replcas": 2}
 
 
-def test_a_strategic_patch_is_refused_in_the_words_of_the_converter() -> None:
+def test_a_strategic_patch_is_refused_with_the_converters_error() -> None:
     patch: Body = {"spec": {"replicas": "1"}}
     result = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": "1"}}
     with pytest.raises(Refused) as exception:
@@ -156,7 +156,7 @@ def test_an_applied_object_is_refused_where_it_cannot_be_converted() -> None:
     )
 
 
-def test_a_config_map_holds_one_mebibyte() -> None:
+def test_a_config_map_is_limited_to_one_mebibyte() -> None:
     body = {"metadata": {"name": "a"}, "data": {"key": "x" * 1048576}}
     assert list(problems(kind("", "ConfigMap"), body)) == []
     body["data"]["key"] += "x"
@@ -164,13 +164,13 @@ def test_a_config_map_holds_one_mebibyte() -> None:
     assert found == ["[]: Too long: may not be more than 1048576 bytes"]
 
 
-def test_annotations_hold_a_quarter_of_that() -> None:
+def test_annotations_are_limited_to_256_kibibytes() -> None:
     body = {"metadata": {"name": "a", "annotations": {"k": "ä" * 131072}}}
     found = list(problems(kind("", "ConfigMap"), body))
     assert found == ["metadata.annotations: Too long: may not be more than 262144 bytes"]
 
 
-def test_keys_that_stand_twice_are_found_wherever_they_are() -> None:
+def test_duplicate_keys_are_found_at_any_depth() -> None:
     text = b'{"a": {"b": 1, "b": 2}, "c": [{"d": 1}, {"d": 1, "d": "x\\":"}]}'
     assert duplicate_fields(text, json.loads(text)) == ("a.b", "c[1].d")
     once = b'{"a": {"b": "\\"b\\": 1"}}'
@@ -190,14 +190,14 @@ def test_custom_resources_get_the_defaults_of_their_schema() -> None:
     }
 
 
-def test_rules_in_cel_are_found_and_not_judged() -> None:
+def test_rules_in_cel_are_collected() -> None:
     schema = lines("custom.jsonl")[0]["schema"]
     assert [rule["rule"] for rule, _ in rules_in_cel(schema)] == ["self.x > 3"]
     body = {"metadata": {"name": "g"}, "spec": {"size": 1, "kind": "a", "cel": {"x": 1}}}
     assert list(problems(GIZMO, body, as_schema(schema))) == []
 
 
-def test_an_older_server_quotes_labels_as_go_does() -> None:
+def test_an_older_server_quotes_labels_as_go_source() -> None:
     template = {
         "metadata": {"labels": {"app": "other", "a": "b"}},
         "spec": {"containers": [{"name": "a", "image": "x"}]},
