@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from bench import Figure, processor_seconds
 from seatrial.cluster.cluster import Cluster
-from seatrial.engines.argocd import App, Fleet, Memory, Settings, Target, sync_fleet
+from seatrial.engines.argocd import App, Fleet, Memory, Settings, sync_fleet
 from seatrial.engines.argocd.app import API_VERSION
-from seatrial.engines.script import play
+from seatrial.engines.script import Target, play
 from seatrial.kinds.operators.manifests import crd_of
 from seatrial.kinds.operators.table import OperatorKind
 from seatrial.model.resource import Body, Ref, ref_of

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from seatrial.engines.argocd import App, Settings, Target
+from seatrial.engines.argocd import App, Settings
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.ignoring import not_understood
 from seatrial.engines.argocd.jqpaths import paths
 from seatrial.engines.fieldowners import LAST_APPLIED
+from seatrial.engines.script import Target
 from seatrial.model.resource import Body, ref_of
 from seatrial.plan.stage.argocd_settings import settings_of
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from seatrial.engines.argocd.app import App, Asked, Marks, Settings, Target
+from seatrial.engines.argocd.app import App, Asked, Marks, Settings, marks_of
 from seatrial.engines.argocd.tasks import Task, build, with_namespace
+from seatrial.engines.script import Target
 from seatrial.model.resource import Body, Ref, ref_of
 
 APP = App("shop", "store")
@@ -110,7 +111,7 @@ def _shown(tasks: list[Task]) -> list[str]:
 def _target(body: Body) -> tuple[Target, Marks]:
     ref = ref_of(body, namespaced=body["kind"] not in CLUSTER_SCOPED, namespace="store")
     target = with_namespace(Target(ref, body), APP)
-    return target, target.marks
+    return target, marks_of(target)
 
 
 def _body(kind: str, name: str, *, wave: int = 0, annotations: dict[str, str] | None = None) -> Body:

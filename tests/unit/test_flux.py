@@ -11,12 +11,11 @@ from seatrial.engines.flux import (
     Ignored,
     Kustomization,
     Memory,
-    Target,
     delete_fleet,
     sync_fleet,
 )
 from seatrial.engines.flux.order import in_order, stages
-from seatrial.engines.script import Command, play
+from seatrial.engines.script import Command, Target, play
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.model.timeline import Schedule
 from seatrial.play.in_process import InProcess

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.flux import Fleet, HelmRelease, Memory, Policy, Target, sync_fleet
-from seatrial.engines.script import Answer, Command, Helm, play
+from seatrial.engines.flux import Fleet, HelmRelease, Memory, Policy, sync_fleet
+from seatrial.engines.script import Answer, Command, Helm, Target, play
 from seatrial.model.resource import Body, ref_of
 from seatrial.play.in_process import InProcess
 

@@ -42,6 +42,13 @@ class Command(Struct, frozen=True):
         return Ref(self.kind, self.namespace, name, group_of(self.api_version))
 
 
+class Target(Struct, frozen=True):
+    """An object that a source describes: what it is named, and what it should be."""
+
+    ref: Ref
+    body: Body
+
+
 class Survey(Struct, frozen=True):
     """Read all objects of all kinds, as a client with watches does; the answer holds `items`."""
 
@@ -104,6 +111,32 @@ Line = Command | Survey | Pause | Wait | Outwait | Say | Helm
 Part = Generator[Line, Answer, T]
 """A part of a script, and its result."""
 Script = Part[Ended]
+
+
+class Described(Protocol):
+    """A target, or anything else that says which object it is and what it should be."""
+
+    @property
+    def ref(self) -> Ref: ...
+    @property
+    def body(self) -> Body: ...
+
+
+def about(
+    described: Described,
+    verb: Verb,
+    body: Body | None = None,
+    *,
+    manager: str = "",
+    force: bool = False,
+    dry_run: bool = False,
+    unheard: bool = False,
+    propagation: str = "",
+) -> Command:
+    """A request about an object, in the API version of its manifest."""
+    ref, api_version = described.ref, str(described.body.get("apiVersion", ""))
+    of = (verb, api_version, ref.kind, ref.namespace, ref.name, body, manager, force, dry_run, unheard, propagation)
+    return Command(*of)
 
 
 class Client(Protocol):

@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from seatrial.evidence.moment import Moment
+from seatrial.helm.ownership import RELEASE_NAME, RELEASE_NAMESPACE
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, annotations_of
 from seatrial.model.timeline import Event
@@ -16,8 +17,6 @@ COMPLAINT = re.compile(
     r'(?P<kind>\w+) "(?P<name>[^"]*)" in namespace "(?P<namespace>[^"]*)" exists and cannot be imported into '
     r"the current release: invalid ownership metadata"
 )
-RELEASE_NAME = "meta.helm.sh/release-name"
-RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 
 
 class Conflict(Struct, frozen=True):

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.helm import hooks, records
+from seatrial.helm.ownership import owned_by
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, annotations_of, labels_of, metadata
+from seatrial.model.resource import Body, with_metadata
 
 NOTHING_THERE = ("uninstalled", "uninstalling")
 SERVER_SIDE = "ssa"
@@ -49,7 +50,7 @@ def existing_objects(history: History) -> Iterator[Body]:
     """The objects that are in the cluster before the trial, in the order of their creation."""
     current = history.current
     if current.status not in NOTHING_THERE:
-        yield from (_placed(crd, {}) for crd in current.release.crds)
+        yield from (_placed(crd) for crd in current.release.crds)
         yield from (_left(resource, history) for resource in current.release.resources if _is_there(resource, history))
     yield from (_secret(revision, history) for revision in history.revisions)
 
@@ -66,22 +67,13 @@ def _is_there(resource: Resource, history: History) -> bool:
 
 def _left(resource: Resource, history: History) -> Body:
     """An object as Helm applies it: with ownership labels and annotations, unless it is a hook."""
-    if hooks.is_hook(resource.body):
-        return _placed(resource, {})
-    marks = {
-        "labels": {**labels_of(resource.body), "app.kubernetes.io/managed-by": "Helm"},
-        "annotations": {
-            **annotations_of(resource.body),
-            "meta.helm.sh/release-name": history.name,
-            "meta.helm.sh/release-namespace": history.namespace,
-        },
-    }
-    return _placed(resource, marks)
+    body = _placed(resource)
+    return body if hooks.is_hook(body) else owned_by(body, history.name, history.namespace)
 
 
-def _placed(resource: Resource, marks: Body) -> Body:
-    namespace = {"namespace": resource.ref.namespace} if resource.ref.namespace else {}
-    return {**resource.body, "metadata": {**metadata(resource.body), **namespace, **marks}}
+def _placed(resource: Resource) -> Body:
+    namespace = resource.ref.namespace
+    return with_metadata(resource.body, namespace=namespace) if namespace else resource.body
 
 
 def _secret(revision: Revision, history: History) -> Body:

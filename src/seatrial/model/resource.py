@@ -86,6 +86,11 @@ def annotations_of(body: Body) -> dict[str, str]:
     return metadata(body).get("annotations") or {}
 
 
+def with_metadata(body: Body, **fields: Any) -> Body:
+    """The body with these fields of its metadata set."""
+    return {**body, "metadata": {**metadata(body), **fields}}
+
+
 def uid_of(body: Body) -> str:
     return str(metadata(body).get("uid") or "")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -21,7 +21,9 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 }
 ANYONES = ("apply", "delete", "rebuild")
 """Steps that any trial may hold: what other people do meanwhile."""
-WAITS = ("--wait", "--atomic", "--rollback-on-failure")
+ROLLS_BACK = ("--atomic", "--rollback-on-failure")
+"""Flags of Helm 3 and 4 that undo a failed step."""
+WAITS = ("--wait", *ROLLS_BACK)
 WITHOUT_SOURCE = ("rollback", "uninstall", "test")
 SOURCE_OPTIONAL = ("destroy", "refresh")
 
@@ -193,11 +195,12 @@ def _as_needed(steps: tuple[Step, ...], place: str) -> tuple[Step, ...]:
             raise CannotContinue(f"{place}: these need one another: {going_round}")
         ordered += ready
         left = [step for step in left if step not in ready]
-    return tuple(msgspec.structs.replace(step, settle=step is ordered[-1] or _waits(step)) for step in ordered)
+    return tuple(msgspec.structs.replace(step, settle=step is ordered[-1] or waits(step.flags)) for step in ordered)
 
 
-def _waits(step: Step) -> bool:
-    return any(flag.partition("=")[0] in WAITS for flag in step.flags)
+def waits(flags: Iterable[str]) -> bool:
+    """Whether Helm waits for objects to become ready, by its flags."""
+    return any(flag.partition("=")[0] in WAITS for flag in flags)
 
 
 def _names(step: Step) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
 from seatrial.engines.helm import sdk as helm
 from seatrial.engines.pulumi import Checkpoint
+from seatrial.helm.ownership import RELEASE_NAME
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import Program
 from seatrial.model.resource import Body, annotations_of, group_of, metadata, name_of, version_of
@@ -46,7 +47,7 @@ def stack_before(program: Program, assumed: Iterable[Body]) -> Checkpoint:
 
 
 def _is_taken_over(namespace: Body) -> bool:
-    return "meta.helm.sh/release-name" in annotations_of(namespace)
+    return RELEASE_NAME in annotations_of(namespace)
 
 
 def put_deployed(cluster: Cluster, deployed: Iterable[Body], *, server_side: bool) -> None:

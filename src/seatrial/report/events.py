@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from seatrial.evidence.history import GOING
 from seatrial.model.timeline import Effect, Event
 from seatrial.report.page import Line, Page, Piece, Role, line, quoted
 
@@ -17,7 +18,6 @@ DEPTH_MAX = 3
 """A rollout is a chain of thirty causes; more than three levels of indent do not help."""
 
 SAID: Effect = "said"
-DELETIONS: tuple[Effect, ...] = ("deleting", "deleted")
 ROLES: dict[Effect, Role] = {
     "created": "good",
     "deleting": "bad",
@@ -59,7 +59,7 @@ def event_lines(
     previous = ""
     for event in events:
         # A cascade is one reason for many deletions; only the first of them shows it.
-        message = "" if event.effect in DELETIONS and event.message == previous else event.message
+        message = "" if event.effect in GOING and event.message == previous else event.message
         previous = event.message
         start = f"{indent}{event.index:>{columns.index}}  "
         if columns.fits:

@@ -5,10 +5,10 @@ Models Argo CD 2.8 to 3.5 (`versions`), from the source of v3.5.1: gitops-engine
 
 from __future__ import annotations
 
-from seatrial.engines.argocd.app import App, Filter, Settings, Target
+from seatrial.engines.argocd.app import App, Filter, Settings
 from seatrial.engines.argocd.fleet import Fleet, Memory, delete_fleet, sync_fleet
 from seatrial.engines.argocd.sets import AppSet
 
 NAME = "argocd"
 
-__all__ = ["NAME", "App", "AppSet", "Filter", "Fleet", "Memory", "Settings", "Target", "delete_fleet", "sync_fleet"]
+__all__ = ["NAME", "App", "AppSet", "Filter", "Fleet", "Memory", "Settings", "delete_fleet", "sync_fleet"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from seatrial.engines.argocd.projects import IN_CLUSTER, Destination, Project
+from seatrial.engines.script import Target
 from seatrial.helm.argocd_hooks import is_hook, is_ignored, phases_of, wave_of
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.resource import Body, Ref
 from seatrial.readiness.argocd import Scripts
 
-GROUP = "argoproj.io"
 API_VERSION = f"{GROUP}/v1alpha1"
 HOME = "argocd"
 """The namespace that Argo CD itself is usually installed into."""
@@ -27,15 +28,8 @@ class Marks(Struct, frozen=True):
     wave: int
 
 
-class Target(Struct, frozen=True):
-    """An object that the source of an Application says should be there."""
-
-    ref: Ref
-    body: Body
-
-    @property
-    def marks(self) -> Marks:
-        return Marks(is_hook(self.body), is_ignored(self.body), phases_of(self.body), wave_of(self.body))
+def marks_of(target: Target) -> Marks:
+    return Marks(is_hook(target.body), is_ignored(target.body), phases_of(target.body), wave_of(target.body))
 
 
 class App(Struct, frozen=True):

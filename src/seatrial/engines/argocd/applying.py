@@ -7,9 +7,11 @@ gitops-engine/pkg/utils/kube, `cleanKubectlOutput` in kube.go beside it. Argo CD
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from msgspec import Struct
 
+from seatrial.engines import script
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import Asked, Settings
 from seatrial.engines.argocd.migrating import owners_patch
@@ -18,7 +20,7 @@ from seatrial.engines.argocd.tracking import CRD
 from seatrial.engines.kubectl import commands as kubectl
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
 from seatrial.helm.argocd_hooks import has_option, option
-from seatrial.model.resource import Body, Ref, dig, metadata, name_of
+from seatrial.model.resource import Body, Ref, dig, metadata, name_of, with_metadata
 
 MANAGER = "argocd-controller"
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -27,6 +29,7 @@ FILE = "/dev/shm/0"
 DONE: dict[Verb, str] = {"create": "created"}
 REJECTED = (409, 422)
 """Conflict and Invalid: what `--force` answers by deleting and making anew."""
+about = partial(script.about, manager=MANAGER)
 _MAPS = re.compile(r"map\[.*\]")
 
 
@@ -51,7 +54,7 @@ def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
         if not force:
             owners = owners_patch(task.live, MANAGER, asked, settings)
             if owners is not None:
-                yield _about(task, "merge", owners)
+                yield about(task, "merge", owners)
         done = yield from _server_side(task, target, force=force)
     else:
         done = yield from _client_side(task, target, force=force)
@@ -123,24 +126,19 @@ def _is_server_side(task: Task, asked: Asked) -> bool:
     return "ServerSideApply=true" in asked.options or has_option(task.target, "ServerSideApply=true")
 
 
-def _about(task: Task, verb: Verb, body: Body | None = None, *, force: bool = False) -> Command:
-    api_version = str(task.body["apiVersion"])
-    return Command(verb, api_version, task.ref.kind, task.ref.namespace, task.ref.name, body, MANAGER, force=force)
-
-
 def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
     if task.live is None:
-        answer = yield _about(task, "create", target)
+        answer = yield about(task, "create", target)
         return _told(task, "create", answer)
     version = {"resourceVersion": metadata(task.live).get("resourceVersion")}
-    update = {**target, "metadata": {**metadata(target), **version}}
+    update = with_metadata(target, **version)
     # Making these anew would take everything of the kind, or in the namespace, with them.
     if task.ref.kind in (CRD, "Namespace"):
-        answer = yield _about(task, "update", update)
+        answer = yield about(task, "update", update)
         failed = f"error when updating: {answer.message}"
         return Done(failed, refused=True) if answer.message else Done(f"{task.ref.kind}/{task.ref.name} updated")
     if not force:
-        answer = yield _about(task, "update", update)
+        answer = yield about(task, "update", update)
         refused = f'error when replacing "{FILE}": {answer.message}'
         return Done(_clean(refused), refused=True) if answer.message else Done(_named(task, "replaced"))
     return (yield from _made_anew(task, target, "Background"))
@@ -149,7 +147,7 @@ def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
 def _server_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
     if force:
         return Done("error validating options: --force cannot be used with --server-side", refused=True)
-    answer = yield _about(task, "apply", target, force=True)
+    answer = yield about(task, "apply", target, force=True)
     if answer.message or not answer.served:
         return Done(_clean(_complaint(task, answer)), refused=True)
     return Done(_named(task, "serverside-applied"))
@@ -174,7 +172,7 @@ def _reconciled(task: Task, target: Body) -> Part[str]:
             return f"error getting namespace {task.ref.namespace}: {home.message}"
     roles = dig(task.live, "roleRef"), target.get("roleRef")
     if task.live is not None and None not in roles and roles[0] != roles[1]:
-        yield _about(task, "delete")
+        yield about(task, "delete")
     return ""
 
 
@@ -183,10 +181,10 @@ def _made_anew(task: Task, target: Body, policy: str) -> Part[Done]:
     assert task.live is not None
     yield deletion(task.live, task.ref, policy)
     yield Wait((task.ref,))
-    left = yield _about(task, "get")
+    left = yield about(task, "get")
     if left.code == 200:
         return Done(f'error when deleting "{FILE}": timed out waiting for the condition', refused=True)
-    answer = yield _about(task, "create", target)
+    answer = yield about(task, "create", target)
     return _told(task, "create", answer)
 
 

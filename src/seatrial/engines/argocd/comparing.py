@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from seatrial.engines.argocd.app import App, Settings, Target
+from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.ignoring import carried, ignored, without
 from seatrial.engines.fieldowners import LAST_APPLIED
+from seatrial.engines.script import Target
 from seatrial.model.resource import Body, annotations_of, metadata
 
 _OF_THE_SERVER = ("status", "apiVersion", "kind")

@@ -14,7 +14,7 @@ from seatrial.engines import Ended, Stuck
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import CASCADE, App, Settings
 from seatrial.engines.argocd.applying import deletion
-from seatrial.engines.argocd.tasks import live_ref, with_namespace
+from seatrial.engines.argocd.tasks import with_namespace
 from seatrial.engines.argocd.tracking import CRD, managed, wanted
 from seatrial.engines.script import Command, Part, Say, Survey, Wait
 from seatrial.helm import hooks
@@ -27,7 +27,7 @@ from seatrial.helm.argocd_hooks import (
     runs_on_deletion,
     wave_of,
 )
-from seatrial.model.resource import Body, Ref, metadata
+from seatrial.model.resource import Body, Ref, metadata, ref_of
 from seatrial.readiness.argocd import health, worst
 from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING
 
@@ -66,7 +66,7 @@ def is_kept(body: Body, app: App) -> bool:
     said = option(body, "Delete") or _of_app(app, "Delete")
     kept = read_annotations(body).get(hooks.RESOURCE_POLICY, "")
     policies = [word.strip() for word in kept.split(",")]
-    return body.get("kind") == CRD or live_ref(body) == app.ref or said == "false" or "keep" in policies
+    return body.get("kind") == CRD or ref_of(body) == app.ref or said == "false" or "keep" in policies
 
 
 def _run_hooks(app: App, settings: Settings, kind: str) -> Part[Held | None]:
@@ -88,7 +88,7 @@ def _run_hooks(app: App, settings: Settings, kind: str) -> Part[Held | None]:
         answer = yield Wait(refs)
         live = yield from _managed(app, settings)
         running = [body for body in live.values() if runs_on_deletion(body, kind, whole_value=whole)]
-        statuses = {live_ref(body): _status(body, settings) for body in running}
+        statuses = {ref_of(body): _status(body, settings) for body in running}
         failed = [ref for ref, status in statuses.items() if status == DEGRADED]
         if failed and versions.has(settings.version, "failed delete hooks are retried"):
             for ref in failed:
@@ -161,7 +161,7 @@ def _clean_up(app: App, settings: Settings, kind: str) -> Part[Held | None]:
 
 def _managed(app: App, settings: Settings) -> Part[dict[Ref, Body]]:
     found = yield Survey()
-    return {live_ref(body): body for body in managed(found.body["items"], app, settings)}
+    return {ref_of(body): body for body in managed(found.body["items"], app, settings)}
 
 
 def _status(body: Body, settings: Settings) -> str:

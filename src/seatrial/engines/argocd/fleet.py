@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from seatrial.engines import Ended
 from seatrial.engines.argocd import leaving, sets, versions
-from seatrial.engines.argocd.app import API_VERSION, GROUP, App, Settings
+from seatrial.engines.argocd.app import API_VERSION, App, Settings
 from seatrial.engines.argocd.asking import of_rollout, requested
 from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compare, ended, synced
 from seatrial.engines.argocd.rollout import (
@@ -27,12 +27,12 @@ from seatrial.engines.argocd.rollout import (
     may_sync,
 )
 from seatrial.engines.argocd.sets import AppSet
-from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.argocd.terminating import terminated
 from seatrial.engines.concurrent import Job, give_up, interleave
 from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
 from seatrial.helm.argocd_hooks import is_hook, is_skipped
-from seatrial.model.resource import Body, Ref, annotations_of
+from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model.resource import Body, Ref, annotations_of, ref_of
 from seatrial.model.timeline import Operation
 from seatrial.readiness.argocd import counts_as_missing, health, worst
 from seatrial.readiness.argocd.verdict import HEALTHY, MISSING, Health
@@ -152,7 +152,7 @@ class _Applications:
     def manage(self, made: AppSet) -> None:
         """Let the Applications of a set sync, and those go that it no longer makes."""
         for body in made.applications:
-            self.begin(live_ref(body))
+            self.begin(ref_of(body))
         for ref in sets.dropped(made, self.memory.sets.get(made.ref)):
             self.add(self._drops(ref))
         self.memory.sets[made.ref] = made
@@ -166,7 +166,7 @@ class _Applications:
     def _leaves(self, ref: Ref) -> Part[None]:
         """What goes with an Application that was deleted, or with a set and all that it makes."""
         made = self.memory.sets[ref].applications if ref in self.memory.sets else ()
-        self.leaving.update((ref, *map(live_ref, made)))
+        self.leaving.update((ref, *map(ref_of, made)))
         yield from leaving.follow(ref, self.memory.apps, self.memory.sets, self.settings)
 
     def begin(self, ref: Ref) -> None:
@@ -286,7 +286,7 @@ def sync_fleet(
     found = yield Survey()
     for body in found.body["items"]:
         if body.get("kind") == "Application" and str(body["apiVersion"]).startswith(f"{GROUP}/"):
-            schedule.begin(live_ref(body))
+            schedule.begin(ref_of(body))
     schedule.quick = (yield Pause()).quick
     error = yield from interleave(schedule)
     return replace(ended(schedule.tried), outcome="failed", error=error) if error else ended(schedule.tried)
@@ -310,7 +310,7 @@ def delete_fleet(fleet: Fleet, settings: Settings, memory: Memory) -> Script:
 def app_health(app: App, settings: Settings) -> Part[str]:
     """The health of a whole Application: the worst of its live objects, hooks and what has no check left out."""
     found = yield Survey()
-    everything = {live_ref(body): body for body in found.body["items"]}
+    everything = {ref_of(body): body for body in found.body["items"]}
     plain = [target.ref for target in app.targets if not is_hook(target.body) and not is_skipped(target.body)]
     live = [everything[ref] for ref in plain if ref in everything]
     missing = [ref for ref in plain if ref not in everything]

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from seatrial.engines import Ended
 from seatrial.engines.argocd import deletion, versions
-from seatrial.engines.argocd.app import API_VERSION, CASCADE, GROUP, App, Settings
+from seatrial.engines.argocd.app import API_VERSION, CASCADE, App, Settings
 from seatrial.engines.argocd.sets import AppSet
-from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.script import Answer, Command, Line, Part, Script, carry
 from seatrial.helm.argocd_hooks import ON_DELETION, runs_on_deletion
-from seatrial.model.resource import Ref
+from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model.resource import Ref, ref_of
 
 Apps = Mapping[Ref, App]
 Sets = Mapping[Ref, AppSet]
@@ -54,7 +54,7 @@ def follow(ref: Ref, apps: Apps, sets: Sets, settings: Settings) -> Script:
 def order(made: AppSet, settings: Settings) -> Iterator[Ref]:
     """The Applications of a set as they are deleted: all at once, or the last step first where the set says so."""
     rollout = made.rollout
-    refs = [live_ref(body) for body in made.applications]
+    refs = [ref_of(body) for body in made.applications]
     backwards = rollout is not None and rollout.deletes_backwards
     if rollout is None or not backwards or not versions.has(settings.version, "deletionOrder of sets"):
         yield from refs

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from seatrial.engines import Stuck
 from seatrial.engines.argocd import applying, messages, validity, versions
-from seatrial.engines.argocd.app import App, Asked, Settings, Target
+from seatrial.engines.argocd.app import App, Asked, Settings, marks_of
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.results import PENDING, Result, judged, told
-from seatrial.engines.argocd.tasks import Task, build, is_multi_step, live_ref, with_namespace
+from seatrial.engines.argocd.tasks import Task, build, is_multi_step, with_namespace
 from seatrial.engines.argocd.tracking import managed, shared, unmarkable, wanted
-from seatrial.engines.script import Command, Part, Pause, Say, Survey, wait_until
+from seatrial.engines.script import Part, Pause, Say, Survey, Target, about, wait_until
 from seatrial.helm.argocd_hooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
-from seatrial.model.resource import Body, Ref, metadata
+from seatrial.model.resource import Body, Ref, metadata, ref_of
 from seatrial.model.timeline import Operation, OperationPhase, SyncTask
 from seatrial.readiness.argocd import health
 
@@ -41,7 +41,7 @@ class Sync:
         self.stuck: Stuck | None = None
         targets, self.conditions = wanted(app, settings)
         self._targets = [with_namespace(target, app) for target in targets]
-        self._marked = [(target, target.marks) for target in self._targets]
+        self._marked = [(target, marks_of(target)) for target in self._targets]
         self._results: dict[tuple[Ref, str], Result] = {}
         self._live: dict[Ref, Body | None] = {}
         self._home: Body | None = None
@@ -115,8 +115,8 @@ class Sync:
     def _look_around(self) -> Part[None]:
         """What is tracked to the application, and what has the name of something it wants."""
         found = yield Survey()
-        everything: dict[Ref, Body] = {live_ref(body): body for body in found.body["items"]}
-        self._live = {live_ref(body): body for body in managed(everything.values(), self.app, self.settings)}
+        everything: dict[Ref, Body] = {ref_of(body): body for body in found.body["items"]}
+        self._live = {ref_of(body): body for body in managed(everything.values(), self.app, self.settings)}
         self._home = everything.get(Ref("Namespace", "", self.app.destination))
         hooks = build(self.app, self.settings, self.asked, self._marked, {}, self._home)
         for ref in (*(target.ref for target in self._targets), *(task.ref for task in hooks)):
@@ -124,7 +124,7 @@ class Sync:
                 self._live[ref] = everything[ref]
         if "RespectIgnoreDifferences=true" in self.asked.options:
             self._targets = [respecting(t, self._live.get(t.ref), self.app, self.settings) for t in self._targets]
-            self._marked = [(target, target.marks) for target in self._targets]
+            self._marked = [(target, marks_of(target)) for target in self._targets]
         if "ApplyOutOfSyncOnly=true" in self.asked.options:
             self._unmodified = {target.ref for target in self._targets if self._is_unmodified(target)}
         self._build()
@@ -155,7 +155,7 @@ class Sync:
         """What may have changed: what runs, what was pruned, what is waited for, and `also`."""
         running = [t for t in self._tasks if self._state(t).state == "Running" or self._state(t).status == "Pruned"]
         for task in {task.ref: task for task in (*running, *self._waits_for, *also)}.values():
-            answer = yield _get(task)
+            answer = yield about(task, "get")
             body = answer.body if answer.code == 200 else None
             if task.ref == self._made_for_it:
                 self._home = body  # Its task is there only while the namespace is not; it is never pruned.
@@ -317,7 +317,7 @@ class Sync:
         if not versions.has(self.settings.version, "missing objects are errors"):
             return
         for task in running:
-            if task.live is None and (yield _get(task)).code == 404:
+            if task.live is None and (yield about(task, "get")).code == 404:
                 self._set(task, "SyncFailed", "Error", f"Resource {task} is missing, it might have been deleted")
 
     def _goes_first(self, task: Task) -> bool:
@@ -378,7 +378,7 @@ class Sync:
             finalizers = metadata(task.live).get("finalizers") or () if task.live is not None else ()
             if FINALIZER in finalizers:
                 left = [word for word in finalizers if word != FINALIZER]
-                yield replace(_get(task), verb="merge", body={"metadata": {"finalizers": left or None}})
+                yield replace(about(task, "get"), verb="merge", body={"metadata": {"finalizers": left or None}})
 
     def _delete_hooks(self, policy: str) -> Part[None]:
         """At the end of the whole operation, whatever became of the hook itself."""
@@ -387,10 +387,6 @@ class Sync:
             if self._state(task).state != "Running":
                 yield applying.delete(task, self.asked)
                 self._deleted.append(task.ref)
-
-
-def _get(task: Task) -> Command:
-    return Command("get", str(task.body["apiVersion"]), task.ref.kind, task.ref.namespace, task.ref.name)
 
 
 def _is_leaving(live: Body | None) -> bool:

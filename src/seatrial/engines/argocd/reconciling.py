@@ -14,11 +14,10 @@ from seatrial.engines.argocd.asking import requested
 from seatrial.engines.argocd.comparing import is_modified
 from seatrial.engines.argocd.operation import Sync
 from seatrial.engines.argocd.results import ERROR, NOTHING
-from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.argocd.tracking import managed, speaks_of_itself, wanted
 from seatrial.engines.script import Part, Say, Survey, Wait
 from seatrial.helm.argocd_hooks import ignores_extraneous, is_hook, is_skipped
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Ref, ref_of
 from seatrial.model.timeline import Operation
 
 RETRIES_MAX = 100
@@ -118,7 +117,7 @@ def automatic(
 def compare(app: App, settings: Settings) -> Part[Compared]:
     """What differs between an Application's source and the cluster. Hooks are not compared."""
     found = yield Survey()
-    everything = {live_ref(body): body for body in found.body["items"]}
+    everything = {ref_of(body): body for body in found.body["items"]}
     targets, _ = wanted(app, settings)
     plain = [target for target in targets if not is_hook(target.body) and not is_skipped(target.body)]
     modified = []
@@ -129,9 +128,9 @@ def compare(app: App, settings: Settings) -> Part[Compared]:
             modified.append(target.ref)
     known = {target.ref for target in targets}
     extra = [
-        live_ref(body)
+        ref_of(body)
         for body in managed(everything.values(), app, settings)
-        if live_ref(body) not in known
+        if ref_of(body) not in known
         and not is_hook(body)
         and not ignores_extraneous(body)
         and speaks_of_itself(body, settings)

@@ -15,9 +15,8 @@ from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import API_VERSION, Settings
 from seatrial.engines.argocd.reconciling import Tried
 from seatrial.engines.argocd.rollout import COMPLETED, Progress, Rollout, Seen, current_step, judged
-from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.script import Command, Part, Say
-from seatrial.model.resource import Body, Ref, dig, metadata
+from seatrial.model.resource import Body, Ref, dig, metadata, ref_of
 from seatrial.model.timeline import Operation
 from seatrial.readiness.argocd.verdict import HEALTHY
 
@@ -37,7 +36,7 @@ class AppSet(Struct, frozen=True):
 
 def write(application: Body, made: AppSet, settings: Settings) -> Part[None]:
     """Create an Application, or change its spec."""
-    ref = live_ref(application)
+    ref = ref_of(application)
     wanted = _without_automation(application, settings) if made.rollout is not None else application
     there = yield Command("get", API_VERSION, "Application", ref.namespace, ref.name)
     if there.code == 404:
@@ -53,8 +52,8 @@ def dropped(made: AppSet, before: AppSet | None) -> Iterator[Ref]:
     """The Applications that a set made once and no longer makes, where it deletes them."""
     if before is None or not made.deletes:
         return
-    now = {live_ref(body) for body in made.applications}
-    yield from (ref for body in before.applications if (ref := live_ref(body)) not in now)
+    now = {ref_of(body) for body in made.applications}
+    yield from (ref for body in before.applications if (ref := ref_of(body)) not in now)
 
 
 def judge(rollout: Rollout, app: Ref, seen: Seen, progress: dict[Ref, Progress], settings: Settings) -> Part[None]:

@@ -12,8 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import App, Asked, Marks, Settings, Target
+from seatrial.engines.argocd.app import App, Asked, Marks, Settings
 from seatrial.engines.argocd.tracking import CRD, speaks_of_itself
+from seatrial.engines.script import Target
 from seatrial.helm.argocd_hooks import (
     FINALIZER,
     PHASES,
@@ -24,7 +25,7 @@ from seatrial.helm.argocd_hooks import (
     phases_of,
     wave_of,
 )
-from seatrial.model.resource import Body, Ref, dig, group_of, metadata, name_of, ref_of
+from seatrial.model.resource import Body, Ref, dig, group_of, metadata, name_of, with_metadata
 
 KIND_ORDER = (
     *("Namespace", "NetworkPolicy", "ResourceQuota", "LimitRange", "PodSecurityPolicy", "PodDisruptionBudget"),
@@ -246,9 +247,4 @@ def with_namespace(target: Target, app: App) -> Target:
     """What names no namespace gets that of the destination, be it cluster-scoped."""
     if metadata(target.body).get("namespace") or not app.destination:
         return target
-    return Target(target.ref, {**target.body, "metadata": {**metadata(target.body), "namespace": app.destination}})
-
-
-def live_ref(body: Body) -> Ref:
-    """The name of a live object, which tells its scope by itself."""
-    return ref_of(body, namespaced=bool(metadata(body).get("namespace")))
+    return Target(target.ref, with_metadata(target.body, namespace=app.destination))

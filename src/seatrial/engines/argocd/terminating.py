@@ -10,10 +10,9 @@ from collections.abc import Mapping
 
 from seatrial.engines.argocd.app import App
 from seatrial.engines.argocd.applying import deletion
-from seatrial.engines.argocd.tasks import live_ref
 from seatrial.engines.script import Command, Part, Say, Survey
 from seatrial.helm.argocd_hooks import FINALIZER
-from seatrial.model.resource import Body, Ref, metadata
+from seatrial.model.resource import Body, Ref, metadata, ref_of
 from seatrial.model.timeline import Operation
 
 
@@ -24,7 +23,7 @@ def terminated(last: Mapping[Ref, tuple[Operation, str]], apps: Mapping[Ref, App
     ]
     for app, operation in running:
         found = yield Survey()
-        live = {live_ref(body): body for body in found.body["items"]}
+        live = {ref_of(body): body for body in found.body["items"]}
         for task in operation.tasks:
             if task.hook and task.state == "Running" and task.object in live:
                 yield from _ended(task.object, live[task.object])

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import App, Filter, Settings, Target
+from seatrial.engines.argocd.app import App, Filter, Settings
 from seatrial.engines.argocd.projects import IN_CLUSTER, refusal
+from seatrial.engines.script import Target
 from seatrial.helm.argocd_hooks import TRACKING_ID
 from seatrial.model.resource import (
     Body,
@@ -154,9 +155,8 @@ def _owner(body: Body, settings: Settings) -> str:
 
 
 def _is_permitted(body: Body, app: App) -> bool:
-    namespace = str(metadata(body).get("namespace") or "")
-    ref = ref_of(body, namespaced=bool(namespace))
-    return app.project is None or not refusal(ref, namespace, app.where, app.project)
+    ref = ref_of(body)
+    return app.project is None or not refusal(ref, ref.namespace, app.where, app.project)
 
 
 def speaks_of_itself(body: Body, settings: Settings) -> bool:

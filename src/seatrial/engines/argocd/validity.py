@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import App, Asked, Settings, Target
+from seatrial.engines.argocd.app import App, Asked, Settings
 from seatrial.engines.argocd.projects import refusal
 from seatrial.engines.argocd.tasks import Task, defined_kind
-from seatrial.engines.script import Answer, Command, Part
+from seatrial.engines.script import Answer, Command, Part, Target
 from seatrial.helm.argocd_hooks import has_option
 
 SKIP = "SkipDryRunOnMissingResource=true"

@@ -13,7 +13,6 @@ from seatrial.engines.flux.objects import (
     Kustomization,
     Memory,
     Policy,
-    Target,
 )
 
 NAME = "flux"
@@ -28,7 +27,6 @@ __all__ = [
     "Kustomization",
     "Memory",
     "Policy",
-    "Target",
     "delete_fleet",
     "sync_fleet",
 ]

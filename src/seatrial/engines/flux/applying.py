@@ -7,19 +7,23 @@ internal/controller/kustomization_controller.go of kustomize-controller.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from msgspec import Struct
 
+from seatrial.engines import script
 from seatrial.engines.flux.ignoring import as_live, paths
-from seatrial.engines.flux.objects import Kustomization, Target
+from seatrial.engines.flux.objects import Kustomization
 from seatrial.engines.flux.takeover import MANAGER, takeover
-from seatrial.engines.script import Answer, Command, Part, Verb, Wait
-from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata
+from seatrial.engines.script import Answer, Command, Part, Target, Wait
+from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, with_metadata
 
 PREFIX = "kustomize.toolkit.fluxcd.io"
 REASONS = {400: "BadRequest", 403: "Forbidden", 409: "Conflict", 422: "Invalid", 500: "InternalError"}
 IMMUTABLE = ("is immutable", "immutable field")
 OWNED_BY_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+
+about = partial(script.about, manager=MANAGER, force=True)
 
 
 class Staged(Struct, frozen=True):
@@ -72,28 +76,13 @@ def dry_run_words(target: Target, answer: Answer) -> str:
     return f"{target.ref} dry-run failed{f' ({reason})' if reason else ''}: {answer.message}"
 
 
-def about(
-    target: Target,
-    verb: Verb,
-    body: Body | None = None,
-    *,
-    dry_run: bool = False,
-    unheard: bool = False,
-    manager: str = MANAGER,
-) -> Command:
-    ref, version = target.ref, str(target.body["apiVersion"])
-    of = (verb, version, ref.kind, ref.namespace, ref.name, body, manager)
-    return Command(*of, force=True, dry_run=dry_run, unheard=unheard)
-
-
 def owner_labels(kustomization: Kustomization) -> dict[str, str]:
     return {f"{PREFIX}/name": kustomization.name, f"{PREFIX}/namespace": kustomization.namespace}
 
 
 def marked(body: Body, kustomization: Kustomization) -> Body:
     """An object with the labels by which Flux knows it as its own."""
-    labels = {**labels_of(body), **owner_labels(kustomization)}
-    return {**body, "metadata": {**metadata(body), "labels": labels}}
+    return with_metadata(body, labels={**labels_of(body), **owner_labels(kustomization)})
 
 
 def is_set(body: Body, switch: str, value: str) -> bool:

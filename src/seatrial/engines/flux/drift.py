@@ -9,9 +9,10 @@ from __future__ import annotations
 from seatrial.engines.flux.applying import about, said_by
 from seatrial.engines.flux.helmact import full_name
 from seatrial.engines.flux.ignoring import as_live, paths
-from seatrial.engines.flux.objects import HelmRelease, Target
-from seatrial.engines.script import Part, Say
-from seatrial.model.resource import Body, annotations_of, labels_of, metadata
+from seatrial.engines.flux.objects import HelmRelease
+from seatrial.engines.script import Part, Say, Target
+from seatrial.helm.ownership import owned_by
+from seatrial.model.resource import Body, annotations_of, labels_of
 
 DISABLED = "helm.toolkit.fluxcd.io/driftDetection"
 MANAGER = "helm"
@@ -28,7 +29,7 @@ def detect(release: HelmRelease, revision: int) -> Part[None]:
         live = yield about(target, "get")
         if "" in ignored and live.code == 200:
             continue
-        sent = as_live(_owned(target.body, release), live.body, ignored)
+        sent = as_live(owned_by(target.body, release.release_name, release.target_namespace), live.body, ignored)
         tried = yield about(target, "apply", sent, dry_run=True, manager=MANAGER)
         if tried.message or (live.code == 200 and said_by(live.body) == said_by(tried.body)):
             continue
@@ -56,14 +57,3 @@ def _corrected(release: HelmRelease, name: str, drifted: list[tuple[Target, Body
         yield Say(release.ref, f"Failed to {partially}correct cluster state of release {name}:\n" + "\n".join(failed))
     elif done:
         yield Say(release.ref, f"Cluster state of release {name} has been corrected:\n" + "\n".join(done))
-
-
-def _owned(body: Body, release: HelmRelease) -> Body:
-    """An object with the metadata that Helm writes into it."""
-    owner = {
-        "meta.helm.sh/release-name": release.release_name,
-        "meta.helm.sh/release-namespace": release.target_namespace,
-    }
-    labels = {**labels_of(body), "app.kubernetes.io/managed-by": "Helm"}
-    annotations = {**annotations_of(body), **owner}
-    return {**body, "metadata": {**metadata(body), "labels": labels, "annotations": annotations}}

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from seatrial.engines.flux.objects import Ignored, Target
+from seatrial.engines.flux.objects import Ignored
+from seatrial.engines.script import Target
 from seatrial.model.resource import Body, annotations_of, labels_of
 
 

@@ -14,11 +14,11 @@ from msgspec import Struct
 from seatrial.engines import Stuck
 from seatrial.engines.flux.applying import about, apply_stage, is_excluded, is_set, owner_labels
 from seatrial.engines.flux.dependencies import TERMINAL
-from seatrial.engines.flux.objects import Kustomization, Memory, Target
+from seatrial.engines.flux.objects import Kustomization, Memory
 from seatrial.engines.flux.order import in_order, stages
 from seatrial.engines.flux.waiting import wait_for
-from seatrial.engines.script import Command, Part, Say, Survey, Wait
-from seatrial.model.resource import Ref, labels_of, metadata, ref_of
+from seatrial.engines.script import Command, Part, Say, Survey, Target, Wait
+from seatrial.model.resource import Ref, labels_of, ref_of
 
 STAGE_TIMEOUT = "1m0s"
 """After definitions and classes, whatever `spec.timeout` says."""
@@ -124,7 +124,7 @@ def _terminated(kustomization: Kustomization, refs: tuple[Ref, ...]) -> Part[Non
     """Wait until what was deleted is gone; where that is in vain, Flux says so and lets go all the same."""
     while True:
         found = yield Survey()
-        there = {ref_of(body, namespaced=bool(metadata(body).get("namespace"))) for body in found.body["items"]}
+        there = {ref_of(body) for body in found.body["items"]}
         left = tuple(ref for ref in refs if ref in there)
         if not left:
             return

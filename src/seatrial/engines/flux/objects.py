@@ -7,19 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from seatrial.engines.script import Target
 from seatrial.model.resource import Body, Ref
 from seatrial.readiness.flux import HealthCheck
 
 KUSTOMIZE_GROUP = "kustomize.toolkit.fluxcd.io"
 HELM_GROUP = "helm.toolkit.fluxcd.io"
 SOURCE_GROUP = "source.toolkit.fluxcd.io"
-
-
-class Target(Struct, frozen=True):
-    """An object that a source says should be there."""
-
-    ref: Ref
-    body: Body
 
 
 class Ignored(Struct, frozen=True):

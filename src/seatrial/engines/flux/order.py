@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seatrial.engines.flux.objects import Target
+from seatrial.engines.script import Target
 
 FIRST = (
     *("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterClass", "RuntimeClass", "PriorityClass"),

@@ -43,11 +43,7 @@ def _until_gone(release: HelmRelease) -> Part[Waited]:
     """Wait for what was deleted, one after another."""
     while True:
         found = yield Survey()
-        going = {
-            ref_of(body, namespaced=bool(metadata(body).get("namespace")))
-            for body in found.body["items"]
-            if metadata(body).get("deletionTimestamp")
-        }
+        going = {ref_of(body) for body in found.body["items"] if metadata(body).get("deletionTimestamp")}
         left = tuple(ref for ref in release.refs if ref in going)
         if not left:
             return Waited()

@@ -18,7 +18,7 @@ from seatrial.engines.helm.sdk import (
 from seatrial.helm.binary import CHART, FLAG, VALUES, Binary, Process, find, is_flag_error
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
-from seatrial.model.trial import Step
+from seatrial.model.trial import Step, waits
 from seatrial.readiness import helm3
 from seatrial.readiness.kstatus import (
     is_ready_for_wait,
@@ -26,7 +26,6 @@ from seatrial.readiness.kstatus import (
     is_ready_without_wait,
 )
 
-WAITS = ("--wait", "--atomic", "--rollback-on-failure")
 LEGACY = "--wait=legacy"
 LONGEST_SECONDS = 900
 """More than any wait of Helm's own takes."""
@@ -105,9 +104,9 @@ def _command(step: Step, release: str, namespace: str, chart: bytes, values: Bod
 
 
 def _content(step: Step, binary: Binary) -> Callable[[Body], bool]:
-    waits = any(flag.startswith(WAITS) for flag in step.flags)
+    waited = waits(step.flags)
     if binary.major < 4 or LEGACY in step.flags:
-        return helm3.is_ready_for_wait if waits else helm3.is_hook_done
-    if not waits:
+        return helm3.is_ready_for_wait if waited else helm3.is_hook_done
+    if not waited:
         return is_ready_without_wait
     return is_ready_with_jobs if "--wait-for-jobs" in step.flags else is_ready_for_wait

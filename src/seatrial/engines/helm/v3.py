@@ -27,7 +27,6 @@ from seatrial.engines.helm.v3_objects import (
     create,
     delete,
     is_gone,
-    marked,
     owned,
     update,
     wait,
@@ -35,17 +34,17 @@ from seatrial.engines.helm.v3_objects import (
 from seatrial.engines.script import Command, Part, Script
 from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
+from seatrial.helm.ownership import owned_by
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import annotations_of, labels_of
-from seatrial.model.trial import Step
+from seatrial.model.trial import ROLLS_BACK, Step
 from seatrial.readiness import helm3 as readiness
 
 VERSION = "3.22"
 PENDING = ("pending-install", "pending-upgrade", "pending-rollback")
 BUSY = "another operation (install/upgrade/rollback) is in progress"
 SAYS_FIRST = {"install": "INSTALLATION FAILED: ", "upgrade": "UPGRADE FAILED: "}
-WAITS = ("--wait", "--wait=true", "--wait=watcher", "--wait=legacy", "--atomic", "--rollback-on-failure")
-ATOMIC = ("--atomic", "--rollback-on-failure")
+WAITS = ("--wait", "--wait=true", "--wait=watcher", "--wait=legacy", *ROLLS_BACK)
 FORCE = ("--force", "--force-replace")
 """Helm 4's names of Helm 3's flags among them; what only Helm 4 knows has no meaning here."""
 
@@ -114,7 +113,7 @@ def _install(act: Act) -> Part[None]:
     try:
         yield from _hooks(act, release, "pre-install", "failed pre-install: ")
         if adopted:
-            originals = [replace(r, body=marked(r.body, act.owner) if r.body else {}) for r in adopted]
+            originals = [replace(r, body=owned_by(r.body, *act.owner) if r.body else {}) for r in adopted]
             yield from update(originals, main, act.owner, force=act.has(*FORCE), made=[])
         else:
             yield from create(main, act.owner)
@@ -122,7 +121,7 @@ def _install(act: Act) -> Part[None]:
         yield from _hooks(act, release, "post-install", "failed post-install: ")
     except Failed as why:
         yield from _mark(act, number, "failed")
-        if act.has(*ATOMIC):
+        if act.has(*ROLLS_BACK):
             yield from _uninstall(act)
             words = f"release {act.name} failed, and has been uninstalled due to atomic being set: {why}"
             raise Failed(words, why.stuck) from None
@@ -149,7 +148,7 @@ def _upgrade(act: Act) -> Part[None]:
     )
     number = last.number + 1
     yield from _record(act, number, "pending-upgrade", release)
-    before = [*before, *(replace(resource, body=marked(resource.body, act.owner)) for resource in found)]
+    before = [*before, *(replace(resource, body=owned_by(resource.body, *act.owner)) for resource in found)]
     made: list[Resource] = []
     try:
         yield from _hooks(act, release, "pre-upgrade", "pre-upgrade hooks failed: ")
@@ -160,7 +159,7 @@ def _upgrade(act: Act) -> Part[None]:
         yield from _mark(act, number, "failed")
         if act.has("--cleanup-on-fail"):
             yield from delete(made)
-        if act.has(*ATOMIC):
+        if act.has(*ROLLS_BACK):
             yield from _undone(act, known, why)
         raise
     yield from _supersede(act, known, number)

@@ -6,13 +6,15 @@ Every function is a part of a script. What goes wrong is raised, in Helm's words
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import groupby
 
-from seatrial.engines import Stuck, threeway
-from seatrial.engines.script import Answer, Command, Part, Verb, wait_until
+from seatrial.engines import Stuck, script, threeway
+from seatrial.engines.script import Answer, Command, Part, wait_until
+from seatrial.helm.ownership import MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE, owned_by
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.release import Resource
-from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata
+from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, with_metadata
 
 MANAGER = "helm"
 _INSTALLED = """
@@ -31,9 +33,9 @@ ResourceQuota NetworkPolicy Namespace PriorityClass
 """
 INSTALL_ORDER, UNINSTALL_ORDER = tuple(_INSTALLED.split()), tuple(_UNINSTALLED.split())
 """From `pkg/releaseutil/kind_sorter.go` of Helm 3.22: webhook configurations are among the kinds it does not know."""
-MANAGED_BY = ("app.kubernetes.io/managed-by", "Helm")
-RELEASE_NAME, RELEASE_NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
 KEEP_POLICY = "helm.sh/resource-policy"
+
+about = partial(script.about, manager=MANAGER)
 
 Live = dict[Ref, Answer]
 """What the cluster said of each object."""
@@ -79,18 +81,11 @@ def owned(resources: Iterable[Resource], live: Live, owner: tuple[str, str], doi
     return found
 
 
-def marked(body: Body, owner: tuple[str, str]) -> Body:
-    """An object with Helm's marks of ownership."""
-    labels = {**labels_of(body), MANAGED_BY[0]: MANAGED_BY[1]}
-    annotations = {**annotations_of(body), RELEASE_NAME: owner[0], RELEASE_NAMESPACE: owner[1]}
-    return {**body, "metadata": {**metadata(body), "labels": labels, "annotations": annotations}}
-
-
 def create(resources: Iterable[Resource], owner: tuple[str, str] | None) -> Part[None]:
     """Create every object; what is refused does not stop the rest."""
     errors = []
     for resource in resources:
-        body = marked(resource.body, owner) if owner else resource.body
+        body = owned_by(resource.body, *owner) if owner else resource.body
         answer = yield about(resource, "create", body)
         if answer.message:
             errors.append(answer.message)
@@ -106,7 +101,7 @@ def update(
     errors = []
     for resource in wanted:
         live = yield about(resource, "get")
-        body = marked(resource.body, owner)
+        body = owned_by(resource.body, *owner)
         if live.code == 404:
             answer = yield about(resource, "create", body)
             if answer.message or not answer.served:
@@ -160,11 +155,6 @@ def wait(
         raise Failed(words, stuck)
 
 
-def about(resource: Resource, verb: Verb, body: Body | None = None, propagation: str = "") -> Command:
-    api_version, ref = str(resource.body.get("apiVersion", "")), resource.ref
-    return Command(verb, api_version, ref.kind, ref.namespace, ref.name, body, MANAGER, propagation=propagation)
-
-
 def is_gone(body: Body) -> bool:
     return False
 
@@ -184,7 +174,7 @@ def _drop(resource: Resource) -> Part[None]:
 
 def _replace(resource: Resource, body: Body, live: Body) -> Command:
     version = {"resourceVersion": metadata(live).get("resourceVersion")}
-    return about(resource, "update", {**body, "metadata": {**metadata(body), **version}})
+    return about(resource, "update", with_metadata(body, **version))
 
 
 def _patch(resource: Resource, before: Body, wanted: Body, live: Body) -> Command | None:
@@ -198,7 +188,7 @@ def _patch(resource: Resource, before: Body, wanted: Body, live: Body) -> Comman
 
 def not_owned(body: Body, owner: tuple[str, str]) -> str:
     checks = (
-        ("label", MANAGED_BY[0], MANAGED_BY[1], labels_of(body)),
+        ("label", *MANAGED_BY, labels_of(body)),
         ("annotation", RELEASE_NAME, owner[0], annotations_of(body)),
         ("annotation", RELEASE_NAMESPACE, owner[1], annotations_of(body)),
     )

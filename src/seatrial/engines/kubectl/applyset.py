@@ -23,6 +23,7 @@ from seatrial.model.resource import (
     metadata,
     name_of,
     uid_of,
+    with_metadata,
 )
 
 PREFIX = "applyset.kubernetes.io"
@@ -51,8 +52,7 @@ class Parent(Struct, frozen=True):
 
     def marked(self, body: Body) -> Body:
         """An object as a member."""
-        labels = {**labels_of(body), f"{PREFIX}/part-of": self.id}
-        return {**body, "metadata": {**metadata(body), "labels": labels}}
+        return with_metadata(body, labels={**labels_of(body), f"{PREFIX}/part-of": self.id})
 
 
 def parent_of(said: str, namespace: str) -> Parent:

@@ -18,8 +18,8 @@ from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectl.applyset import begin, finish, parent_of
 from seatrial.engines.kubectl.flags import Asked, asked, asked_to_delete
 from seatrial.engines.kubectl.prune import prune
-from seatrial.engines.script import Answer, Command, Part, Script, Verb, Wait
-from seatrial.model.resource import Body, annotations_of, group_of, metadata, name_of, ref_of, uid_of
+from seatrial.engines.script import Answer, Command, Part, Script, Target, Verb, Wait, about
+from seatrial.model.resource import Body, annotations_of, group_of, metadata, name_of, ref_of, uid_of, with_metadata
 
 NAME = "kubectl"
 VERSION = "1.34"
@@ -195,16 +195,15 @@ def _made_anew(body: Body, namespace: str) -> Part[tuple[Verb, Answer]]:
 
 
 def _about(body: Body, namespace: str, verb: Verb, sent: Body | None = None, manager: str = MANAGER) -> Command:
-    own = str(metadata(body).get("namespace") or namespace)
-    return Command(verb, str(body.get("apiVersion", "")), str(body.get("kind", "")), own, name_of(body), sent, manager)
+    return about(Target(ref_of(body, namespace=namespace), body), verb, sent, manager=manager)
 
 
 def _remembering(body: Body) -> Body:
     """The object with the annotation by which the next apply knows what this one said."""
     annotations = {k: v for k, v in annotations_of(body).items() if k != LAST_APPLIED}
-    said = {**body, "metadata": {**metadata(body), "annotations": annotations}}
+    said = with_metadata(body, annotations=annotations)
     annotations = {**annotations, LAST_APPLIED: msgspec.json.encode(said).decode() + "\n"}
-    return {**body, "metadata": {**metadata(body), "annotations": annotations}}
+    return with_metadata(body, annotations=annotations)
 
 
 def _patch(verb: Verb, live: Body, wanted: Body) -> Body:

@@ -15,7 +15,7 @@ from seatrial.engines.pulumi.steps import lacks
 from seatrial.engines.script import Answer, Command, Line, Part, carry
 from seatrial.model.program import Registration
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Origin, metadata, name_of, ref_of
+from seatrial.model.resource import Body, Origin, name_of, ref_of
 from seatrial.model.trial import Step
 
 FLAGS = {
@@ -108,5 +108,5 @@ def _resources(bodies: Iterable[Body]) -> tuple[Resource, ...]:
 
 
 def _resource(body: Body) -> Resource:
-    ref = ref_of(body, namespaced=bool(metadata(body).get("namespace")))
+    ref = ref_of(body)
     return Resource(ref, body, Origin(name_of(body)))

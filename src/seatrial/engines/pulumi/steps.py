@@ -11,14 +11,15 @@ import re
 
 from msgspec import structs
 
+from seatrial.engines import script
 from seatrial.engines.concurrent import Sleep, Steps
 from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.diffing import path_of
 from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, left_to_others, manager_of
-from seatrial.engines.script import Command, Part, Say, Verb, Wait
+from seatrial.engines.script import Command, Part, Say, Target, Verb, Wait
 from seatrial.model.program import Registration
-from seatrial.model.resource import Body, Ref, annotations_of, metadata, name_of
+from seatrial.model.resource import Body, Ref, annotations_of, metadata, ref_of, with_metadata
 from seatrial.readiness import pulumi as readiness
 
 TRIES_MAX = 6
@@ -59,7 +60,7 @@ def update(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
         return messages.not_updated(one, live.message) if live.served else messages.unknown_when_updated(one, body)
     if body.get("kind") == CRD:
         version = metadata(live.body).get("resourceVersion")
-        body = {**body, "metadata": {**metadata(body), "resourceVersion": version}}
+        body = with_metadata(body, resourceVersion=version)
         answer = yield about(body, "update", body)
     else:
         owned = None if one.patches else handed_over(live.body, manager_of(one))
@@ -163,16 +164,7 @@ def applied(one: Registration) -> Command:
 
 
 def about(body: Body, verb: Verb, sent: Body | None = None, propagation: str = "") -> Command:
-    return Command(
-        verb,
-        str(body.get("apiVersion", "")),
-        str(body.get("kind", "")),
-        str(metadata(body).get("namespace") or ""),
-        name_of(body),
-        sent,
-        CREATES,
-        propagation=propagation,
-    )
+    return script.about(Target(ref_of(body), body), verb, sent, manager=CREATES, propagation=propagation)
 
 
 def _wrongly_awaited(body: Body) -> str:

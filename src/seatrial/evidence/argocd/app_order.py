@@ -10,11 +10,10 @@ from seatrial.evidence.argocd.syncs import operations
 from seatrial.evidence.argocd.unserved import definition_of, unknown_kinds
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.namespaces import NOT_FOUND
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Operation, Rehearsal, SyncTask
-
-GROUP = "argoproj.io"
 
 
 class OutOfTurn(Struct, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from seatrial.evidence.history import GOING
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Pointer, Ref, Resolve, annotations_of
@@ -13,7 +14,6 @@ from seatrial.model.result import Difference
 from seatrial.model.timeline import Rehearsal
 
 SCHEDULE = "lazy"
-GOING = ("deleted", "deleting")
 ENDS = ("uninstall", "delete", "destroy")
 RUNS = ("Job", "Pod")
 

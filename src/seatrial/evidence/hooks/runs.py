@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.evidence.flux.reconciliations import failed_act, failed_release
+from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, moments
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
@@ -163,7 +164,7 @@ def _why(moment: Moment, release: Release, hook: Resource, ref: Ref, event: str)
     if event not in after and any(e in hooks.events_of(other.body) for e in after):
         return "later", other
     was_deleted = any(
-        e.object == ref and e.actor == "helm" and e.effect in ("deleted", "deleting")
+        e.object == ref and e.actor == "helm" and e.effect in GOING
         for e in moment.rehearsal.timeline
         if e.step <= moment.index
     )

@@ -11,7 +11,7 @@ from msgspec import Struct
 from seatrial.evidence.moment import Moment, moments
 from seatrial.model.program import Program, Registration, effective, inside_of
 from seatrial.model.release import Case
-from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of, ref_of
+from seatrial.model.resource import Body, Ref, dig, listed, name_of, ref_of
 from seatrial.model.timeline import Event, Rehearsal
 
 PULUMI = "pulumi"
@@ -86,7 +86,7 @@ def _forgotten(program: Program, one: Registration, words: str) -> Iterator[tupl
             continue
         for body in (*((other.object,) if other.object else ()), *other.definitions, *other.contents):
             if _is_meant(body, words):
-                yield other, ref_of(body, namespaced=bool(metadata(body).get("namespace")))
+                yield other, ref_of(body)
 
 
 def _culprit(program: Program, component: Registration, words: str) -> Ref | None:

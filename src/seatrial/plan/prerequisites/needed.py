@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from seatrial import kinds
 from seatrial.graph import edges, products_of
+from seatrial.helm.ownership import owned_by
 from seatrial.kinds import Kind, Need
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators import cert_manager, generated_crds
@@ -144,11 +145,8 @@ def namespaces(
 
 def _namespace(name: str, maker: Release | None) -> Body:
     """A namespace that was made ahead; where a release brings it too, so that Helm takes it over (and Pulumi)."""
-    meta: Body = {"name": name}
-    if maker is not None:
-        owner = {"meta.helm.sh/release-name": maker.name, "meta.helm.sh/release-namespace": maker.namespace}
-        meta |= {"labels": {"app.kubernetes.io/managed-by": "Helm"}, "annotations": owner}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+    body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    return body if maker is None else owned_by(body, maker.name, maker.namespace)
 
 
 def objects(

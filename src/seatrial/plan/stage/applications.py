@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from seatrial.engines import argocd
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.projects import Project, complaints, destination_of
+from seatrial.engines.script import Target
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, dig, listed, metadata, name_of
 
@@ -70,10 +71,10 @@ def in_project(app: argocd.App, application: Body, project: Project) -> argocd.A
     return replace(app, project=project, error=said or app.error)
 
 
-def revision_of(targets: tuple[argocd.Target, ...]) -> str:
+def revision_of(targets: tuple[Target, ...]) -> str:
     """A name for this state of a source that looks like a commit, and is another one where the objects are others."""
     return hashlib.sha1(msgspec.json.encode([target.body for target in targets], order="sorted")).hexdigest()
 
 
-def targets_of(release: Release) -> tuple[argocd.Target, ...]:
-    return tuple(argocd.Target(resource.ref, resource.body) for resource in release.resources)
+def targets_of(release: Release) -> tuple[Target, ...]:
+    return tuple(Target(resource.ref, resource.body) for resource in release.resources)

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from seatrial.engines import argocd
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import GROUP, HOME
+from seatrial.engines.argocd.app import HOME
 from seatrial.engines.argocd.ignoring import not_understood
 from seatrial.engines.argocd.projects import DEFAULT, destination_of, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, ref_of

@@ -13,9 +13,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from seatrial.engines.argocd import Filter, Settings, versions
-from seatrial.engines.argocd.app import GROUP
 from seatrial.engines.argocd.projects import project_of
 from seatrial.engines.argocd.tracking import SHIPPED_EXCLUSIONS
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, group_of, listed, name_of
 from seatrial.readiness.argocd.verdict import HealthScript

@@ -14,6 +14,7 @@ from seatrial.engines import flux
 from seatrial.engines.durations import seconds_in, written
 from seatrial.engines.flux.dependencies import invalid, unknown_status
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, SOURCE_GROUP
+from seatrial.engines.script import Target
 from seatrial.helm import hooks
 from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.model.errors import CannotContinue, NothingToCheck
@@ -81,18 +82,18 @@ def gather(
     beginning = _beginning(release)
     if beginning:
         gathering.follow(beginning)
-        roots = tuple(flux.Target(r.ref, _at_home(r)) for r in beginning)
+        roots = tuple(Target(r.ref, _at_home(r)) for r in beginning)
         if gathering.absent and not gathering.resources:
             raise NothingToCheck(f"{release.source}: {'; '.join(dict.fromkeys(gathering.absent))}")
         return gathering.gathered(replace(release, resources=tuple(beginning)), roots)
     gathering.notes.append(TAKEN_AS["manifests"])
-    targets = tuple(flux.Target(r.ref, _at_home(r)) for r in release.resources)
+    targets = tuple(Target(r.ref, _at_home(r)) for r in release.resources)
     own = flux.Kustomization(release.name or "app", HOME, targets, timeout="5m0s")
     gathering.kustomizations[own.ref] = own
     gathering.follow(release.resources)
     body: Body = {"spec": {"prune": True, "interval": "10m", "path": "./", "sourceRef": _made_up_source()}}
     root = _made_up(own.ref, f"{KUSTOMIZE_GROUP}/v1", body, release.source)
-    return gathering.gathered(release, (flux.Target(root.ref, root.body),), root)
+    return gathering.gathered(release, (Target(root.ref, root.body),), root)
 
 
 def gather_chart(chart: ChartSource, values: Body, release: Release) -> Gathered:
@@ -101,7 +102,7 @@ def gather_chart(chart: ChartSource, values: Body, release: Release) -> Gathered
     body: Body = {"spec": {"interval": "10m", "chartRef": {"kind": "OCIRepository", "name": release.name}}}
     root = _made_up(ref, f"{HELM_GROUP}/v2", body, release.source)
     own = _declared_release(root.body, chart, values, release)
-    fleet = flux.Fleet((flux.Target(ref, root.body),), {}, {ref: own})
+    fleet = flux.Fleet((Target(ref, root.body),), {}, {ref: own})
     return Gathered(fleet, replace(release, resources=(root, *release.resources)), (TAKEN_AS["chart"],))
 
 
@@ -134,7 +135,7 @@ class _Gathering:
             elif (resource.ref.group, resource.ref.kind) == (HELM_GROUP, "HelmRelease"):
                 self._release(resource)
 
-    def gathered(self, release: Release, roots: tuple[flux.Target, ...], *made_up: Resource) -> Gathered:
+    def gathered(self, release: Release, roots: tuple[Target, ...], *made_up: Resource) -> Gathered:
         everything = replace(
             release,
             resources=(*made_up, *release.resources, *self.resources),
@@ -258,7 +259,7 @@ def _declared(body: Body, resources: Iterable[Resource], *, assumed: bool = Fals
     return flux.Kustomization(
         name=name_of(body),
         namespace=namespace,
-        targets=tuple(flux.Target(resource.ref, _at_home(resource)) for resource in resources),
+        targets=tuple(Target(resource.ref, _at_home(resource)) for resource in resources),
         depends_on=_depends_on(body, "Kustomization", KUSTOMIZE_GROUP),
         ready_exprs=_ready_exprs(body, "Kustomization", KUSTOMIZE_GROUP),
         wait=bool(spec.get("wait")),
@@ -286,9 +287,9 @@ def _declared_release(body: Body, chart: ChartSource, values: Body, rendered: Re
         chart=chart.load,
         chart_name=f"{chart.name}@{chart.version}",
         values=values,
-        targets=tuple(flux.Target(resource.ref, _at_home(resource)) for resource in plain),
-        crds=tuple(flux.Target(resource.ref, resource.body) for resource in rendered.crds),
-        hooks=tuple(flux.Target(r.ref, _at_home(r)) for r in rendered.resources if hooks.is_hook(r.body)),
+        targets=tuple(Target(resource.ref, _at_home(resource)) for resource in plain),
+        crds=tuple(Target(resource.ref, resource.body) for resource in rendered.crds),
+        hooks=tuple(Target(r.ref, _at_home(r)) for r in rendered.resources if hooks.is_hook(r.body)),
         runs_post_hooks=any(event in POST for r in rendered.resources for event in hooks.events_of(r.body)),
         depends_on=_depends_on(body, "HelmRelease", HELM_GROUP),
         ready_exprs=_ready_exprs(body, "HelmRelease", HELM_GROUP),

@@ -10,10 +10,8 @@ from msgspec import Struct
 from seatrial.helm.history import History
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, dig
-from seatrial.model.trial import Step
+from seatrial.model.trial import ROLLS_BACK, Step
 from seatrial.sources.charts.values import merged
-
-GOES_BACK = ("--atomic", "--rollback-on-failure")
 
 
 class Deployed(Struct, frozen=True):
@@ -57,7 +55,7 @@ class Past:
         return given or last.release.values, None
 
     def deploy(self, release: Release, defaults: Body, step: Step) -> None:
-        self.unsure = self.unsure or any(flag in GOES_BACK for flag in step.flags)
+        self.unsure = self.unsure or any(flag in ROLLS_BACK for flag in step.flags)
         self._add(release.name, release.namespace, Deployed(release, defaults))
 
     def roll_back(self, name: str, namespace: str, revision: int) -> Release | None:

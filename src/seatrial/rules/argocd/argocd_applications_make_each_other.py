@@ -33,12 +33,12 @@ from collections.abc import Iterator, Mapping
 
 from seatrial.evidence.argocd.syncs import operations
 from seatrial.evidence.moment import Moment, found
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Rehearsal
 
-GROUP = "argoproj.io"
 FINALIZER = "resources-finalizer.argocd.argoproj.io"
 KIND = ("Application", GROUP)
 

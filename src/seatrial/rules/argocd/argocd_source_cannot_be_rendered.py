@@ -28,12 +28,12 @@ from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
 from seatrial.evidence.moment import Moment, found
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
 
-GROUP = "argoproj.io"
 CANNOT = "Failed to load target state: "
 SOURCES = ("path", "chart")
 

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, operations
-from seatrial.evidence.history import restarted
+from seatrial.evidence.history import GOING, restarted
 from seatrial.evidence.hooks.script_faults import SPECS
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import backs
@@ -93,7 +93,7 @@ def _replaced(moment: Moment, workload: Ref) -> Event | None:
     if not restarted(moment, workload):
         return None
     labels = labels_of(dig(moment.was(workload), "spec", "template") or {})
-    stops = (e for e in moment.events() if e.object.kind == "Pod" and e.effect in ("deleting", "deleted"))
+    stops = (e for e in moment.events() if e.object.kind == "Pod" and e.effect in GOING)
     return next((e for e in stops if labels and labels.items() <= labels_of(e.before or {}).items()), None)
 
 

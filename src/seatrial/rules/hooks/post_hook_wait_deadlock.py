@@ -46,11 +46,10 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Rehearsal, StepResult
+from seatrial.model.trial import waits
 from seatrial.phrases.hooks import ends, how, said_of, says, waited_in_vain
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import aftermath
-
-WAITS = ("--wait", "--atomic", "--rollback-on-failure")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -67,8 +66,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _waits(ended: StepResult, ref: Ref) -> bool:
     """Whether an object is waited for: Helm says so by a flag, and Flux for each HelmRelease."""
-    told = any(flag.partition("=")[0] in WAITS for flag in ended.flags)
-    return told or any(one.waits and one.acts and ref in one.objects for one in ended.reconciled)
+    return waits(ended.flags) or any(one.waits and one.acts and ref in one.objects for one in ended.reconciled)
 
 
 def _of_needs(moment: Moment, release: Release, workload: Resource) -> Iterator[Finding]:

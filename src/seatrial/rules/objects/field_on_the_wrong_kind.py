@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
@@ -52,7 +53,6 @@ INSTEAD: dict[str, dict[Path, str]] = {
         ("spec", "resourceHealthChecks"): "resourceHealthChecks of the ArgoCD resource, or argocd-cm",
     },
 }
-GROUP = "argoproj.io"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:

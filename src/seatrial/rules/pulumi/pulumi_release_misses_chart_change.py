@@ -32,7 +32,7 @@ from seatrial.evidence.moment import Moment, found, moments
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import HELM_RELEASE, Registration
 from seatrial.model.release import Case
-from seatrial.model.resource import Body, Pointer, Ref, metadata, ref_of
+from seatrial.model.resource import Pointer, Ref, ref_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import named
 
@@ -62,12 +62,8 @@ def _is_left_alone(was: Registration, one: Registration) -> bool:
 
 def _changed(was: Registration, one: Registration) -> Iterator[Ref]:
     """What the chart renders to otherwise than before, or no longer."""
-    old, new = ({_ref(body): body for body in it.contents} for it in (was, one))
+    old, new = ({ref_of(body): body for body in it.contents} for it in (was, one))
     return (ref for ref in {**new, **old} if old.get(ref) != new.get(ref))
-
-
-def _ref(body: Body) -> Ref:
-    return ref_of(body, namespaced=bool(metadata(body).get("namespace")))
 
 
 def _finding(moment: Moment, one: Registration, changed: list[Ref]) -> Finding:

@@ -54,13 +54,13 @@ from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Pointer, Ref, annotations_of, version_of
 from seatrial.model.timeline import Reconciled, Rehearsal
+from seatrial.model.trial import waits
 
 NOT_DEPLOYED = re.compile(
     r'for release (?P<namespace>[^/\s]+)/(?P<release>\S+) with chart .*"(?P=release)" has no deployed releases', re.S
 )
 Version = tuple[int, ...]
 REPLACES = ("upgrade", "rollback")
-WAITS = ("--wait", "--atomic", "--rollback-on-failure")
 
 
 class Met(Struct, frozen=True):
@@ -211,7 +211,7 @@ def _kind_and_name(ref: Ref) -> tuple[str, str, str]:
 
 def _waited_for_in_vain(moment: Moment) -> Iterator[Met]:
     release, ended = acted_on(moment.case, moment.index), moment.ended
-    if release is None or not any(flag.partition("=")[0] in WAITS for flag in ended.flags):
+    if release is None or not waits(ended.flags):
         return
     for hook in release.resources:
         deletes = hooks.BEFORE_CREATION in hooks.delete_policies(hook.body)

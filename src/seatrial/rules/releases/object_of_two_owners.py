@@ -48,6 +48,7 @@ from collections.abc import Iterator
 from seatrial.evidence.argocd.syncs import done_by_argocd
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
+from seatrial.helm.ownership import RELEASE_NAME
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import Registration, short
 from seatrial.model.release import Case
@@ -116,7 +117,7 @@ def _taken_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event]
 
 
 def _release_in(body: Body | None) -> str:
-    return str(annotations_of(body or {}).get("meta.helm.sh/release-name") or "")
+    return str(annotations_of(body or {}).get(RELEASE_NAME) or "")
 
 
 def _fought_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event]) -> Finding:

@@ -122,7 +122,7 @@ class Monitor:
             if one.object is not None and one.ref is not None and not (one.reads or one.patches):
                 yield self._resource(one.ref, one.object, one)
             for body in (*one.definitions, *one.contents):
-                yield self._resource(_ref(body), body, one)
+                yield self._resource(ref_of(body), body, one)
 
     def _placed(self) -> Iterator[Registration]:
         """All registrations, now that it is known which definitions the program brings."""
@@ -280,7 +280,7 @@ class Monitor:
             for definitions in _by_group(self._brought):
                 with suppress(NotRendered):
                     rendered = self._charts.render(named, **options, also=api_versions(definitions))
-                    self._late[who] = Late(refused.words, tuple(map(_ref, definitions)))
+                    self._late[who] = Late(refused.words, tuple(map(ref_of, definitions)))
                     return rendered
             self.refused = self.refused or refused
             return Release(options["release"], options["namespace"], named, ())
@@ -384,11 +384,6 @@ def _by_group(definitions: Iterable[Body]) -> Iterator[list[Body]]:
     yield from groups.values()
     if len(groups) > 1:
         yield [one for group in groups.values() for one in group]
-
-
-def _ref(body: Body) -> Ref:
-    group, kind = group_of(str(body.get("apiVersion"))), str(body.get("kind"))
-    return ref_of(body, namespaced=bool(metadata(body).get("namespace")) or not is_cluster_scoped(group, kind))
 
 
 def _read_ref(type_: str, id_: str) -> Ref:
