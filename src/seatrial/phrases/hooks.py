@@ -10,9 +10,9 @@ from seatrial.evidence.moment import Moment
 from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.kinds import Need
 from seatrial.kinds.core import missing
-from seatrial.model.release import Case, Resource
+from seatrial.model.release import Resource
 from seatrial.model.resource import Ref, dig
-from seatrial.model.timeline import Event, Rehearsal, StepResult
+from seatrial.model.timeline import Event, StepResult
 from seatrial.phrases.objects import HOW
 from seatrial.phrases.outcome import helm_says
 
@@ -35,12 +35,12 @@ def says(moment: Moment, ref: Ref) -> str:
     return f'{said.object} reports: "{said.message}".' if said else ""
 
 
-def ends_sentence(rehearsal: Rehearsal, case: Case, lack: Lack) -> str:
+def ends_sentence(moment: Moment, lack: Lack) -> str:
     """What users see: the pod's message while Helm waits, and Helm's error when it gives up."""
-    ended, ref = rehearsal.steps[lack.step], lack.hook.ref
+    ended, ref = moment.ended, lack.hook.ref
     if not lack.hung:
         return helm_says(ended, ref)
-    said = said_of(Moment(rehearsal, case, lack.step), lack.need.object, lack.key)
+    said = said_of(moment, lack.need.object, lack.key)
     cluster = f'While Helm waits, {said.object} reports: "{said.message}". ' if said else _would_say(lack)
     if failed_release(ended, ref):
         return f"{cluster}{helm_says(ended, ref)}"
@@ -94,7 +94,7 @@ def _flux_in_vain(before: str, ref: Ref) -> str:
 
 def _would_say(lack: Lack) -> str:
     words = missing.missing_error(lack.hook.body, lack.need, lack.key)
-    return f'Once nothing else is lacking, its pod says: "{words}". ' if words else ""
+    return f'Once nothing else is missing, its pod reports: "{words}". ' if words else ""
 
 
 def look_at(lack: Lack) -> str:
@@ -113,26 +113,26 @@ def hook_needs(lack: Lack) -> str:
     return f"the {lack.event} hook {lack.hook.ref} {how(lack.need)} {key}{lack.need.object}"
 
 
-def absent(rehearsal: Rehearsal, lack: Lack) -> str:
+def absent(moment: Moment, lack: Lack) -> str:
     """Why the hook of an uninstall does not find what it needs, as a relative clause."""
     match lack.why:
         case "plain":
             if lack.event == "post-delete":
                 return "which is deleted with the release"
-            made = any(event.effect in ("created", "deleted") for event in rehearsal.of_object(lack.need.object))
-            return "which no longer exists" if made else "which was never created"
+            events = moment.rehearsal.of_object(lack.need.object)
+            existed = any(event.effect in ("created", "deleted") for event in events)
+            return "which no longer exists" if existed else "which was never created"
         case "later":
-            return "which is a hook that Helm runs later"
+            return "a hook that Helm runs later"
         case _:
-            return "which is a hook that no uninstall runs"
+            return "a hook that Helm does not run on uninstall"
 
 
-def evidence_of(rehearsal: Rehearsal, case: Case, lack: Lack) -> list[Event]:
+def evidence_of(moment: Moment, lack: Lack) -> list[Event]:
     """The events: Helm creates the hook, and the message about what it lacks."""
-    moment = Moment(rehearsal, case, lack.step)
-    made = [e for e in done_by_helm(moment, lack.hook.ref) if e.verb != "delete"]
+    writes = [e for e in done_by_helm(moment, lack.hook.ref) if e.verb != "delete"]
     said = said_of(moment, lack.need.object, lack.key)
-    return [*made[-1:], *([said] if said else [])]
+    return [*writes[-1:], *([said] if said else [])]
 
 
 def ends(moment: Moment, ref: Ref | None = None) -> str:

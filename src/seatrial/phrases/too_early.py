@@ -49,13 +49,13 @@ def _finding(rule: Rule, moment: Moment, lack: Lack, advice: str) -> Finding:
         message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {_when(lack)}",
         details=(
             _order(lack),
-            ends_sentence(moment.rehearsal, moment.case, lack),
+            ends_sentence(moment, lack),
             aftermath(moment, lack.hook.ref),
             _upgrades_work(lack),
             advice,
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(moment.rehearsal, moment.case, lack),
+        evidence=evidence_of(moment, lack),
         confirm=look_at(lack),
     )
 

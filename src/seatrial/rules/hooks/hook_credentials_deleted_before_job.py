@@ -1,12 +1,12 @@
-"""Helm deletes what a hook Job runs with while that Job is left to go on.
+"""Helm deletes what a hook Job runs with while the Job is still running.
 
 ## What happens
-When a hook fails or is not done in time, Helm deletes the hooks before it that have succeeded and say `hook-succeeded`
-(Helm 3.19 and later, and Helm 4), and an account, a Role or a Secret has succeeded as soon as it is there. The Job
-itself stays unless it says `hook-failed`. One that is only slow thus loses its account half way: its running pod gets
-`Unauthorized` for each request, its next one is not made, for `error looking up service account`. It can never finish.
+When a hook fails or does not complete in time, Helm (3.19 and later, and 4) deletes the earlier hooks that have
+succeeded and have `hook-succeeded`. A ServiceAccount, Role or Secret has succeeded as soon as it exists. The Job itself
+stays unless it has `hook-failed`. A Job that is only slow thus loses its ServiceAccount: requests of its running pod
+get `Unauthorized`, and its next pod is not created (`error looking up service account`). It can never complete.
 
-With Argo CD this does not happen any more: it deletes hooks when the whole operation has ended, and keeps what runs.
+This does not happen with Argo CD: it deletes hooks when the whole operation has ended, and keeps what is running.
 
 ## Example
 ```yaml
@@ -21,14 +21,14 @@ kind: Job
 metadata:
   annotations:
     helm.sh/hook: pre-delete
-    helm.sh/hook-delete-policy: before-hook-creation        # stays, and needs the account
+    helm.sh/hook-delete-policy: before-hook-creation        # stays, and needs the ServiceAccount
 ```
 
 ## Instead
-The same policies on all of them; or only `before-hook-creation` on what the Job runs with.
+Use the same delete policies on all of them; or only `before-hook-creation` on what the Job runs with.
 
 ## Fix safety
-An account that stays behind keeps its rights: give it no more than it needs.
+A ServiceAccount that stays behind keeps its permissions: grant only what it needs.
 """
 
 from __future__ import annotations
@@ -49,24 +49,25 @@ from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.hooks import ends
 from seatrial.phrases.objects import in_kubectl
+from seatrial.phrases.outcome import named
 
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         release = acted_on(case, moment.index)
         for job in release.resources if release and moment.ended.outcome != "ok" else ():
-            goes_on = job.ref not in told and _goes_on(moment, job)
-            lost = list(_lost(moment, release, job)) if release and goes_on else []
+            runs = job.ref not in reported and _still_runs(moment, job)
+            lost = list(_lost(moment, release, job)) if release and runs else []
             if lost:
-                told.add(job.ref)
+                reported.add(job.ref)
                 yield _finding(moment, job, lost)
 
 
-def _goes_on(moment: Moment, job: Resource) -> bool:
-    """Whether Helm left a hook Job behind that has not ended."""
+def _still_runs(moment: Moment, job: Resource) -> bool:
+    """Whether Helm left a hook Job behind that is not done."""
     if job.ref.kind != "Job" or not event_of(moment, job):
         return False
     body = moment.live(job.ref)
@@ -74,19 +75,19 @@ def _goes_on(moment: Moment, job: Resource) -> bool:
 
 
 def _lost(moment: Moment, release: Release, job: Resource) -> Iterator[tuple[Resource, Event]]:
-    """What the Job runs with, and how Helm deleted it after it had made the Job."""
-    made = [e.index for e in done_by_helm(moment, job.ref) if e.effect == "created"]
+    """What the Job runs with and Helm deleted after it created the Job, with the deletion."""
+    created = [e.index for e in done_by_helm(moment, job.ref) if e.effect == "created"]
     used = _used(release, job)
-    for event in done_by_helm(moment) if made else ():
+    for event in done_by_helm(moment) if created else ():
         resource = release.find(event.object)
-        if event.effect in GOING and event.index > made[-1] and resource is not None and resource.ref in used:
+        if event.effect in GOING and event.index > created[-1] and resource is not None and resource.ref in used:
             yield resource, event
 
 
 def _used(release: Release, job: Resource) -> set[Ref]:
-    """What a Job names, and the bindings of its account with their roles."""
-    named = {need.object for need in needs_of(job) if not need.guess}
-    accounts = {ref.name for ref in named if ref.kind == "ServiceAccount"}
+    """What a Job uses, and the bindings of its ServiceAccount with their roles."""
+    used = {need.object for need in needs_of(job) if not need.guess}
+    accounts = {ref.name for ref in used if ref.kind == "ServiceAccount"}
     for binding in release.resources:
         subjects = (
             {str(s.get("name")) for s in listed(binding.body, "subjects")} if binding.ref.kind in BINDINGS else ()
@@ -94,21 +95,23 @@ def _used(release: Release, job: Resource) -> set[Ref]:
         if accounts.intersection(subjects):
             role = binding.body.get("roleRef") or {}
             where = binding.ref.namespace if role.get("kind") == "Role" else ""
-            named |= {binding.ref, Ref(str(role.get("kind")), where, str(role.get("name")), RBAC)}
-    return named
+            used |= {binding.ref, Ref(str(role.get("kind")), where, str(role.get("name")), RBAC)}
+    return used
 
 
 def _finding(moment: Moment, job: Resource, lost: list[tuple[Resource, Event]]) -> Finding:
-    names = ", ".join(str(resource.ref) for resource, _ in lost)
+    refs = [resource.ref for resource, _ in lost]
+    more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
     return found(
         RULE,
         moment,
-        objects=[job.ref, *(resource.ref for resource, _ in lost)],
+        objects=[job.ref, *refs],
         damage="failed-deploy",
-        message=f"{ends(moment, job.ref)}, and Helm deletes {names} when it gives up, while {job.ref} goes on without",
+        message=f"{ends(moment, job.ref)}, and Helm deletes {refs[0]}{more} while {job.ref} keeps running",
         details=(
-            f"The policies differ: {_policies(lost[0][0])} against {_policies(job)} on the Job, which stays.",
-            "Its running pod is refused as Unauthorized from then on, and a new one is not made.",
+            f"Deleted: {named(refs)}." if more else "",
+            f"The delete policies differ: {_policies(lost[0][0])} on {refs[0]}, {_policies(job)} on the Job.",
+            "Requests of its running pod now fail with Unauthorized, and no new pod can be created.",
             f"{flux_says(own)}. {goes_on(own)}" if (own := failed_release(moment.ended, job.ref)) else "",
         ),
         places=[lost[0][0].place("metadata", "annotations", hooks.DELETE_POLICY), job.place("metadata", "annotations")],

@@ -157,9 +157,9 @@ def _for_a_hook(moment: Moment, lack: Lack) -> Finding:
         objects=[lack.need.object],
         damage="failed-deploy",
         message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, a hook for {events} only",
-        details=("The object did not exist before.", ends_sentence(moment.rehearsal, moment.case, lack)),
+        details=("The object did not exist before.", ends_sentence(moment, lack)),
         places=[lack.brought.place("metadata", "annotations", hooks.HOOK), lack.hook.place(*lack.need.field)],
-        evidence=evidence_of(moment.rehearsal, moment.case, lack),
+        evidence=evidence_of(moment, lack),
         confirm=look_at(lack),
     )
 

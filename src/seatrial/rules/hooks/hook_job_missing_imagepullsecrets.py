@@ -1,14 +1,14 @@
-"""The pod of a hook pulls from the registry of the app, without the pull secrets that the app's pods have.
+"""A hook's pod pulls from the app's registry without the pull secrets that the app's pods have.
 
 ## What happens
-Pull secrets are given to pods, or to the account that a pod runs as. Nothing passes them on: a hook Job whose template
-forgets `imagePullSecrets` pulls as nobody, though all other pods of the chart pull the same way with a Secret. In a
-private registry the image cannot be had, the pod says `ImagePullBackOff`, and Helm waits for the Job until `--timeout`.
-A hook of the uninstall is met last, when nobody thinks of registries any more.
+Pull secrets belong to a pod or to the ServiceAccount it runs as. A hook Job whose template has no `imagePullSecrets`
+pulls anonymously, although all other pods of the chart pull from the same registry with a Secret. If the registry is
+private, the pull fails, the pod reports `ImagePullBackOff`, and Helm waits for the Job until `--timeout`. An uninstall
+hook fails last, long after the registry was set up.
 
-Who wrote the chart does not see it: in the registry of the author no Secret is needed, or the image is on the node
-already. Whether the image can be had without a Secret is for the registry to say, hence *may*. It is told where another
-pod of the release pulls from the same registry (of Docker Hub: from the same account) with a Secret.
+The chart's author does not see this: their registry needs no Secret, or the image is already on the node. Only the
+registry knows whether the image can be pulled without a Secret, so the finding is *may*. It is reported if another pod
+of the release pulls from the same registry (on Docker Hub: from the same account) with a Secret.
 
 ## Example
 ```yaml
@@ -23,15 +23,15 @@ metadata:
   annotations: {helm.sh/hook: pre-delete}
 spec:
   template:
-    spec: {}                 # none
+    spec: {}                 # no pull secret
 ```
 
 ## Instead
-The same `imagePullSecrets` in the template of the hook, or on the account that it runs as. A Secret that the chart
-itself makes has to be a hook as well for those of pre-install.
+Add the same `imagePullSecrets` to the hook's template, or to the ServiceAccount it runs as. If the chart itself creates
+the pull secret, pre-install hooks need a copy that is a hook too.
 
 ## Fix safety
-A pull secret that is not needed, or not there, does no harm.
+A pull secret that is not needed, or does not exist, does no harm.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for moment in moments(rehearsal, case):
         release = acted_on(case, moment.index)
-        given = _given(release) if release else {}
-        for hook in release.resources if release and given else ():
+        secrets = _pull_secrets(release) if release else {}
+        for hook in release.resources if release and secrets else ():
             pod = pod_of(moment, hook) if hook.ref not in seen else None
             if pod is not None and not listed(pod.after, "spec", "imagePullSecrets"):
-                for image, other in _alike(pod.after or {}, given):
+                for image, other in _from_same_registry(pod.after or {}, secrets):
                     seen.add(hook.ref)
                     yield _finding(moment, hook, pod, image, other)
                     break
 
 
-def _given(release: Release) -> dict[str, tuple[Resource, list[str]]]:
-    """Where workloads of a release pull from with Secrets: one workload for each place, and its Secrets."""
+def _pull_secrets(release: Release) -> dict[str, tuple[Resource, list[str]]]:
+    """For each registry, one workload of the release that pulls from it with Secrets, and their names."""
     found: dict[str, tuple[Resource, list[str]]] = {}
     for workload in release.resources:
         spec = dig(workload.body, *TEMPLATE)
@@ -80,16 +80,18 @@ def _given(release: Release) -> dict[str, tuple[Resource, list[str]]]:
     return found
 
 
-def _alike(pod: Body, given: dict[str, tuple[Resource, list[str]]]) -> Iterator[tuple[str, tuple[Resource, list[str]]]]:
-    """The images of a pod that others pull from the same place with a Secret."""
+def _from_same_registry(
+    pod: Body, secrets: dict[str, tuple[Resource, list[str]]]
+) -> Iterator[tuple[str, tuple[Resource, list[str]]]]:
+    """The images of a pod that come from a registry from which a workload pulls with a Secret."""
     for _, container in containers_of(pod.get("spec") or {}):
         image = str(container.get("image") or "")
-        if other := given.get(_registry(image)):
+        if other := secrets.get(_registry(image)):
             yield image, other
 
 
 def _registry(image: str) -> str:
-    """The registry of an image; of Docker Hub, whose it is."""
+    """The registry of an image; for Docker Hub with the account."""
     host, slash, _ = image.partition("/")
     if slash and ("." in host or ":" in host or host == "localhost"):
         return host
@@ -108,13 +110,13 @@ def _finding(moment: Moment, hook: Resource, pod: Event, image: str, other: tupl
         objects=[ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"{helm_act(moment, ref)} hangs at the {event} hook {ref} if {image} is private: its pod "
-        f"has no pull secret, and {workload.ref} has",
+        message=f"{helm_act(moment, ref)} hangs at the {event} hook {ref} if {image} is private: unlike "
+        f"{workload.ref}, its pod has no pull secret",
         details=(
-            f"{workload.ref} pulls from {_registry(image)} with {named}. Neither the hook's template nor the account "
-            "that it runs as has any.",
-            f'In a private registry the pod says "ErrImagePull", then "ImagePullBackOff", and Helm waits for {ref} '
-            "until --timeout is over.",
+            f"{workload.ref} pulls from {_registry(image)} with {named}. Neither the hook's template nor its "
+            "ServiceAccount has a pull secret.",
+            'If the registry is private, the pod reports "ErrImagePull", then "ImagePullBackOff", and Helm waits for '
+            f"{ref} until --timeout.",
         ),
         places=[hook.place(*path), workload.place(*TEMPLATE, "imagePullSecrets")],
         evidence=[pod],

@@ -1,25 +1,32 @@
-"""A Job runs a command that its account may not: the API server refuses it, and the Job fails.
+"""A Job runs a command that its ServiceAccount may not run: the API server refuses it, and the Job fails.
 
 ## What happens
-A hook that runs `kubectl` speaks to the API server as the account of its pod, and may do what roles that are bound to
-that account allow. Common faults: the binding names another account; the role lacks a verb (`kubectl wait` needs `list`
-and `watch` beside `get`, and says `timed out waiting for the condition` without them; `kubectl apply` needs `get` and
-`patch`; `scale` needs `patch` on `deployments/scale`); a Role is bound in one namespace and the command looks into
-another; binding and role are plain objects, which do not exist yet when a pre-install hook runs and no longer when a
-post-delete hook does.
+A hook that runs `kubectl` talks to the API server as its pod's ServiceAccount, and may do what the roles bound to that
+ServiceAccount allow. Common mistakes:
 
-Helm reports only that the Job failed. The reason is in the log of a pod, and `hook-failed` deletes that. Whoever tries
-the command by hand is an administrator, and it works.
+- The binding names another ServiceAccount.
+- The role lacks a verb. `kubectl wait` needs `list` and `watch` besides `get`, and without them fails with
+  `timed out waiting for the condition`; `kubectl apply` needs `get` and `patch`; `scale` needs `patch` on
+  `deployments/scale`.
+- A Role is bound in one namespace, and the command uses another.
+- Binding and role are regular resources, which do not exist yet when a pre-install hook runs and no longer exist when a
+  post-delete hook runs.
 
-Worse than a Job that fails is one that does not. `until kubectl get ...; do sleep 5; done` is refused each time, and
-asks again for ever; a sync of Argo CD has no timeout, and waits as long. `kubectl create ... || true`, or a refused
-command that is not the last one where `set -e` is missing, ends well: the Job is complete, and nothing was done.
+Helm reports only that the Job failed. The reason is in the pod's log, and `hook-failed` deletes the pod. A user who
+tries the command is an administrator, so it works for them.
+
+A Job that does not fail is worse:
+
+- `until kubectl get ...; do sleep 5; done` is refused each time and retries forever. An Argo CD sync has no timeout and
+  waits just as long.
+- `kubectl create ... || true`, or a refused command that is not the last one in a script without `set -e`, succeeds:
+  the Job completes, but nothing was done.
 
 Commands are read, not run: `kubectl` and `oc` on a command line, in `sh -c`, or in a script that is mounted from a
-ConfigMap. What another program asks for cannot be seen. What is told is what surely runs and surely ends the container,
-keeps it from ending, or was to change something and is hidden. The account `default` may have been given rights by
-others, hence *may*; of an account that the release does not bring nothing is told. The same is told of init containers
-and of Jobs that are no hooks, in every wave and phase of Argo CD.
+ConfigMap. Requests of other programs are not seen. A command is reported if it certainly runs and its refusal ends the
+container, keeps it from ending, or hides a change that was not made. The ServiceAccount `default` may get permissions
+from elsewhere, so that finding is *may*. ServiceAccounts that are not part of the release are not checked. Init
+containers and Jobs that are not hooks are checked too, in every wave and phase of Argo CD.
 
 ## Example
 ```yaml
@@ -32,17 +39,17 @@ metadata:
 spec:
   template:
     spec:
-      serviceAccountName: app-hooks                  # another one
+      serviceAccountName: app-hooks                  # not the one that is bound
       containers:
         - command: [kubectl, wait, --for=condition=Ready, pod, -l, app=app]
 ```
 
 ## Instead
-An account, a role and a binding for the hook, as hooks of the same event with a lower weight, and every verb that the
-command needs.
+Give the hook its own ServiceAccount, role and binding, as hooks of the same event with a lower weight, and every verb
+that the command needs.
 
 ## Fix safety
-Give no more than the command needs: an account that stays behind keeps its rights.
+Grant only what the command needs: a ServiceAccount that stays behind keeps its permissions.
 """
 
 from __future__ import annotations
@@ -68,11 +75,11 @@ FIRST: dict[str, tuple[str, ...]] = {
     "role": ("rules",),
     "unbound": ("subjects",),
 }
-"""Where the fault is, in the binding or role that it is about."""
+"""The field to change in the binding or role."""
 DOES: dict[End, str] = {
     "fails": "fails",
-    "goes on": "asks again and again in vain",
-    "completes": "completes without having done its work",
+    "goes on": "retries forever",
+    "completes": "completes without doing its work",
 }
 
 
@@ -81,11 +88,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for refused in refused_commands(rehearsal, case):
         if refused.owner.ref not in seen:
             seen.add(refused.owner.ref)
-            yield _finding(rehearsal, case, refused)
+            yield _finding(Moment(rehearsal, case, refused.step), refused)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
-    moment = Moment(rehearsal, case, refused.step)
+def _finding(moment: Moment, refused: Refused) -> Finding:
     owner, account = refused.owner, refused.account
     hidden = owner.ref.kind in SPECS and end_of(moment, refused.said.object) == "completes"
     return found(
@@ -93,12 +99,12 @@ def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
         moment,
         objects=[owner.ref],
         damage="nuisance" if hidden else "failed-deploy",
-        message=f"{_who_fails(rehearsal, case, refused)}, since {account} may not {' and '.join(refused.verbs)} "
+        message=f"{_who_fails(moment, refused)} because {account} may not {' and '.join(refused.verbs)} "
         f"{refused.resource}",
         details=(
             f'{refused.said.object} prints: "{refused.said.message}"',
             _why(refused),
-            *_what_follows(rehearsal, case, refused),
+            *_what_follows(moment, refused),
         ),
         places=[*_places(refused)],
         evidence=[refused.said],
@@ -107,8 +113,7 @@ def _finding(rehearsal: Rehearsal, case: Case, refused: Refused) -> Finding:
     )
 
 
-def _who_fails(rehearsal: Rehearsal, case: Case, refused: Refused) -> str:
-    moment = Moment(rehearsal, case, refused.step)
+def _who_fails(moment: Moment, refused: Refused) -> str:
     ref = refused.owner.ref
     if ref.kind not in SPECS:
         return f"the pods of {ref} do not start"
@@ -116,36 +121,32 @@ def _who_fails(rehearsal: Rehearsal, case: Case, refused: Refused) -> str:
     return f"{brings_down(moment, refused.owner)} {does}"
 
 
-def _what_follows(rehearsal: Rehearsal, case: Case, refused: Refused) -> Iterator[str]:
-    moment = Moment(rehearsal, case, refused.step)
-    ended, operation = (
-        rehearsal.steps[refused.step],
-        operation_on(moment, refused.owner.ref),
-    )
+def _what_follows(moment: Moment, refused: Refused) -> Iterator[str]:
+    result, operation = moment.ended, operation_on(moment, refused.owner.ref)
     if operation is not None and operation.phase != "Succeeded":
         yield f'Argo CD says: "{operation.message.rstrip(".")}".'
         yield never_run(operation)
-    elif ended.outcome == "failed" and not is_argocd(rehearsal):
-        yield helm_says(ended)
-        yield aftermath(moment) if ended.action != "uninstall" else ""
+    elif result.outcome == "failed" and not is_argocd(moment.rehearsal):
+        yield helm_says(result)
+        yield aftermath(moment) if result.action != "uninstall" else ""
 
 
 def _why(refused: Refused) -> str:
     about, account = refused.about, refused.account
     match refused.cause:
         case "gone":
-            return f"{about.ref if about else account} is gone with the release by then."
+            return f"{about.ref if about else account} has been deleted with the release by then."
         case "later":
             assert about is not None
-            kind = "a hook" if hooks.is_hook(about.body) else "a plain object"
-            return f"{about.ref} is {kind}, and not there when this runs."
+            kind = "a hook" if hooks.is_hook(about.body) else "a regular resource"
+            return f"{about.ref} is {kind} and does not exist yet when this runs."
         case "role":
             assert about is not None
-            return f"{about.ref}, to which it is bound, does not allow it."
+            return f"{about.ref}, which is bound to it, does not allow that."
         case "unbound":
-            instead = f" {about.ref} binds {_bound(about)} instead, which it does not bring." if about else ""
-            others = " Others may have given it that right." if account.name == "default" else ""
-            return f"No binding of the release is for {account}.{instead}{others}"
+            instead = f" {about.ref} names {_bound(about)}, which is not part of the release." if about else ""
+            others = " It may have that permission from elsewhere." if account.name == "default" else ""
+            return f"No binding of the release names {account}.{instead}{others}"
 
 
 def _bound(binding: Resource) -> str:
@@ -153,7 +154,7 @@ def _bound(binding: Resource) -> str:
 
 
 def _places(refused: Refused) -> Iterator[Pointer]:
-    """What to change first: rules, subjects, or when the one that is missing comes; then who asks."""
+    """What to change first (rules, subjects, or the missing object), then the pod's ServiceAccount."""
     owner, about = refused.owner, refused.about
     path = ("spec",) if owner.ref.kind == "Pod" else ("spec", "template", "spec")
     if about is not None and refused.cause in FIRST:

@@ -147,14 +147,14 @@ def _for_a_hook(moment: Moment, lack: Lack) -> Finding:
         message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which Helm has already deleted",
         details=(
             f"{POLICY} It is a hook for {', '.join(hooks.events_of(lack.brought.body))} only.",
-            ends_sentence(moment.rehearsal, moment.case, lack),
+            ends_sentence(moment, lack),
             aftermath(moment, lack.hook.ref),
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.DELETE_POLICY),
             lack.hook.place(*lack.need.field),
         ],
-        evidence=[*deleted[-1:], *evidence_of(moment.rehearsal, moment.case, lack)],
+        evidence=[*deleted[-1:], *evidence_of(moment, lack)],
         confirm=look_at(lack),
     )
 

@@ -1,16 +1,15 @@
-"""A template makes a hook Job for each entry of a list, and Helm waits for each before it begins the next.
+"""A template creates a hook Job for each entry of a list, and Helm runs them one at a time.
 
 ## What happens
-Helm runs the hooks of an event one at a time, by weight and name, and waits until a Job or a Pod among them has ended.
-Twenty tenants that are set up by a Job each take twenty times as long, though nothing in them depends on another.
-`--timeout` is no limit for that: it counts for each hook anew, so that the worst case is as many times `--timeout`, and
-the pipeline's own limit comes first. It leaves a release that is `pending-install`. Other kinds of hooks are made and
-not waited for.
+Helm runs the hooks of an event one at a time, by weight and name, and waits until a Job or Pod among them completes.
+Twenty tenants with one setup Job each take twenty times as long, even if the Jobs are independent. `--timeout` does not
+limit this: it applies to each hook, so the worst case is the number of hooks times `--timeout`. The pipeline's own
+timeout comes first and leaves a release with the status `pending-install`. Helm does not wait for hooks of other kinds.
 
-It is found out late: the chart is written with one entry in the list, and each new one makes every upgrade slower.
+It is noticed late: the chart is written with one entry in the list, and each new entry makes every upgrade slower.
 
-How long the Jobs take is not known here, hence *may*. Told is the longest time: `activeDeadlineSeconds` where there is
-one, else Helm's own `--timeout` of five minutes, for each.
+How long the Jobs take is unknown, so the finding is *may*. It gives the longest time: for each Job its
+`activeDeadlineSeconds`, or Helm's default `--timeout` of five minutes.
 
 ## Example
 ```yaml
@@ -24,12 +23,12 @@ metadata:
 ```
 
 ## Instead
-One hook Job for all: a list in a ConfigMap, or `completionMode: Indexed` with `parallelism`. Or plain Jobs, with a name
-of their own for each revision, which all run at once. And an `activeDeadlineSeconds`.
+Use one hook Job for all: with the list in a ConfigMap, or with `completionMode: Indexed` and `parallelism`. Or use
+regular Jobs with a different name for each revision, which run in parallel. Set `activeDeadlineSeconds`.
 
 ## Fix safety
-Jobs that run at the same time must not depend on each other. A hook that becomes plain is a hook-to-release flip where
-the release is installed already.
+Jobs that run in parallel must not depend on each other. If the release is installed, turning a hook into a regular
+resource is a hook-to-release flip.
 """
 
 from __future__ import annotations
@@ -37,36 +36,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import event_of, helm_act, pod_of
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.release import Case, Release, Resource
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import dig
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import TIMEOUT_SECONDS
 from seatrial.phrases.outcome import named
 
 HOOKS_MIN = 3
-"""Fewer are no list."""
+"""Fewer hooks are not reported."""
 WAITED_FOR = ("Job", "Pod")
-Written = tuple[str, ...]
-"""A template, and the fields of what it writes."""
+Shape = tuple[str, ...]
+"""A template file and the fields of the objects it renders."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    seen: set[Written] = set()
-    for step, release in enumerate(case.releases):
-        moment = Moment(rehearsal, case, step)
-        for written, run in _of_one_template(moment, release).items():
-            if len(run) >= HOOKS_MIN and written not in seen:
-                seen.add(written)
+    seen: set[Shape] = set()
+    for moment in moments(rehearsal, case):
+        for shape, run in _by_template(moment).items():
+            if len(run) >= HOOKS_MIN and shape not in seen:
+                seen.add(shape)
                 yield _finding(moment, run)
 
 
-def _of_one_template(moment: Moment, release: Release | None) -> dict[Written, list[Resource]]:
-    """The hooks that Helm waited for in a step, by the template that makes them."""
-    found: dict[Written, list[Resource]] = {}
-    for hook in release.resources if release else ():
+def _by_template(moment: Moment) -> dict[Shape, list[Resource]]:
+    """The hooks that Helm waited for in a step, by the template that renders them."""
+    found: dict[Shape, list[Resource]] = {}
+    for hook in moment.release.resources if moment.release else ():
         waited = hook.ref.kind in WAITED_FOR and hooks.runs_at(hook.body, moment.ended.action)
         if waited and pod_of(moment, hook) is not None:
             found.setdefault((hook.file, *_fields(hook.body)), []).append(hook)
@@ -74,7 +72,7 @@ def _of_one_template(moment: Moment, release: Release | None) -> dict[Written, l
 
 
 def _fields(value: object, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """The paths of all fields: the same for the entries of one list, which one piece of a template writes."""
+    """The paths of all fields: the same for all objects that one loop of a template renders."""
     match value:
         case dict():
             for key in sorted(value):
@@ -95,11 +93,11 @@ def _finding(moment: Moment, run: list[Resource]) -> Finding:
         damage="nuisance",
         certainty="may",
         message=f"{helm_act(moment, run[0].ref)} runs {len(run)} {event} hooks of one template one "
-        f"after the other, for up to {_in_words(sum(seconds))}",
+        f"at a time, for up to {_in_words(sum(seconds))}",
         details=(
-            f"{named(hook.ref for hook in run)}: Helm waits for each before it makes the next. Every further one adds "
-            f"up to {_in_words(max(seconds))}.",
-            "--timeout (5m0s unless said otherwise) is for each of them, and not for all.",
+            f"Helm waits for each before it creates the next: {named(hook.ref for hook in run)}. Every further one "
+            f"adds up to {_in_words(max(seconds))}.",
+            "--timeout (default 5m0s) applies to each of them, not to all together.",
         ),
         places=[run[0].place("metadata", "name")],
         evidence=[pod for hook in run[:3] if (pod := pod_of(moment, hook)) is not None],
@@ -108,8 +106,8 @@ def _finding(moment: Moment, run: list[Resource]) -> Finding:
 
 
 def _longest_seconds(hook: Resource) -> int:
-    said = dig(hook.body, "spec", "activeDeadlineSeconds")
-    return min(said, TIMEOUT_SECONDS) if isinstance(said, int) else TIMEOUT_SECONDS
+    deadline = dig(hook.body, "spec", "activeDeadlineSeconds")
+    return min(deadline, TIMEOUT_SECONDS) if isinstance(deadline, int) else TIMEOUT_SECONDS
 
 
 def _in_words(seconds: int) -> str:

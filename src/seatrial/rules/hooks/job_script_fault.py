@@ -1,24 +1,24 @@
-"""The script of a Job fails, or never ends, whatever the cluster does.
+"""A Job's script fails or never ends, regardless of the state of the cluster.
 
 ## What happens
-A Job that waits for something is a few lines of shell, and nobody tests them where the thing is already there.
+A Job that waits for something is a few lines of shell, and they are rarely tested while the thing is still missing.
 
 A counter that is compared before it is set makes `[ $ELAPSED -lt $TIMEOUT ]` an error: the shell prints
-`[: -lt: unary operator expected` and takes that for *no*, so that the loop ends before its first turn. What stands
-behind it runs, mostly `exit 1`: the Job fails at once, in every sync, and looks as if its time were over. Arithmetic
-hides the fault, since `$((ELAPSED + 30))` takes what is not set for 0. Without an `exit 1` it is worse: the Job is
-complete and has waited for nothing. With `set -u` the script ends with `ELAPSED: unbound variable`.
+`[: -lt: unary operator expected` and treats that as *false*, so the loop ends before its first iteration. The next
+command runs, usually `exit 1`: the Job fails at once, in every sync, and looks as if it had timed out. Arithmetic hides
+the mistake, because `$((ELAPSED + 30))` treats an unset variable as 0. Without `exit 1` it is worse: the Job completes
+without having waited. With `set -u` the script fails with `ELAPSED: unbound variable`.
 
-A loop that nothing leaves never ends. As a hook it holds up Helm until its timeout, and a sync of Argo CD for ever.
+A loop without an exit never ends. As a hook it blocks Helm until `--timeout`, and an Argo CD sync forever.
 
-Scripts are read, not run, and only as far as they can be understood: what calls other programs to decide, reads input
-or has functions is not judged. That a loop waits for something that does not come is no fault of the script, and told
-elsewhere. Other shells than bash put the same into other words.
+Scripts are read, not run. Scripts that call other programs to decide, read input or have functions are not checked. A
+loop that waits for something that never comes is not a fault of the script; other rules report it. Shells other than
+bash word the error differently.
 
 ## Example
 ```sh
 TIMEOUT=3600
-while [ $ELAPSED -lt $TIMEOUT ]; do          # ELAPSED is nothing yet
+while [ $ELAPSED -lt $TIMEOUT ]; do          # ELAPSED is not set yet
   oc get imagestreamtag app:latest && exit 0
   sleep 30
   ELAPSED=$((ELAPSED + 30))
@@ -27,11 +27,11 @@ exit 1
 ```
 
 ## Instead
-Set counters before the loop (`ELAPSED=0`), and begin scripts with `set -eu`: what is not set is then named. Let
-`activeDeadlineSeconds` of the Job be the timeout.
+Set counters before the loop (`ELAPSED=0`), and begin scripts with `set -eu`, which reports unset variables. Use the
+Job's `activeDeadlineSeconds` as the timeout.
 
 ## Fix safety
-A Job that was done at once begins to wait: what it waits for should come.
+A Job that ended at once now waits: make sure that what it waits for does come.
 """
 
 from __future__ import annotations
@@ -49,13 +49,12 @@ from seatrial.phrases.objects import in_kubectl
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in script_faults(rehearsal, case):
-        # A Job without end that nobody waits for may be meant to be one.
+        # An endless Job that the engine does not wait for may be intended.
         if one.course.code is not None or one.owner.ref in rehearsal.steps[one.step].waits_for:
-            yield _finding(rehearsal, case, one)
+            yield _finding(Moment(rehearsal, case, one.step), one)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, one: ScriptFault) -> Finding:
-    moment = Moment(rehearsal, case, one.step)
+def _finding(moment: Moment, one: ScriptFault) -> Finding:
     operation = operation_on(moment, one.owner.ref)
     says = operation.message.rstrip(".") if operation is not None and operation.phase != "Succeeded" else ""
     return found(
@@ -67,7 +66,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: ScriptFault) -> Finding:
         details=(
             f'{one.ran.object} prints: "{one.course.says}"' if one.course.says else "",
             f'Argo CD says: "{says}".' if says else "",
-            "What the script looks for may be there and allowed: it does not come to look." if one.course.unset else "",
+            "The script ends before it checks what it waits for." if one.course.unset else "",
         ),
         places=[one.owner.place(*one.field)],
         evidence=[one.ran],
@@ -78,10 +77,10 @@ def _finding(rehearsal: Rehearsal, case: Case, one: ScriptFault) -> Finding:
 def _does(one: ScriptFault) -> str:
     variable = one.course.unset
     if not variable:
-        return "never ends: nothing leaves the loop that its script runs into"
+        return "never ends: its script runs into a loop without an exit"
     if one.course.code:
-        return f"fails whatever the cluster does: its script compares ${variable} before anything is put into it"
-    return f"waits for nothing: its script compares ${variable} before anything is put into it"
+        return f"always fails: its script compares ${variable} before it is set"
+    return f"does not wait: its script compares ${variable} before it is set"
 
 
 RULE = Rule("ST225", "job-script-fault", check)

@@ -1,12 +1,12 @@
-"""A limit of a Job is written without a value, and so there is none.
+"""A limit of a Job is written without a value, so there is no limit.
 
 ## What happens
-`ttlSecondsAfterFinished: {{ .Values.job.ttl }}` with a value that is empty renders to nothing behind the colon. To
-Kubernetes that is `null`, the same as if the line were not there: no error, no warning, and the default, which for
-these limits is none. The Job stays when it has ended, with its pods, until somebody or the release deletes it; or it
-may run for as long as it likes. Whoever reads the template believes that it is limited.
+`ttlSecondsAfterFinished: {{ .Values.job.ttl }}` with an empty value renders to nothing after the colon. Kubernetes
+reads that as `null`, as if the line were missing: no error, no warning, and the default, which for these fields is no
+limit. The Job stays after it completes, with its pods, until a user or the release deletes it; or it may run forever. A
+reader of the template believes that it is limited.
 
-Told is of Jobs that were made and stayed. A hook that Helm deletes by its policy needs no time to live.
+Only Jobs that were created and stayed are reported. A hook that Helm deletes by its delete policy needs no TTL.
 
 ## Example
 ```yaml
@@ -16,11 +16,11 @@ spec:
 ```
 
 ## Instead
-A number in the values, or `{{- with .Values.job.ttl }}` around the line, so that it is seen to be left out.
-`{{ .Values.job.ttl | required "job.ttl" }}` does not take an empty one.
+Set a number in the values, or put `{{- with .Values.job.ttl }}` around the line, which shows that it is optional.
+`{{ .Values.job.ttl | required "job.ttl" }}` rejects an empty value.
 
 ## Fix safety
-A time to live may be set while the Job is there. An hour is enough for whoever wants to read its log.
+A TTL can be set while the Job exists. An hour is enough to read its log.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from seatrial.phrases.objects import in_kubectl
 
 DEPLOYS = ("install", "upgrade")
 LIMITS = {
-    "ttlSecondsAfterFinished": "it stays when it has ended, with its pods, until somebody or the release deletes it",
-    "activeDeadlineSeconds": "it may run for as long as it likes",
+    "ttlSecondsAfterFinished": "it stays after it completes, with its pods, until a user or the release deletes it",
+    "activeDeadlineSeconds": "it may run forever",
 }
-"""What it means that there is none."""
+"""What happens without the limit."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -66,9 +66,7 @@ def _finding(moment: Moment, job: Resource, field: str) -> Finding:
         objects=[job.ref],
         damage="nuisance",
         message=f"{field} of {job.ref} has no value: {LIMITS[field]}",
-        details=(
-            "What stands behind the colon renders to nothing, which is null: the API server leaves the field out.",
-        ),
+        details=("The value renders to nothing, which YAML reads as null, and the API server drops the field.",),
         places=[job.place("spec", field)],
         evidence=[e for e in moment.events() if e.object == job.ref and e.effect == "created"][:1],
         confirm=f"kubectl get {in_kubectl(job.ref)} -o jsonpath='{{.spec.{field}}}'  # prints nothing",

@@ -1,19 +1,19 @@
-"""A post-delete hook needs an object of the release, which is gone by the time it runs.
+"""A post-delete hook needs an object of the release, which is deleted before the hook runs.
 
 ## What happens
-Post-delete hooks run when every plain object of the release has been deleted: the account, its roles, the Secrets, the
-Service of the database. A hook's pod that names one of them is refused or does not start. Helm waits until `--timeout`,
-then says `uninstallation completed with 1 error(s)`, and the release is gone. What the hook was to clean up stays, and
-so does its Job.
+Helm runs post-delete hooks after it has deleted every regular resource: the ServiceAccount, its roles, the Secrets, the
+Service of the database. A hook pod that needs one of them is rejected or does not start. Helm waits until `--timeout`
+and then reports `uninstallation completed with 1 error(s)`; the release is gone. What the hook should clean up stays,
+and so does its Job.
 
-The install and all upgrades are fine: nobody meets this before the last day. `helm uninstall` once more does not help,
-as there is no release any more.
+The install and all upgrades work, so the problem shows only at the end. Running `helm uninstall` again does not help,
+because the release no longer exists.
 
-With Flux the HelmRelease says `Helm uninstall failed`; when it is tried again there is no release any more, and the
-HelmRelease goes.
+With Flux the HelmRelease reports `Helm uninstall failed`. On the retry there is no release any more, and the
+HelmRelease is deleted.
 
-Argo CD runs them as `PostDelete` hooks, all at once and without a timeout: the Application stays for as long as one of
-them has not ended.
+Argo CD runs them as `PostDelete` hooks, all at once and without a timeout: the Application stays as long as one of them
+has not completed.
 
 ## Example
 ```yaml
@@ -29,11 +29,11 @@ spec:
 ```
 
 ## Instead
-Run it as `pre-delete`, while everything is there; or give it an account, roles and Secrets of its own as post-delete
+Run it as `pre-delete`, while everything exists; or give it its own ServiceAccount, roles and Secrets as post-delete
 hooks of a lower weight, with `before-hook-creation,hook-succeeded,hook-failed`.
 
 ## Fix safety
-A pre-delete hook that fails keeps the release from being uninstalled; a post-delete hook does not.
+A pre-delete hook that fails blocks the uninstall; a post-delete hook does not.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from seatrial.graph import needs_of
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import (
     absent,
     ends,
@@ -72,11 +72,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 yield from _after_an_application(moment, hook)
     for lack in lacks(rehearsal, case):
         if lack.event == "post-delete" and lack.why in NOT_BROUGHT:
-            yield _finding(rehearsal, case, lack)
+            yield _finding(Moment(rehearsal, case, lack.step), lack)
 
 
 def _after_an_application(moment: Moment, hook: Resource) -> Iterator[Finding]:
-    """A PostDelete hook of Argo CD that needs what went with its Application."""
+    """A PostDelete hook of Argo CD that needs an object deleted with its Application."""
     deleted = {e.object: e for e in moment.events() if e.effect == "deleted"}
     need = next((need for need in needs_of(hook) if need.object in deleted and not need.optional), None)
     brought = moment.case.written(moment.index, need.object) if need else None
@@ -88,11 +88,11 @@ def _after_an_application(moment: Moment, hook: Resource) -> Iterator[Finding]:
         objects=[hook.ref, need.object],
         damage="failed-deploy",
         message=f"deleting the Application never ends: the PostDelete hook {hook.ref} {how(need)} {need.object}, "
-        "which is gone with the Application",
+        "which is deleted with the Application",
         details=(
-            "PostDelete hooks run when every object of the Application is deleted.",
+            "Argo CD runs PostDelete hooks after it has deleted every object of the Application.",
             says(moment, need.object),
-            "The Application stays until somebody takes off its finalizer, post-delete-finalizer.argocd.argoproj.io.",
+            "The Application stays until its finalizer post-delete-finalizer.argocd.argoproj.io is removed.",
         ),
         places=[hook.place(*need.field), brought.place("metadata", "name")],
         evidence=[deleted[need.object]],
@@ -100,31 +100,26 @@ def _after_an_application(moment: Moment, hook: Resource) -> Iterator[Finding]:
     )
 
 
-def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
-    moment = Moment(rehearsal, case, lack.step)
+def _finding(moment: Moment, lack: Lack) -> Finding:
     assert lack.brought is not None
-    gone = _deletion(rehearsal, lack)
+    deletions = (e for e in moment.events() if e.object == lack.need.object and e.effect == "deleted")
+    deletion = next(deletions, None)
     return found(
         RULE,
         moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(moment, lack)}",
         details=(
-            "Post-delete hooks run when Helm has deleted every plain object of the release." if gone else "",
-            ends_sentence(rehearsal, case, lack),
-            f"The release is gone then{_stays(lack)}: uninstalling once more does not run it.",
-            goes_on(own) if (own := failed_release(rehearsal.steps[lack.step], lack.hook.ref)) else "",
+            "Helm runs post-delete hooks after it has deleted every regular resource." if deletion else "",
+            ends_sentence(moment, lack),
+            f"The release is gone then{_stays(lack)}. Uninstalling again does not run the hook.",
+            goes_on(own) if (own := failed_release(moment.ended, lack.hook.ref)) else "",
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=[*([gone] if gone else []), *evidence_of(rehearsal, case, lack)],
+        evidence=[*([deletion] if deletion else []), *evidence_of(moment, lack)],
         confirm=look_at(lack),
     )
-
-
-def _deletion(rehearsal: Rehearsal, lack: Lack) -> Event | None:
-    gone = (e for e in rehearsal.of_step(lack.step) if e.object == lack.need.object and e.effect == "deleted")
-    return next(gone, None)
 
 
 def _stays(lack: Lack) -> str:

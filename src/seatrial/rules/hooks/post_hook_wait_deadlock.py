@@ -1,16 +1,16 @@
-"""Pods need what a post-install hook does, and Helm waits for the pods before it runs the hook.
+"""Pods need what a post-install hook provides, but Helm waits for the pods before it runs the hook.
 
 ## What happens
-With `--wait` Helm waits for the workloads between the main phase and the post-install (post-upgrade) hooks. What a pod
-needs to start or to be ready - a Secret that such a hook brings, a migration that it runs - can then never come. Helm
-waits until `--timeout`; the hook is not even created, which is why nobody suspects it.
+With `--wait`, Helm waits for the workloads after it has created them and before it runs the post-install (post-upgrade)
+hooks. What a pod needs to start or to become ready, such as a Secret that the hook creates or a migration that it runs,
+can then never happen. Helm waits until `--timeout`. The hook is not even created, so it is easy to overlook.
 
-Without `--wait` the same chart installs: the pods stay unready for a while, the hook runs, they recover. Pipelines
-(`--wait`, `--atomic`, `--rollback-on-failure`), Flux and Terraform wait by default: a HelmRelease waits unless it says
+Without `--wait` the same chart installs: the pods are unready for a while, the hook runs, and they recover. Pipelines
+(`--wait`, `--atomic`, `--rollback-on-failure`), Flux and Terraform wait by default. A HelmRelease waits unless it sets
 `install.disableWait: true` (or `upgrade.disableWait: true`).
 
-That a pod crashes until a migration has run cannot be seen from manifests. What is told without doubt is what a pod
-names and only a post hook brings. What *may* be is an init container that waits for the hook's Job by its name.
+A pod that crashes until a migration has run cannot be seen in manifests. The finding is certain (*will*) if a pod uses
+an object that only a post hook creates. It is *may* if an init container waits for the hook's Job by name.
 
 ## Example
 ```yaml
@@ -23,12 +23,12 @@ metadata:
 ```
 
 ## Instead
-Make it a plain object. For a migration: a plain Job with a name of its own for each revision, and init containers that
-wait for it; or a pre-upgrade hook where the database is outside the release. A volume that may come later can be
-`optional: true`.
+Make it a regular resource. For a migration: use a regular Job with a different name for each revision, and init
+containers that wait for it; or a pre-upgrade hook if the database is outside the release. A volume that may come later
+can be `optional: true`.
 
 ## Fix safety
-A hook that becomes plain is a hook-to-release flip where the release is installed already.
+If the release is installed, turning a hook into a regular resource is a hook-to-release flip.
 """
 
 from __future__ import annotations
@@ -64,23 +64,22 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 yield from _of_init_containers(moment, release, workload)
 
 
-def _waits(ended: StepResult, ref: Ref) -> bool:
-    """Whether an object is waited for: Helm says so by a flag, and Flux for each HelmRelease."""
-    return waits(ended.flags) or any(one.waits and one.acts and ref in one.objects for one in ended.reconciled)
+def _waits(result: StepResult, ref: Ref) -> bool:
+    """Whether the engine waits for an object: Helm with a flag, Flux for each HelmRelease."""
+    return waits(result.flags) or any(one.waits and one.acts and ref in one.objects for one in result.reconciled)
 
 
 def _of_needs(moment: Moment, release: Release, workload: Resource) -> Iterator[Finding]:
-    """What a workload that is waited for names, and only a post hook brings."""
-    ended = moment.ended
+    """What a workload that Helm waits for uses, and only a post hook creates."""
     for need in needs_of(workload):
-        brought = release.find(need.object) if need.object in ended.lacking and not need.optional else None
+        brought = release.find(need.object) if need.object in moment.ended.lacking and not need.optional else None
         event = _post_event(brought.body, acts_of(moment)) if brought else ""
         if brought is not None and event:
             yield _deadlock(moment, workload, need, brought, event)
 
 
 def _post_event(body: Body, acts: tuple[str, ...]) -> str:
-    """The post event at which an act runs a hook; empty where it also runs it before, or not at all."""
+    """The post event at which a hook runs; empty if it also runs before, or not at all."""
     events = hooks.events_of(body)
     for before, *after in (hooks.EVENTS_OF.get(act, ("",)) for act in acts):
         if before not in events and (event := next((event for event in after if event in events), "")):
@@ -99,15 +98,15 @@ def _deadlock(moment: Moment, workload: Resource, need: Need, brought: Resource,
         message=f"{ends(moment, workload.ref)}: {workload.ref} {how(need)} {ref}, a {event} hook that Helm "
         f"runs only after {workload.ref.name} is ready",
         details=(
-            f"{'Unless it is told not to, Flux' if fluxs else 'With --wait Helm'} waits for all workloads between the "
-            f"main phase and the {event} hooks: each of the two waits for the other.",
+            f"{'By default Flux' if fluxs else 'With --wait Helm'} waits for all workloads before it runs the {event} "
+            "hooks, so each of the two waits for the other.",
             says(moment, ref),
             waited_in_vain(workload, moment.ended),
             aftermath(moment, workload.ref),
-            f"With {failed_act(fluxs)}.disableWait: true it goes through: the pods stay unready until the {event} hook "
-            "has run."
+            f"With {failed_act(fluxs)}.disableWait: true it succeeds: the pods stay unready until the {event} hook has "
+            "run."
             if fluxs
-            else f"Without --wait it installs: the pods stay unready until the {event} hook has run. Flux, Terraform "
+            else f"Without --wait it succeeds: the pods stay unready until the {event} hook has run. Flux, Terraform "
             "and --atomic wait.",
         ),
         places=[brought.place("metadata", "annotations", hooks.HOOK), workload.place(*need.field)],
@@ -117,14 +116,14 @@ def _deadlock(moment: Moment, workload: Resource, need: Need, brought: Resource,
 
 
 def _of_init_containers(moment: Moment, release: Release, workload: Resource) -> Iterator[Finding]:
-    """An init container that waits for a Job which only a post hook brings."""
+    """An init container that waits for a Job that is a post hook."""
     spec = dig(workload.body, "spec", "template", "spec")
-    made = any(e.effect in ("created", "changed") for e in done_by_helm(moment, workload.ref))
-    for name, at in awaited_jobs(spec, workload.ref.namespace) if isinstance(spec, dict) and made else ():
+    applied = any(e.effect in ("created", "changed") for e in done_by_helm(moment, workload.ref))
+    for name, at in awaited_jobs(spec, workload.ref.namespace) if isinstance(spec, dict) and applied else ():
         job = release.find(Ref("Job", workload.ref.namespace, name, "batch"))
         event = _post_event(job.body, acts_of(moment)) if job else ""
         if job is not None and event:
-            waits = "Flux waits in vain" if moment.ended.reconciled else f"helm {act_at(event)} --wait hangs"
+            outcome = "Flux times out" if moment.ended.reconciled else f"helm {act_at(event)} --wait hangs"
             without = "With disableWait: true" if moment.ended.reconciled else "Without --wait"
             yield found(
                 RULE,
@@ -132,12 +131,11 @@ def _of_init_containers(moment: Moment, release: Release, workload: Resource) ->
                 objects=[workload.ref, job.ref],
                 damage="failed-deploy",
                 certainty="may",
-                message=f"{waits} if an init container of {workload.ref} waits for {job.ref}, a {event} hook that "
+                message=f"{outcome} if an init container of {workload.ref} waits for {job.ref}, a {event} hook that "
                 "Helm runs only after the pods are ready",
                 details=(
-                    "The init container names that Job. Whether it waits for it is up to its program, which is not "
-                    "run here.",
-                    f"{without} it installs, the pods being unready until the Job has run.",
+                    "The init container names that Job. Its program is not run here, so whether it waits is unknown.",
+                    f"{without} it succeeds: the pods stay unready until the Job has run.",
                 ),
                 places=[job.place("metadata", "annotations", hooks.HOOK), workload.place(*at)],
                 confirm=f"kubectl get {in_kubectl(job.ref)}  # while Helm waits: it does not exist",

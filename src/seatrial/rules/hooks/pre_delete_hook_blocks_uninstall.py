@@ -1,15 +1,15 @@
-"""A pre-delete hook does not succeed, and Helm deletes nothing.
+"""A pre-delete hook fails or never completes, so Helm deletes nothing.
 
 ## What happens
-Helm runs pre-delete hooks first. When one fails or does not end, the uninstall ends there: nothing is deleted, and the
-release stays in the state `uninstalling`, from which it can neither be upgraded nor be installed anew. Whatever the
-hook needs at that moment - a program that answers, rights, an image, time - decides whether the release can ever go.
+Helm runs pre-delete hooks first. If one fails or does not complete, the uninstall stops there: nothing is deleted, and
+the release keeps the status `uninstalling`, in which it can be neither upgraded nor installed again. Whatever the hook
+needs at that moment (a server that answers, permissions, an image, time) decides whether the release can be removed.
 
-Without `before-hook-creation` the second try is worse than the first: Helm 3 says that the Job already exists; Helm 4
-applies it, finds the Job of the first try as it failed, and fails at once.
+Without `before-hook-creation` a retry is worse. Helm 3 reports that the Job already exists. Helm 4 applies it, finds
+the failed Job of the first attempt, and fails at once.
 
-What a program will do when it is run cannot be seen from manifests. This is told where a rehearsal has seen the hook
-fail or hang, and not where it might.
+What a program does cannot be seen in manifests. This is reported if the hook fails or hangs in a rehearsal, not if it
+merely could.
 
 ## Example
 ```yaml
@@ -23,11 +23,11 @@ metadata:
 ```
 
 ## Instead
-Let the Job end well whatever it finds (`command || true`), within a deadline; `before-hook-creation` among its delete
-policies. `helm uninstall --no-hooks` is the way out for those who are stuck.
+Let the Job succeed in every case (`command || true`), with a deadline, and add `before-hook-creation` to its delete
+policies. `helm uninstall --no-hooks` removes a release that is stuck.
 
 ## Fix safety
-`--no-hooks` also leaves out what the hook was for: what it would have cleaned up stays.
+`--no-hooks` skips the hook's work: what it would have cleaned up stays.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _blocks(moment: Moment, hook: Resource) -> bool:
-    """Whether Helm stopped at this hook: it waits for it, names it, or was refused it."""
+    """Whether Helm stopped at this hook: it waits for it, names it in its error, or could not create it."""
     if "pre-delete" not in hooks.events_of(hook.body):
         return False
-    ended = moment.ended
+    result = moment.ended
     refused = any(e.effect == "refused" and e.verb != "delete" for e in done_by_helm(moment, hook.ref))
-    return refused or hook.ref in ended.waits_for or f"resource {hook.ref} not ready" in ended.error
+    return refused or hook.ref in result.waits_for or f"resource {hook.ref} not ready" in result.error
 
 
 def _finding(moment: Moment, hook: Resource) -> Finding:
-    ended, ref = moment.ended, hook.ref
-    how = "does not end" if ended.outcome == "hung" else "fails"
+    result, ref = moment.ended, hook.ref
+    how = "does not complete" if result.outcome == "hung" else "fails"
     return found(
         RULE,
         moment,
@@ -80,10 +80,10 @@ def _finding(moment: Moment, hook: Resource) -> Finding:
         damage="failed-deploy",
         message=f"{ends(moment, ref)} and deletes nothing: the pre-delete hook {ref} {how}",
         details=(
-            helm_says(ended, ref),
-            f"The release is left uninstalling: it can neither be upgraded nor installed anew. helm uninstall "
-            f"{ended.release} --no-hooks takes it away, without what the hook is for.",
-            _second_try(moment, hook),
+            helm_says(result, ref),
+            "The release keeps the status uninstalling: it can be neither upgraded nor installed again. helm uninstall "
+            f"{result.release} --no-hooks removes it, but skips the hook's work.",
+            _retry(moment, hook),
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK)],
         evidence=[e for e in done_by_helm(moment, ref) if e.verb != "delete"][-1:],
@@ -91,17 +91,17 @@ def _finding(moment: Moment, hook: Resource) -> Finding:
     )
 
 
-def _second_try(moment: Moment, hook: Resource) -> str:
-    """What another uninstall makes of the Job that the first one left."""
+def _retry(moment: Moment, hook: Resource) -> str:
+    """What another uninstall does with the Job that the first one left."""
     later = [i for i, s in enumerate(moment.rehearsal.steps) if i > moment.index and s.action == "uninstall"]
     if hooks.BEFORE_CREATION in hooks.delete_policies(hook.body):
         return ""
     met = left_over(moment.at(later[0]), hook) if later else None
     if met is None:
-        return f"Nothing deletes {hook.ref} before the next try: Helm 3 will say that it already exists."
+        return f'Nothing deletes {hook.ref} before a retry, so Helm 3 then fails with "already exists".'
     return (
-        f"The next uninstall meets the {hook.ref.kind} of this one, since nothing deletes it first, and fails at once; "
-        'Helm 3: "already exists".'
+        f"A retry finds the {hook.ref.kind} of this attempt, because nothing deletes it first, and fails at once; Helm "
+        '3: "already exists".'
     )
 
 

@@ -1,12 +1,12 @@
-"""A pre-delete hook needs an object of the release that is not there, so the release cannot be uninstalled.
+"""A pre-delete hook needs an object of the release that does not exist, so the release cannot be uninstalled.
 
 ## What happens
-A pre-delete hook runs while the release is still in place, so it may use the release's account or Secrets - as long as
-those were made. After an install that failed early (in a pre-install hook, say) they never were, and the user does what
-one does: `helm uninstall`. The hook's pod is refused, Helm waits until `--timeout`, gives up, and the release stays in
-the state `uninstalling`. Every further try ends alike.
+A pre-delete hook runs while the release still exists, so it may use the release's ServiceAccount or Secrets, if those
+were created. After an install that failed early (for example in a pre-install hook) they never were, and the user runs
+`helm uninstall`. The API server rejects the hook's pod, Helm waits until `--timeout` and gives up, and the release
+keeps the status `uninstalling`. Retrying fails the same way.
 
-A rehearsal shows this where the install fails. That it would, if it failed, is not told.
+This is reported if the install fails in a rehearsal, not if it merely could fail.
 
 ## Example
 ```yaml
@@ -18,17 +18,17 @@ metadata:
 spec:
   template:
     spec:
-      serviceAccountName: app      # a plain object: made after the pre-install hooks
+      serviceAccountName: app      # a regular resource, created after the pre-install hooks
 ```
 
 ## Instead
-Give the hook what it needs as pre-delete hooks of a lower weight, under names of their own. Use no namespace but that
-of the release.
+Give the hook what it needs as pre-delete hooks of a lower weight, under their own names. Use only the release's
+namespace.
 
-`helm uninstall --no-hooks` takes away a release that is stuck.
+`helm uninstall --no-hooks` removes a release that is stuck.
 
 ## Fix safety
-Hooks of pre-delete are made by the uninstall only; nothing that is installed changes.
+Only the uninstall creates pre-delete hooks. Installed objects do not change.
 """
 
 from __future__ import annotations
@@ -48,37 +48,36 @@ NOT_BROUGHT = ("plain", "later", "never")
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
         if lack.event == "pre-delete" and lack.why in NOT_BROUGHT:
-            yield _finding(rehearsal, case, lack)
+            yield _finding(Moment(rehearsal, case, lack.step), lack)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, lack: Lack) -> Finding:
-    moment = Moment(rehearsal, case, lack.step)
+def _finding(moment: Moment, lack: Lack) -> Finding:
     assert lack.brought is not None
-    ended = rehearsal.steps[lack.step]
     return found(
         RULE,
         moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(rehearsal, lack)}",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(moment, lack)}",
         details=(
-            _earlier(rehearsal, lack),
-            ends_sentence(rehearsal, case, lack),
-            f"Nothing was deleted, and the release is left uninstalling. helm uninstall {ended.release} --no-hooks "
-            "takes it away.",
+            _why_missing(moment, lack),
+            ends_sentence(moment, lack),
+            f"Nothing was deleted, and the release keeps the status uninstalling. helm uninstall "
+            f"{moment.ended.release} --no-hooks removes it.",
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(rehearsal, case, lack),
+        evidence=evidence_of(moment, lack),
         confirm=look_at(lack),
     )
 
 
-def _earlier(rehearsal: Rehearsal, lack: Lack) -> str:
-    """Why a plain object is not there."""
-    before = next((s for s in reversed(rehearsal.steps[: lack.step]) if s.release and s.action != "uninstall"), None)
+def _why_missing(moment: Moment, lack: Lack) -> str:
+    """The earlier step that failed before it created a regular resource."""
+    earlier = reversed(moment.rehearsal.steps[: lack.step])
+    before = next((result for result in earlier if result.release and result.action != "uninstall"), None)
     if lack.why != "plain" or before is None or before.outcome == "ok":
         return ""
-    return f"The {before.action} before did not get so far: {before.error.strip()}"
+    return f"The {before.action} failed before it created it: {before.error.strip()}"
 
 
 RULE = Rule("ST220", "pre-delete-hook-needs-release-resource", check)

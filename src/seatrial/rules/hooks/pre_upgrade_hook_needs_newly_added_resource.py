@@ -70,14 +70,14 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
         message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which only this revision adds",
         details=(
             _order(lack),
-            ends_sentence(moment.rehearsal, moment.case, lack),
+            ends_sentence(moment, lack),
             aftermath(moment, lack.hook.ref),
             "A fresh install runs no pre-upgrade hooks and works, which hides the problem.",
             "Give the hook its own copy under another name, as a pre-upgrade hook with a lower weight; or add "
             f"{'the key' if lack.key else 'the object'} in one revision and use it in the hook from the next one on.",
         ),
         places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(moment.rehearsal, moment.case, lack),
+        evidence=evidence_of(moment, lack),
         confirm=look_at(lack),
     )
 

@@ -70,7 +70,7 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
             f'"{lack.hook.ref.name}" sorts before "{needed.name}". The kind matters only if the names are equal, '
             "contrary to Helm's documentation.",
             _why_now(moment.rehearsal, lack),
-            ends_sentence(moment.rehearsal, moment.case, lack),
+            ends_sentence(moment, lack),
             aftermath(moment, lack.hook.ref),
             f"Give {needed} a lower weight so that it runs first.",
         ),
@@ -78,7 +78,7 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
             lack.brought.place("metadata", "annotations", hooks.WEIGHT),
             lack.hook.place(*lack.need.field),
         ],
-        evidence=evidence_of(moment.rehearsal, moment.case, lack),
+        evidence=evidence_of(moment, lack),
         confirm=look_at(lack),
     )
 
