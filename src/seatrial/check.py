@@ -17,6 +17,7 @@ from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding, Rule, agreed
 from seatrial.model.release import Case
+from seatrial.model.resource import Place
 from seatrial.model.result import Difference, Played, Result
 from seatrial.model.timeline import Rehearsal, Schedule
 from seatrial.plan.plans import CheckOptions, Planned, plans
@@ -83,27 +84,24 @@ def _on_disk(options: CheckOptions, kind: Kind) -> Iterator[CheckOptions]:
 
 
 def _checked(options: CheckOptions, progress: Callable[[str], None], rules: tuple[Rule, ...] | None) -> _Checked:
-    planned = list(plans(options))
-    played = list(_played(planned, progress))
+    seen = [Seen(rehearsal, case) for case, rehearsal in _played(list(plans(options)), progress)]
+    return _Checked(seen, _judged(seen, line_at, rules))
+
+
+def _judged(seen: list[Seen], line: Callable[[Place], str | None], rules: tuple[Rule, ...] | None) -> Result:
+    """What the rules say about rehearsals; `line` reads the line at a place."""
     chosen = all_rules() if rules is None else rules
-    findings = [
-        finding
-        for piece, rehearsal in played
-        for rule in chosen
-        for finding in _findings(rule, rehearsal, piece.plan.case)
-    ]
-    schedules = {rehearsal.engine: len(BOUNDS) for _, rehearsal in played}
-    seen = [Seen(rehearsal, piece.plan.case) for piece, rehearsal in played]
-    told = tuple(map(_placed, _one_for_all_cases(agreed(findings, schedules))))
-    return _Checked(seen, _result(planned, played, seen, told))
+    found = [finding for one in seen for rule in chosen for finding in _findings(rule, one.rehearsal, one.case)]
+    schedules = {one.rehearsal.engine: len(BOUNDS) for one in seen}
+    return _result(seen, tuple(map(_placed, _one_for_all_cases(agreed(found, schedules)))), line)
 
 
-def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Planned, Rehearsal]]:
+def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Case, Rehearsal]]:
     """Every rehearsal, in order; several cases at a time, since half of the time the client sleeps."""
 
     def play(piece: Planned) -> list[Rehearsal]:
         heard = Heard()
-        said = f"rehearse {piece.plan.case.name or 'the release'} with {piece.engine}"
+        said = f"rehearse {piece.case.name or 'the release'} with {piece.engine}"
         progress(f"{said}, {LAZY}")
         lazy = rehearse(piece.plan, piece.engine, LAZY, keeps=heard)
         progress(f"{said}, {EAGER}")
@@ -112,7 +110,7 @@ def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
         for piece, rehearsals in zip(planned, pool.map(play, planned), strict=True):
-            yield from ((piece, rehearsal) for rehearsal in rehearsals)
+            yield from ((piece.case, rehearsal) for rehearsal in rehearsals)
 
 
 def _compared(rehearsal: Rehearsal, piece: Planned) -> Rehearsal:
@@ -144,34 +142,34 @@ def _placed(finding: Finding) -> Finding:
     return replace(finding, places=tuple(dict.fromkeys(map(place_of, finding.pointers))))
 
 
-def _result(
-    planned: list[Planned], played: list[tuple[Planned, Rehearsal]], seen: list[Seen], findings: tuple[Finding, ...]
-) -> Result:
-    resources = {r.ref: r for piece in planned for r in piece.plan.case.all_resources()}
+def _result(seen: list[Seen], findings: tuple[Finding, ...], line: Callable[[Place], str | None]) -> Result:
+    cases = [one.case for one in seen]
+    resources = {resource.ref: resource for case in cases for resource in case.all_resources()}
+    prerequisites = {(one.object, one.why): one for case in cases for one in case.assumed}
     places = {place for finding in findings for place in finding.places}
     return Result(
-        played=tuple(Played(piece.plan.case.name, rehearsal) for piece, rehearsal in played),
+        played=tuple(Played(one.case.name, one.rehearsal) for one in seen),
         findings=findings,
-        prerequisites=tuple(sorted({p for piece in planned for p in piece.prerequisites})),
-        not_modelled=tuple(sorted({kind for _, rehearsal in played for kind in rehearsal.not_modelled})),
-        missing_dependencies=tuple(sorted({name for piece in planned for name in piece.missing_dependencies})),
+        prerequisites=tuple(prerequisites[key] for key in sorted(prerequisites)),
+        not_modelled=tuple(sorted({kind for one in seen for kind in one.rehearsal.not_modelled})),
+        missing_dependencies=tuple(sorted({name for case in cases for name in case.missing_dependencies})),
         objects=len(resources),
         files=len({resource.file for resource in resources.values()}),
-        differences=_differences(planned),
+        differences=_differences(cases),
         contrasts=tuple(contrasts(seen, place_of)),
         standings=tuple(standings(seen)),
         gates=tuple(gates(seen, place_of)),
-        consumers=tuple(sorted({piece.consumer for piece in planned if piece.consumer})),
-        dependences=tuple(dict.fromkeys(one for piece in planned for one in dependences(piece.plan.case))),
-        notes=tuple(sorted({*(note for piece in planned for note in piece.notes), *not_contrasted(seen)})),
-        excerpts={place: line for place in sorted(places) if (line := line_at(place)) is not None},
+        consumers=tuple(sorted({case.consumer for case in cases if case.consumer})),
+        dependences=tuple(dict.fromkeys(one for case in cases for one in dependences(case))),
+        notes=tuple(sorted({*(note for case in cases for note in case.notes), *not_contrasted(seen)})),
+        excerpts={place: text for place in sorted(places) if (text := line(place)) is not None},
     )
 
 
-def _differences(planned: list[Planned]) -> tuple[Difference, ...]:
+def _differences(cases: list[Case]) -> tuple[Difference, ...]:
     """Each difference once, preferably for the default case."""
     found: dict[tuple[object, ...], Difference] = {}
-    for difference in sorted({d for piece in planned for d in piece.differences}, key=lambda d: (d.case, d.object)):
+    for difference in sorted({d for case in cases for d in case.differences}, key=lambda d: (d.case, d.object)):
         found.setdefault((difference.object, difference.states), difference)
     return tuple(found.values())
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from seatrial.model.program import Program
 from seatrial.model.resource import Body, Origin, Place, Pointer, Ref
+from seatrial.model.result import Consumer, Difference, Prerequisite
 
 
 class Resource(Struct, frozen=True):
@@ -82,6 +83,20 @@ class Case(Struct, frozen=True):
     """By step: what it deploys. For a rollback that is the release of the revision it goes back to."""
     before: Release | None = None
     """What is deployed when the first step begins."""
+    assumed: tuple[Prerequisite, ...] = ()
+    """What the releases need and do not bring."""
+    missing_dependencies: tuple[str, ...] = ()
+    """Charts that Chart.yaml lists and that are not there."""
+    differences: tuple[Difference, ...] = ()
+    """Objects that are not the same in every rendering of one chart."""
+    consumer: Consumer | None = None
+    """The chart of this case, where the input is a library."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what was left out or assumed."""
+
+    def is_assumed(self, ref: Ref) -> bool:
+        """Whether the object was created before the first step because no release brings it."""
+        return any(one.ref == ref for one in self.assumed)
 
     def written(self, step: int, ref: Ref) -> Resource | None:
         """What the release of this step, or the newest one before it, wrote under this name."""

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.model.finding import Certainty, Damage, Finding
-from seatrial.model.resource import Body, Place
+from seatrial.model.resource import Body, Place, Ref
 from seatrial.model.timeline import Rehearsal
 
 Verdict = Literal["ok", "ok at a retry", "fails", "hangs", "may fail", "may hang"]
@@ -25,8 +25,10 @@ class Prerequisite(Struct, frozen=True, order=True):
     """Something outside the release that it needs, and that was assumed to be there."""
 
     object: str
-    """`Kind/namespace/name`."""
+    """`Kind/namespace/name`, where it usually is."""
     why: str
+    ref: Ref | None = None
+    """The object that was created for it before the first step."""
 
 
 class Difference(Struct, frozen=True, order=True):

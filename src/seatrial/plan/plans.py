@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import PurePath
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from seatrial.kinds.core.crd import api_versions
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import name_of
-from seatrial.model.result import Consumer, Difference, Prerequisite
+from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Step, Trial, default_steps, steps_after
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
@@ -86,15 +87,14 @@ class CheckOptions(Struct, frozen=True):
 
 
 class Planned(Struct, frozen=True):
-    """A plan, the engine that plays it, and what had to be taken for granted."""
+    """A plan, and the engine that rehearses it."""
 
     engine: str
     plan: Plan
-    prerequisites: tuple[Prerequisite, ...] = ()
-    missing_dependencies: tuple[str, ...] = ()
-    differences: tuple[Difference, ...] = ()
-    notes: tuple[str, ...] = ()
-    consumer: Consumer | None = None
+
+    @property
+    def case(self) -> Case:
+        return self.plan.case
 
 
 def plans(options: CheckOptions) -> Iterator[Planned]:
@@ -175,7 +175,7 @@ def _of_matrix(
         case = transition.new.name if history else transition.name
         variant = replace(trial, steps=(*first, step, step))
         planned = _planned(variant, "helm", replace(setting, case=case), options)
-        yield replace(planned, differences=tuple(differ), notes=notes)
+        yield _with(planned, differences=tuple(differ), notes=notes)
 
 
 def _of_library(path: str, options: CheckOptions) -> Iterator[Planned]:
@@ -199,7 +199,7 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Planned]:
         planned = _planned(trial, "helm", setting, options)
         before, after = (both_acts(source, Cell(()), setting) for source in (was, new))
         called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
-        yield replace(planned, notes=notes, consumer=consumer_of(chart, called, before, after))
+        yield _with(planned, notes=notes, consumer=consumer_of(chart, called, before, after))
 
 
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
@@ -237,7 +237,7 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
             except NotRendered as why:
                 left_out.append(_left_out(case, why, opened))
                 continue
-            planned = replace(planned, notes=(*planned.notes, *left_out))
+            planned = _with(planned, notes=(*planned.case.notes, *left_out))
             yield _by_rules_of_helm_3(planned) if process.by_rules(engine, options.helm_binary) else planned
 
 
@@ -251,8 +251,8 @@ def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
 
 
 def _by_rules_of_helm_3(planned: Planned) -> Planned:
-    plan = replace(planned.plan, by_rules_of_helm_3=True)
-    return replace(planned, plan=plan, notes=(*planned.notes, HELM_3))
+    told = _with(planned, notes=(*planned.case.notes, HELM_3))
+    return replace(told, plan=replace(told.plan, by_rules_of_helm_3=True))
 
 
 def _cases(trial: Trial, opened: Opened, options: CheckOptions, *, own: bool) -> Iterator[tuple[str, Trial]]:
@@ -336,9 +336,22 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         raise NothingToCheck("\n  ".join((empty, *notes)))
     made = {name for step, _ in played if step.fleet for name in namespaces_made(step.fleet)}
     taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in made]
+    case = Case(
+        name=setting.case,
+        releases=tuple(release for _, release in played),
+        before=before,
+        assumed=(
+            *(_stored(history) if history else ()),
+            *(replace(prerequisite, ref=needed.ref_in_cluster(body)) for body, prerequisite in taken),
+            *needed.default_storage(given),
+        ),
+        missing_dependencies=setting.opened.missing,
+        differences=tuple(between_steps(played, setting)) if engine == "helm" else (),
+        notes=notes,
+    )
     plan = Plan(
         steps=tuple(step for step, _ in played),
-        case=Case(setting.case, tuple(release for _, release in played), before),
+        case=case,
         kube_version=setting.kube_version,
         assumed=(*not_brought(trial, given, setting), *(body for body, _ in taken)),
         deployed=tuple(existing_objects(history)) if history else (),
@@ -347,13 +360,12 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
         helm=process.chosen(engine, options.helm_binary),
         revisions=tuple((revision.number, revision.release) for revision in history.revisions) if history else (),
     )
-    prerequisites = (
-        *(_stored(history) if history else ()),
-        *(prerequisite for _, prerequisite in taken),
-        *needed.default_storage(given),
-    )
-    gated = tuple(between_steps(played, setting)) if engine == "helm" else ()
-    return Planned(engine, plan, prerequisites, setting.opened.missing, gated, notes)
+    return Planned(engine, plan)
+
+
+def _with(planned: Planned, **fields: Any) -> Planned:
+    """The same plan, with more said about its case."""
+    return replace(planned, plan=replace(planned.plan, case=replace(planned.case, **fields)))
 
 
 def _touches_others(release: Release) -> bool:

@@ -156,7 +156,7 @@ def objects(
     several = list(releases)
     resources = [resource for release in several for resource in release.resources]
     assumed = list(given)
-    there = {resource.ref for resource in resources} | {_ref(body) for body in assumed} | BUILT_IN
+    there = {resource.ref for resource in resources} | {ref_in_cluster(body) for body in assumed} | BUILT_IN
     there |= {hook.ref for release in several for hook in release.left_out}  # Nobody else brings these either.
     there |= {product for resource in resources for product in products_of(resource, described)}
     served = {_defined(body): _newest(body) for body in assumed if body.get("kind") == "CustomResourceDefinition"}
@@ -309,7 +309,7 @@ def _newest(definition: Body) -> str:
     return served[-1] if served else ""
 
 
-def _ref(body: Body) -> Ref:
+def ref_in_cluster(body: Body) -> Ref:
     group, kind = group_of(str(body.get("apiVersion"))), str(body.get("kind"))
     return ref_of(body, namespaced=not is_cluster_scoped(group, kind), namespace="default")
 

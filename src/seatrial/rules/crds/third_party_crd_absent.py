@@ -41,7 +41,6 @@ from msgspec import Struct
 from seatrial.evidence.history import newest
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import (
-    DEFINITION,
     Unserved,
     defined_by,
     defines,
@@ -56,7 +55,7 @@ from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Body, Ref, group_of, name_of, version_of
+from seatrial.model.resource import Body, Ref, group_of, name_of, ref_of, version_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import aftermath, named, named_is
 
@@ -208,25 +207,19 @@ def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
     for resource in release.resources:
         api_version = str(resource.body.get("apiVersion", ""))
         ending = _end_of(api_version, resource.ref.kind)
-        if ending is not None and _is_made_up(moment, resource.ref):
+        if ending is not None and _is_assumed(moment, resource.ref):
             by_version.setdefault((api_version, ending), []).append(resource)
     for (api_version, ending), resources in by_version.items():
         yield _no_longer(moment, release, api_version, ending, resources)
 
 
-def _is_made_up(moment: Moment, ref: Ref) -> bool:
-    """Whether the definition serves just what is used, because nobody said what the cluster has."""
-    used = {
-        version_of(str(resource.body.get("apiVersion", "")))
-        for resource in moment.case.all_resources()
-        if (resource.ref.group, resource.ref.kind) == (ref.group, ref.kind)
-    }
-    missing = Unserved(ref.kind, f"{ref.group}/", (), ())
-    definition = definition_in_cluster(moment, missing)
-    own = any(
-        resource.ref.kind == DEFINITION and defines(resource.body, missing) for resource in moment.case.all_resources()
-    )
-    return definition is not None and not own and set(served_versions(definition)) == used
+def _is_assumed(moment: Moment, ref: Ref) -> bool:
+    """Whether no release brings the CRD of this kind, so that one was created that serves what is used."""
+    definition = definition_in_cluster(moment, Unserved(ref.kind, f"{ref.group}/", (), ()))
+    if definition is None:
+        return False
+    crd = ref_of(definition, namespaced=False)
+    return moment.case.is_assumed(crd) and all(resource.ref != crd for resource in moment.case.all_resources())
 
 
 def _no_longer(
