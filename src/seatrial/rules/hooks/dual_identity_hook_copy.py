@@ -57,13 +57,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = moment.release
         for hook in release.resources if release else ():
             assert release is not None
-            plain = as_plain(release, hook.ref)
-            if hook is not as_hook(release, hook.ref) or plain is None or hook.ref in seen:
+            regular = as_plain(release, hook.ref)
+            if hook is not as_hook(release, hook.ref) or regular is None or hook.ref in seen:
                 continue
             events = [event for event in done_by_helm(moment, hook.ref) if event.effect != "refused"]
             if _deletes_live(moment, hook.ref, events):
                 seen.add(hook.ref)
-                yield _finding(moment, release, hook, plain, events)
+                yield _finding(moment, release, hook, regular, events)
 
 
 def _deletes_live(moment: Moment, ref: Ref, events: list[Event]) -> bool:
@@ -72,7 +72,7 @@ def _deletes_live(moment: Moment, ref: Ref, events: list[Event]) -> bool:
     return deleted and (moment.was(ref) is not None or (moment.ended.outcome == "ok" and moment.live(ref) is None))
 
 
-def _finding(moment: Moment, release: Release, hook: Resource, plain: Resource, events: list[Event]) -> Finding:
+def _finding(moment: Moment, release: Release, hook: Resource, regular: Resource, events: list[Event]) -> Finding:
     ref = hook.ref
     stays_deleted = moment.live(ref) is None
     users = users_beyond_hooks(release, ref)
@@ -90,7 +90,7 @@ def _finding(moment: Moment, release: Release, hook: Resource, plain: Resource, 
             _between(hook) if not stays_deleted else "",
             _helm_3(hook),
         ),
-        places=[hook.place("metadata", "name"), plain.place("metadata", "name")],
+        places=[hook.place("metadata", "name"), regular.place("metadata", "name")],
         evidence=events,
         confirm=confirm_twice(ref, "{.metadata.uid}", f"the {moment.ended.action}"),
     )

@@ -172,10 +172,10 @@ def _misplaced(body: Body) -> Iterator[tuple[tuple[str, ...], str]]:
 def _misspelled_key(resource: Resource) -> Fault | None:
     """An annotation key that looks like one of Helm's but is not."""
     for key in annotations_of(resource.body):
-        plain = key.strip().lower().replace("_", "-")
-        if key in KEYS or not LIKE_A_HOOK.fullmatch(plain):
+        normalized = key.strip().lower().replace("_", "-")
+        if key in KEYS or not LIKE_A_HOOK.fullmatch(normalized):
             continue
-        meant = get_close_matches(plain, KEYS, 1, 0.8)
+        meant = get_close_matches(normalized, KEYS, 1, 0.8)
         if meant and meant[0] not in annotations_of(resource.body):
             message = f"Helm ignores the annotation {key} of {resource.ref}; did you mean {meant[0]}?"
             then = _consequence(resource) if meant[0] == hooks.HOOK else ""

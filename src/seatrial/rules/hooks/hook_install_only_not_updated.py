@@ -84,8 +84,8 @@ def _never_created(moment: Moment, ref: Ref) -> bool:
     new = moment.release
     users = [edge for edge in users_beyond_hooks(new, ref) if not edge.need.optional] if new else []
     written = (release.find(ref) for release in (moment.case.before, *moment.case.releases[: moment.index]) if release)
-    plain = any(was is not None and not hooks.is_hook(was.body) for was in written)
-    return bool(users) and not plain and moment.live(ref) is None
+    was_regular = any(was is not None and not hooks.is_hook(was.body) for was in written)
+    return bool(users) and not was_regular and moment.live(ref) is None
 
 
 def _stale(moment: Moment, resource: Resource) -> list[str]:

@@ -12,8 +12,8 @@ ServiceAccount allow. Common mistakes:
 - Binding and role are regular resources, which do not exist yet when a pre-install hook runs and no longer exist when a
   post-delete hook runs.
 
-Helm reports only that the Job failed. The reason is in the pod's log, and `hook-failed` deletes the pod. A user who
-tries the command is an administrator, so it works for them.
+Helm reports only that the Job failed. The reason is in the pod's log, and `hook-failed` deletes the pod. For an
+administrator who tries the command by hand it works.
 
 A Job that does not fail is worse:
 

@@ -61,7 +61,8 @@ from seatrial.phrases.hooks import (
 )
 from seatrial.phrases.objects import in_kubectl
 
-NOT_BROUGHT = ("plain", "later", "never")
+IN_RELEASE = ("plain", "later", "never")
+"""Why the hook does not find an object that is part of the release."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -71,7 +72,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if hook.ref in moment.ended.waits_for and argocd_hooks.runs_on_deletion(hook.body, "PostDelete"):
                 yield from _after_an_application(moment, hook)
     for lack in lacks(rehearsal, case):
-        if lack.event == "post-delete" and lack.why in NOT_BROUGHT:
+        if lack.event == "post-delete" and lack.why in IN_RELEASE:
             yield _finding(Moment(rehearsal, case, lack.step), lack)
 
 

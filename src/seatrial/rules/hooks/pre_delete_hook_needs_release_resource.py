@@ -42,12 +42,13 @@ from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import absent, ends, ends_sentence, evidence_of, hook_needs, look_at
 
-NOT_BROUGHT = ("plain", "later", "never")
+IN_RELEASE = ("plain", "later", "never")
+"""Why the hook does not find an object that is part of the release."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for lack in lacks(rehearsal, case):
-        if lack.event == "pre-delete" and lack.why in NOT_BROUGHT:
+        if lack.event == "pre-delete" and lack.why in IN_RELEASE:
             yield _finding(Moment(rehearsal, case, lack.step), lack)
 
 
