@@ -172,7 +172,7 @@ def test_a_wait_for_a_kind_that_is_no_longer_served_is_a_hang(tmp_path: Path) ->
 def test_a_cluster_that_never_settles_is_stopped_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit of controller runs is low here, so that a busy cluster looks like an endless loop."""
     assert only(played("eager", installs(tmp_path / "1", web=DEPLOYMENT))).warnings == ()
-    monkeypatch.setattr(controllers, "MOVES_MAX", 5)
+    monkeypatch.setattr(controllers, "RUNS_MAX", 5)
     step = only(played("eager", installs(tmp_path / "2", web=DEPLOYMENT)))
     words = "the cluster did not come to rest: its controllers were stopped after 5 moves"
     assert step.warnings == (words,)

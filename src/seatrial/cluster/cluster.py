@@ -1,4 +1,4 @@
-"""One Kubernetes in memory: takes requests, moves its controllers as its schedule says, remembers everything."""
+"""One Kubernetes in memory: answers requests, runs controllers as its schedule says, records everything."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ WRITES = {
 
 
 class Cluster:
-    """The API server and all that lives behind it."""
+    """The API server and everything behind it."""
 
     def __init__(
         self, kube_version: str = "1.34", schedule: Schedule = "eager", seed: int = 0, *, explains: bool = False
     ) -> None:
-        """`explains`: its OpenAPI documents hold whole schemas, for `kubectl explain`; Helm needs but their paths."""
+        """`explains`: its OpenAPI documents contain full schemas, for `kubectl explain`. Helm only needs their
+        paths."""
         self.kube_version = kube_version
         self.minor = int(kube_version.partition(".")[2])
         self.schedule = schedule
@@ -64,29 +65,29 @@ class Cluster:
         self._dice = random.Random(seed)
         self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
         self.emitted: list[EmittedEvent] = []
-        self._said: dict[tuple[str, str], str] = {}
+        self._last_messages: dict[tuple[str, str], str] = {}
         self.stored_in: dict[Ref, str] = {}
-        """The version that each custom resource is stored in: what its definition said when it was last written."""
+        """The storage version of each custom resource: that of its CRD at the last write."""
         self.hooks = matching.NO_HOOKS
         self.warnings: list[str] = []
-        """What the client is told beside its answer."""
+        """Warnings for the client."""
         self.notes: list[str] = []
-        """What is to be said of the write that is being done."""
+        """Notes on the current write for the timeline."""
         self._start()
 
     def view(self) -> View:
-        """A fresh look at the cluster, whose looks are remembered."""
+        """A new view of the cluster, which records what is read through it."""
         indexes, worst_case = self.controllers.indexes, self.schedule == "lazy"
         return View(self.store, self._serves, indexes, worst_case=worst_case, idle=self._idle)
 
     def request(self, request: Request) -> Reply:
-        """Answer one request; a write also moves the cluster as far as the schedule lets it."""
+        """Answer one request. After a write, controllers run as far as the schedule allows."""
         with self.lock:
             self._begin()
             try:
                 kind = self.admitted_kind(request)
-                if (answered := reviews.answer(self, request)) is not None:
-                    return answered
+                if (review := reviews.answer(self, request)) is not None:
+                    return review
                 if request.verb not in WRITES:
                     return reads.answer(self, kind, request)
                 return self._write(kind, request)
@@ -94,52 +95,52 @@ class Cluster:
                 return Reply(refused.code, refused.status(), tuple(self.warnings), refusal=refused.refusal)
 
     def watch(self, request: Request, *, initial_events: bool | None, bookmarks: bool) -> Watch:
-        """Open a watch; raises `Refused` where the version asked for is gone."""
+        """Open a watch; raises `Refused` if the requested version has expired."""
         with self.lock:
             kind = self.admitted_kind(request)
             return self.watches.open(kind, request, initial_events=initial_events, bookmarks=bookmarks)
 
     def admitted_kind(self, request: Request) -> ServedKind:
-        """The kind that a request is about; raises `Refused` where it is not served, or not to this user."""
+        """The kind of a request; raises `Refused` if it is not served, or not for this user."""
         rbac.authorize(self, request)
         return self._kind_for(request)
 
     def awaits(self, actor: str, targets: Iterable[Ref], *, rarely: bool = False) -> None:
-        """Someone waits for these objects: the lazy cluster moves for them, and for nothing else.
+        """A client waits for these objects: a slow cluster runs controllers for them, and for nothing else.
 
-        Who looks only `rarely` gives time to whatever waits for nothing else.
+        A client that polls `rarely` also gives time to objects that only wait for time.
         """
-        waited = tuple(targets)
+        awaited = tuple(targets)
         with self.lock:
             if self.schedule == "eager":
                 return
             self.recorder.fence()
-            self.controllers.run_for(waited)
+            self.controllers.run_for(awaited)
             if rarely:
-                self._rest(lambda: self.controllers.run_for(waited))
+                self._run_idle(lambda: self.controllers.run_for(awaited))
 
     def outwait(self, targets: Iterable[Ref], seconds: float) -> dict[Ref, int]:
-        """Someone waits so many seconds for these objects, and nothing moves: the first of their deadlines passes.
+        """A client waits this many seconds for these objects and nothing changes: the first of their deadlines passes.
 
-        Gives back whose it was, and after how many seconds.
+        Returns the objects whose deadline passed, and after how many seconds.
         """
-        waited = tuple(targets)
+        awaited = tuple(targets)
         with self.lock:
             self.recorder.fence()
-            late = self.controllers.outwait(waited, seconds, self._note_deadline)
+            overdue = self.controllers.outwait(awaited, seconds, self._note_deadline)
             if self.schedule == "eager":
                 self.controllers.run()
-            self.awaits("", waited)
-            return late
+            self.awaits("", awaited)
+            return overdue
 
     def settle(self) -> None:
-        """Let everything that can happen happen."""
+        """Run all controllers until they are idle."""
         with self.lock:
             self.recorder.fence()
             self.controllers.run()
-            self._rest(self.controllers.run)
+            self._run_idle(self.controllers.run)
 
-    def _rest(self, run: Callable[[], None]) -> None:
+    def _run_idle(self, run: Callable[[], None]) -> None:
         self._idle = True
         self.controllers.rest()
         run()
@@ -149,10 +150,10 @@ class Cluster:
         return self.recorder.timeline()
 
     def changed(self, ref: Ref, before: Body | None, after: Body | None, cause: int | None) -> None:
-        """An object was put or removed: tell watchers, controllers and discovery."""
+        """An object was stored or removed: notify watches, controllers and discovery."""
         self.watches.changed()
         if ref.kind == "CustomResourceDefinition":
-            self._definition_changed(before, after, cause)
+            self._crd_changed(before, after, cause)
         elif ref.group == matching.GROUP and ref.kind in matching.CONFIGURATIONS:
             bodies = (self.store.of_kind((ref.group, kind)) for kind in matching.CONFIGURATIONS)
             self.hooks = matching.read(*bodies)
@@ -164,26 +165,26 @@ class Cluster:
         if after is None and before is not None:
             self._removed(before, cause)
 
-    def warn(self, words: str) -> None:
-        """Tell the client and the timeline."""
-        self.warnings.append(words)
-        self.notes.append(words)
+    def warn(self, message: str) -> None:
+        """Warn the client and the timeline."""
+        self.warnings.append(message)
+        self.notes.append(message)
 
-    def owned_by_nobody(self, body: Body) -> Iterable[str]:
+    def missing_owners(self, body: Body) -> Iterable[str]:
         """Owners that an object names and that do not exist."""
         owners = body["metadata"].get("ownerReferences") or ()
         return (uid for owner in owners if self.store.by_uid(uid := str(owner.get("uid", ""))) is None)
 
     def _start(self) -> None:
         for name in SYSTEM_NAMESPACES:
-            self._put_assumed({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            self._create_initial({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for name in NODES:
             ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
             node: Body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {}}
-            self._put_assumed({**node, "status": {"conditions": [ready]}})
+            self._create_initial({**node, "status": {"conditions": [ready]}})
         self.controllers.run()
 
-    def _put_assumed(self, body: Body) -> None:
+    def _create_initial(self, body: Body) -> None:
         kind = self.discovery.of_kind("", body["kind"])
         assert kind is not None
         writes.create_object(self, kind, body, actor="kubernetes", cause=None, view=self.view())
@@ -209,14 +210,14 @@ class Cluster:
         return reply
 
     def _begin(self) -> None:
-        """What was said of one write is not said of the next."""
+        """Warnings and notes belong to one write."""
         self.warnings, self.notes = [], []
 
     def _serves(self, kind: str, group: str) -> bool:
         return self.discovery.of_kind(group, kind) is not None
 
     def _do(self, act: Act, actor: str, cause: int | None, view: View) -> Refusal | None:
-        """Do what a controller wants done; the API server may refuse."""
+        """Execute an act of a controller; the API server may refuse it."""
         self._begin()
         try:
             match act:
@@ -229,7 +230,7 @@ class Cluster:
                 case Delete():
                     deletion.delete_for(self, act, actor, cause, view)
                 case Emit():
-                    self._say(act, actor, cause)
+                    self._emit(act, actor, cause)
         except Refused as refused:
             refusal = refused.refusal
             self._note_refusal(act, refusal, actor, cause)
@@ -237,27 +238,27 @@ class Cluster:
         return None
 
     def _note_refusal(self, act: Act, refusal: Refusal, actor: str, cause: int | None) -> None:
-        """A controller says itself that it could not create; of a change or a deletion nobody would hear."""
+        """Controllers report refused creations themselves. Refused updates and deletions are recorded here."""
         match act:
             case Update(body) | Delete(body):
                 verb = "delete" if isinstance(act, Delete) else "update"
-                if self._said.get((uid_of(body), verb)) != refusal.message:
-                    self._said[uid_of(body), verb] = refusal.message
+                if self._last_messages.get((uid_of(body), verb)) != refusal.message:
+                    self._last_messages[uid_of(body), verb] = refusal.message
                     self.recorder.refused(actor, verb, self.ref_of(body), refusal, cause)
 
     def _note_deadline(self, ref: Ref, seconds: int) -> int:
-        words = f"nothing happens for {seconds} seconds: its deadline has passed"
-        return self.recorder.note(CLOCK, "say", ref, "said", words)
+        message = f"nothing happens for {seconds} seconds: its deadline has passed"
+        return self.recorder.note(CLOCK, "say", ref, "said", message)
 
-    def _say(self, said: Emit, actor: str, cause: int | None) -> None:
-        body, reason, message = said.body, said.reason, said.message
+    def _emit(self, event: Emit, actor: str, cause: int | None) -> None:
+        body, reason, message = event.body, event.reason, event.message
         ref, uid = self.ref_of(body), uid_of(body)
-        if self._said.get((uid, reason)) == message:
+        if self._last_messages.get((uid, reason)) == message:
             return
-        self._said[uid, reason] = message  # by uid: of an object that is made anew everything is said anew
-        self.recorder.controller_said(actor, ref, said, cause)
+        self._last_messages[uid, reason] = message  # by uid: a recreated object starts anew
+        self.recorder.controller_said(actor, ref, event, cause)
         api_version, now = str(body.get("apiVersion")), self.store.now()
-        self.emitted.append(EmittedEvent(ref, uid, api_version, actor, reason, message, said.warning, now))
+        self.emitted.append(EmittedEvent(ref, uid, api_version, actor, reason, message, event.warning, now))
 
     def finish_deletion(self, ref: Ref, body: Body, actor: str, cause: int | None) -> None:
         deletion.finish(self, ref, body, actor, cause)
@@ -280,14 +281,14 @@ class Cluster:
         return self._custom_schemas.get((kind.group, kind.version, kind.kind))
 
     def printer_columns(self, kind: ServedKind) -> list[Body]:
-        """What `kubectl get` shows of a custom kind."""
-        return crds.printer_columns(self.definition_of(kind), kind.version)
+        """The columns of `kubectl get` for a custom kind."""
+        return crds.printer_columns(self.crd_of(kind), kind.version)
 
-    def definition_of(self, kind: ServedKind) -> Body:
-        """The definition of a custom kind."""
-        return self.store.get(self.definition_ref(kind)) or {}
+    def crd_of(self, kind: ServedKind) -> Body:
+        """The CRD of a custom kind."""
+        return self.store.get(self.crd_ref(kind)) or {}
 
-    def definition_ref(self, kind: ServedKind) -> Ref:
+    def crd_ref(self, kind: ServedKind) -> Ref:
         return Ref("CustomResourceDefinition", "", f"{kind.plural}.{kind.group}", "apiextensions.k8s.io")
 
     def schema_of(self, kind: ServedKind) -> Schema | None:
@@ -316,14 +317,14 @@ class Cluster:
             self.controllers.orphaned(str(owner.get("uid", "")), cause)
 
     def _api_service_changed(self, before: Body | None, after: Body | None) -> None:
-        """A group-version that a Service answers for is down until its APIService is Available."""
+        """An aggregated group-version is unavailable until its APIService is Available."""
         for body in filter(None, (before, after)):
             self.discovery.set_up(*apiservice.group_version_of(body))
         if after is not None and dig(after, "spec", "service") and not apiservice.ready(after):
             self.discovery.set_down(*apiservice.group_version_of(after))
 
-    def _definition_changed(self, before: Body | None, after: Body | None, cause: int | None) -> None:
-        """A kind is served once its definition is Established, and no longer when that is gone."""
+    def _crd_changed(self, before: Body | None, after: Body | None, cause: int | None) -> None:
+        """A kind is served while its CRD is Established."""
         old, new = crds.served_kinds(before), crds.served_kinds(after)
         self._custom_schemas.update(crds.schemas(after))
         if old == new:

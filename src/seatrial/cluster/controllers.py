@@ -1,4 +1,7 @@
-"""The reconcile machine: who looks at what, who wakes when it changes, who moves next. Knows no kind by name."""
+"""The reconcile loop: what each controller reads, which controllers run when an object changes, in which order.
+
+Knows no kind by name.
+"""
 
 from __future__ import annotations
 
@@ -17,28 +20,28 @@ from seatrial.kinds.workloads.scheduler import ANY_CLAIM, claim_of_volume
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, uid_of
 
-MOVES_MAX = 500_000
-"""Reconciles in one run of a cluster. Two controllers that undo each other would go on for ever."""
+RUNS_MAX = 500_000
+"""Reconciles in one run of a cluster. Two controllers that undo each other would never end."""
 
 GARBAGE = "(garbage)"
-"""Stands in the queue for the dependents of one owner; no object has such a kind."""
+"""In the queue, stands for the dependents of one owner. No object has this kind."""
 
-TRACED = frozenset((*WORKLOADS, "Pod", "PersistentVolume"))
-"""Kinds whose objects are also found by an image or a claim that they name."""
+INDEXED = frozenset((*WORKLOADS, "Pod", "PersistentVolume"))
+"""Kinds whose objects are also found by an image or PVC that they name."""
 
-Look = tuple[str, ...] | tuple[str, Ref]
-REST: Look = ("rest",)
-"""The look of those who wait for nothing but time."""
+Read = tuple[str, ...] | tuple[str, Ref]
+IDLE: Read = ("rest",)
+"""Read by controllers that wait only for time."""
 
 
-class Hands(Protocol):
-    """Does what a controller wants done; its answer is the API server's refusal, or None."""
+class Executor(Protocol):
+    """Executes an act of a controller. Returns the API server's refusal, or None."""
 
     def __call__(self, act: Act, actor: str, cause: int | None, view: View) -> Refusal | None: ...
 
 
 class View:
-    """The cluster as one controller sees it (`kinds.World`); remembers every look."""
+    """The cluster as one controller sees it (`kinds.World`). Records every read."""
 
     def __init__(
         self,
@@ -54,15 +57,15 @@ class View:
         self._indexes = indexes
         self._worst_case = worst_case
         self._idle = idle
-        self.looks: set[Look] = set()
+        self.reads: set[Read] = set()
 
     def get(self, ref: Ref) -> Body | None:
-        self.looks.add(("get", ref))
+        self.reads.add(("get", ref))
         return self._store.get(ref)
 
     def owned(self, owner: Body, kind: str, group: str = "") -> list[Body]:
         uid = uid_of(owner)
-        self.looks.add(("owned", uid, group, kind))
+        self.reads.add(("owned", uid, group, kind))
         return [
             body
             for ref, body in self._store.dependents(uid)
@@ -71,34 +74,34 @@ class View:
 
     def select(self, kind: str, namespace: str, labels: dict[str, str], group: str = "") -> list[Body]:
         label, value = min(labels.items())
-        self.looks.add(("label", group, kind, namespace, label, value))
+        self.reads.add(("label", group, kind, namespace, label, value))
         found = self._store.labelled((group, kind), namespace, label, value)
         wanted = labels.items()
         return [body for _, body in found if wanted <= (body["metadata"].get("labels") or {}).items()]
 
     def all(self, kind: str, namespace: str = "", group: str = "") -> list[Body]:
-        self.looks.add(("all", group, kind, namespace))
+        self.reads.add(("all", group, kind, namespace))
         return self._store.of_kind((group, kind), namespace)
 
     def content(self, namespace: str) -> list[Body]:
-        self.looks.add(("content", namespace))
+        self.reads.add(("content", namespace))
         return [body for _, body in self._store.content(namespace)]
 
     def running(self, image: str) -> list[Body]:
-        self.looks.add(("image", image))
+        self.reads.add(("image", image))
         return self._found(self._indexes.workloads.get(image, ()))
 
     def volumes_for(self, claim: Ref) -> list[Body]:
-        wanted = (claim, ANY_CLAIM)
-        self.looks.update(("volume", name) for name in wanted)
-        return self._found(ref for name in wanted for ref in self._indexes.volumes.get(name, ()))
+        claims = (claim, ANY_CLAIM)
+        self.reads.update(("volume", name) for name in claims)
+        return self._found(ref for name in claims for ref in self._indexes.volumes.get(name, ()))
 
     def using(self, claim: Ref) -> list[Body]:
-        self.looks.add(("claim", claim))
+        self.reads.add(("claim", claim))
         return self._found(self._indexes.users.get(claim, ()))
 
     def served(self, kind: str, group: str) -> bool:
-        self.looks.add(("served", group, kind))
+        self.reads.add(("served", group, kind))
         return self._served(kind, group)
 
     @property
@@ -107,7 +110,7 @@ class View:
 
     @property
     def idle(self) -> bool:
-        self.looks.add(REST)
+        self.reads.add(IDLE)
         return self._idle
 
     def _found(self, refs: Iterable[Ref]) -> list[Body]:
@@ -116,105 +119,105 @@ class View:
 
 
 class Controllers:
-    """Every controller of the cluster, waiting for something to do."""
+    """Every controller of the cluster, and the queue of their work."""
 
     def __init__(
         self,
         store: Store,
         kinds: dict[tuple[str, str], Kind],
         view: Callable[[], View],
-        hands: Hands,
+        execute: Executor,
         collect: Callable[[str, int | None, View], None],
     ) -> None:
         self._collect = collect
         self._store = store
         self._kinds = {key: kind for key, kind in kinds.items() if kind.behave is not inert}
-        self._silent = kinds.keys() - self._kinds.keys()
+        self._inert = kinds.keys() - self._kinds.keys()
         self._view = view
-        self._hands = hands
+        self._execute = execute
         self._queue: dict[Ref, int | None] = {}
-        self._lookers: dict[Look, set[Ref]] = {}
-        self._looks: dict[Ref, set[Look]] = {}
+        self._readers: dict[Read, set[Ref]] = {}
+        self._reads: dict[Ref, set[Read]] = {}
         self.indexes = Indexes()
         self.moves = 0
         self.gave_up = False
 
     def changed(self, ref: Ref, before: Body | None, after: Body | None, cause: int | None) -> None:
-        """An object was made, changed or removed: whoever looked at it has something to do."""
+        """An object was created, updated or deleted: enqueue the controllers that read it."""
         kind = self._kinds.get((ref.group, ref.kind))
         self.indexes.changed(ref, before, after, kind)
         if kind is not None and after is not None:
             self._queue.setdefault(ref, cause)
-        for look in _seen_by(ref, before, after):
-            for looker in sorted(self._lookers.get(look, ())):
-                self._queue.setdefault(looker, cause)
+        for read in _reads_of(ref, before, after):
+            for reader in sorted(self._readers.get(read, ())):
+                self._queue.setdefault(reader, cause)
 
     def rest(self) -> None:
-        """Nobody is at work any more: wake whoever waited for that."""
-        for looker in sorted(self._lookers.get(REST, ())):
-            self._queue.setdefault(looker, None)
+        """All controllers are idle: enqueue those that wait for that."""
+        for reader in sorted(self._readers.get(IDLE, ())):
+            self._queue.setdefault(reader, None)
 
     def learn(self, kinds: Iterable[Kind]) -> None:
-        """Behave for these kinds too: an operator that a trial describes brings its own."""
+        """Add kinds of an operator that a trial describes."""
         self._kinds.update({(kind.group, kind.kind): kind for kind in kinds})
 
     def knows(self, kind: str, group: str) -> bool:
-        """Whether anything is said here of a kind, be it only that nobody acts on it."""
-        return (group, kind) in self._kinds or (group, kind) in self._silent
+        """Whether this kind is modelled (possibly as inert)."""
+        return (group, kind) in self._kinds or (group, kind) in self._inert
 
     def orphaned(self, uid: str, cause: int | None) -> None:
-        """The owner with this uid is gone or going: its dependents are garbage, or will be."""
+        """The owner with this uid is gone or terminating: its dependents are garbage, or will be."""
         self._queue.setdefault(Ref(GARBAGE, "", uid), cause)
 
     def served_changed(self, group: str, kind: str, cause: int | None) -> None:
-        for looker in sorted(self._lookers.get(("served", group, kind), ())):
-            self._queue.setdefault(looker, cause)
+        for reader in sorted(self._readers.get(("served", group, kind), ())):
+            self._queue.setdefault(reader, cause)
 
     @property
     def idle(self) -> bool:
         return not self._queue
 
     def run(self) -> None:
-        """Move until nobody has anything to do."""
+        """Run until the queue is empty."""
         while self._queue and not self.gave_up:
             self._round(lambda ref: True)
 
     def run_some(self, dice: random.Random) -> None:
-        """Let chance decide who moves, and when it is enough."""
+        """Run randomly chosen controllers, and stop at random."""
         while self._queue and dice.random() < 0.7 and self._may_move():
             self._move(dice.choice(sorted(self._queue)))
 
     def run_for(self, targets: Iterable[Ref]) -> None:
-        """Move only what `targets` are, own and need, until none of it has anything to do."""
-        wanted = Wanted(self._store, self._looks, self.indexes)
+        """Run only the controllers of `targets`, of what they own and of what they need, until none is queued."""
+        scope = WaitScope(self._store, self._reads, self.indexes)
         for target in targets:
-            wanted.add(target)
-        while self._round(wanted.has, wanted.grow) and not self.gave_up:
+            scope.add(target)
+        while self._round(scope.has, scope.grow) and not self.gave_up:
             pass
 
     def outwait(self, refs: Iterable[Ref], seconds: float, passed: Callable[[Ref, int], int | None]) -> dict[Ref, int]:
-        """Nobody has anything to do: let time pass until the first deadline of `refs`, unless it is later than this.
+        """With an empty queue, let time pass to the first deadline of `refs`, unless it is later than `seconds`.
 
-        Gives back whose it was, and after how many seconds; `passed` is told before anybody acts on it.
+        Returns the objects whose deadline passed, and after how many seconds. `passed` is called before they act.
         """
         members = sorted({member for ref in refs for member in self.family(ref)})
         running = [(ref, found) for ref in members if (found := self._deadline(ref)) is not None]
         first = min((found.seconds for _, found in running), default=None)
         if first is None or first > seconds:
             return {}
-        late = {ref: found.acts for ref, found in running if found.seconds == first}
-        for ref, acts in late.items():
+        overdue = {ref: found.acts for ref, found in running if found.seconds == first}
+        for ref, acts in overdue.items():
             self._act(acts, self._kinds[ref.group, ref.kind], passed(ref, first), self._view())
-        return dict.fromkeys(late, first)
+        return dict.fromkeys(overdue, first)
 
-    def lacks(self, ref: Ref) -> set[Ref]:
-        """What was looked for on behalf of `ref` and is not there."""
-        wanted = Wanted(self._store, self._looks, self.indexes)
-        wanted.add(ref)
-        return {other for other in wanted.refs if self._store.get(other) is None}
+    def missing_for(self, ref: Ref) -> set[Ref]:
+        """Objects that were read on behalf of `ref` and that are missing."""
+        scope = WaitScope(self._store, self._reads, self.indexes)
+        scope.add(ref)
+        return {other for other in scope.refs if self._store.get(other) is None}
 
     def family(self, ref: Ref) -> set[Ref]:
-        """An object, what it owns, and what that owns."""
+        """An object, what it owns, and what those own."""
         found = {ref}
         pending = [ref]
         while pending:
@@ -226,9 +229,9 @@ class Controllers:
         return found
 
     def _round(self, may: Callable[[Ref], bool], moved: Callable[[Ref], None] = lambda ref: None) -> bool:
-        """Let everyone who has something to do, and may, move once. Whether anyone did.
+        """Run each queued and permitted controller once. Returns whether any ran.
 
-        They move in order of names: not in that in which a client that sends several requests at once was heard.
+        In the order of names, not in the order in which concurrent requests of a client arrived.
         """
         anyone = False
         for ref in sorted(self._queue):
@@ -240,7 +243,7 @@ class Controllers:
 
     def _may_move(self) -> bool:
         self.moves += 1
-        self.gave_up = self.gave_up or self.moves > MOVES_MAX
+        self.gave_up = self.gave_up or self.moves > RUNS_MAX
         return not self.gave_up
 
     def _move(self, ref: Ref) -> None:
@@ -248,19 +251,19 @@ class Controllers:
         view = self._view()
         if ref.kind == GARBAGE:
             self._collect(ref.name, cause, view)
-            self._remember(ref, view.looks)
+            self._record_reads(ref, view.reads)
             return
         body = self._store.get(ref)
         kind = self._kinds.get((ref.group, ref.kind))
         if body is not None and kind is not None:
             self._act(kind.behave(body, view), kind, cause, view)
-        self._remember(ref, view.looks)
+        self._record_reads(ref, view.reads)
 
     def _act(self, acts: Acts, kind: Kind, cause: int | None, view: View) -> None:
-        answer: Refusal | None = None
+        refusal: Refusal | None = None
         try:
             while True:
-                answer = self._hands(acts.send(answer), kind.actor or "controller", cause, view)
+                refusal = self._execute(acts.send(refusal), kind.actor or "controller", cause, view)
         except StopIteration:
             pass
 
@@ -270,21 +273,21 @@ class Controllers:
             return None
         return kind.deadline(body, self._view())
 
-    def _remember(self, ref: Ref, looks: set[Look]) -> None:
-        for look in self._looks.pop(ref, set()) - looks:
-            self._lookers[look].discard(ref)
-        if looks:
-            self._looks[ref] = looks
-        for look in looks:
-            self._lookers.setdefault(look, set()).add(ref)
+    def _record_reads(self, ref: Ref, reads: set[Read]) -> None:
+        for read in self._reads.pop(ref, set()) - reads:
+            self._readers[read].discard(ref)
+        if reads:
+            self._reads[ref] = reads
+        for read in reads:
+            self._readers.setdefault(read, set()).add(ref)
 
 
-class Wanted:
-    """The objects that some waiting is about: what is waited for, what that owns, and what those need."""
+class WaitScope:
+    """The objects that a wait is about: the awaited objects, what they own, and what those need."""
 
-    def __init__(self, store: Store, looks: dict[Ref, set[Look]], indexes: Indexes) -> None:
+    def __init__(self, store: Store, reads: dict[Ref, set[Read]], indexes: Indexes) -> None:
         self._store = store
-        self._looks = looks
+        self._reads = reads
         self._indexes = indexes
         self.refs: set[Ref] = set()
 
@@ -298,14 +301,14 @@ class Wanted:
             pending.extend(self._next(current))
 
     def grow(self, ref: Ref) -> None:
-        """`ref` has moved: it may own and need more now."""
+        """`ref` has run: it may own and need more now."""
         for other in list(self._next(ref)):
             self.add(other)
 
     def has(self, ref: Ref) -> bool:
-        return ref in self.refs or self._owned_by_wanted(ref)
+        return ref in self.refs or self._owned_by_scope(ref)
 
-    def _owned_by_wanted(self, ref: Ref) -> bool:
+    def _owned_by_scope(self, ref: Ref) -> bool:
         if ref.kind == GARBAGE:
             dependents = (other for other, _ in self._store.dependents(ref.name))
             return self._store.by_uid(ref.name) in self.refs or any(other in self.refs for other in dependents)
@@ -318,10 +321,10 @@ class Wanted:
 
     def _next(self, ref: Ref) -> Iterable[Ref]:
         if self._store.get(ref) is None:
-            # Whoever leads to what is missing has to move, too.
+            # The producers of a missing object must run too.
             yield from sorted(self._indexes.producers.get(ref, ()))
-        for look in self._looks.get(ref, ()):
-            match look:
+        for read in self._reads.get(ref, ()):
+            match read:
                 case ("get", Ref() as other):
                     yield other
                 case ("owned", uid, group, kind):
@@ -330,7 +333,7 @@ class Wanted:
                     found = self._store.labelled((group, kind), namespace, label, value)
                     yield from (r for r, _ in found)
                 case ("claim", Ref() as claim) if is_terminating(self._store.get(claim) or {}):
-                    # A claim that is to go stays until no pod uses it.
+                    # A terminating PVC stays until no pod uses it.
                     yield from sorted(self._indexes.users.get(claim, ()))
                 case ("image", image):
                     yield from sorted(self._indexes.workloads.get(str(image), ()))
@@ -343,9 +346,9 @@ def _controller_uid(body: Body) -> str:
     return next((owner.get("uid", "") for owner in owners if owner.get("controller")), "")
 
 
-def _seen_by(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Look]:
-    """Every way in which someone may have looked at this object, or would see it now; always in the same order."""
-    looks: dict[Look, None] = {
+def _reads_of(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Read]:
+    """Every read that this object would be part of, before or after the change, in a fixed order."""
+    reads: dict[Read, None] = {
         ("get", ref): None,
         ("all", ref.group, ref.kind, ref.namespace): None,
         ("all", ref.group, ref.kind, ""): None,
@@ -356,16 +359,16 @@ def _seen_by(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Look
             continue
         meta = body["metadata"]
         for owner in meta.get("ownerReferences") or ():
-            looks["owned", owner.get("uid", ""), ref.group, ref.kind] = None
+            reads["owned", owner.get("uid", ""), ref.group, ref.kind] = None
         for label, value in (meta.get("labels") or {}).items():
-            looks["label", ref.group, ref.kind, ref.namespace, label, value] = None
-        if ref.kind in TRACED:
-            looks.update((look, None) for look in _traces(body))
-    return looks
+            reads["label", ref.group, ref.kind, ref.namespace, label, value] = None
+        if ref.kind in INDEXED:
+            reads.update((read, None) for read in _content_reads(body))
+    return reads
 
 
-def _traces(body: Body) -> Iterable[Look]:
-    """The ways to an object that lead over what stands in it."""
+def _content_reads(body: Body) -> Iterable[Read]:
+    """The reads that find an object by its content."""
     yield from (("image", image) for image in running_images(body))
     yield from (("claim", claim) for claim in used_claims(body))
     yield from (("volume", claim) for claim in claim_of_volume(body))

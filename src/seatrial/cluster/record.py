@@ -1,4 +1,4 @@
-"""The cluster's memory of a run: who did what to which object, and why. Makes events; reads none."""
+"""Records the events of a run: who did what to which object, and why. Reads none."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from seatrial.model.timeline import Effect, Event
 
 BEFORE_THE_TRIAL = -1
 CLOCK = "clock"
-"""Who acts where nobody does and time passes."""
+"""Actor name for events caused by a passed deadline."""
 
 
 class Recorder:
-    """Collects events while a trial is played."""
+    """Collects events during a rehearsal."""
 
     def __init__(self) -> None:
         self.step = BEFORE_THE_TRIAL
@@ -32,15 +32,12 @@ class Recorder:
         self._unordered.update((step, actor, verb) for verb in unordered)
 
     def give_up(self) -> None:
-        """Whoever acts waits in vain and is stopped. What he writes after that and changes nothing by is not told.
-
-        Helm has two hands when it is stopped: with one it goes back, with the other it writes once more what it has
-        written, sooner or later or not at all.
-        """
+        """The client is being cancelled. From here on drop its no-op writes: a cancelled Helm rolls back and, racily,
+        repeats its last write."""
         self._given_up.setdefault(self.step, len(self._events))
 
     def fence(self) -> None:
-        """What follows belongs to no request: the cluster moves by itself."""
+        """The following events belong to no request: controllers run by themselves."""
         self._fences.add(len(self._events))
 
     def note(
@@ -57,19 +54,19 @@ class Recorder:
         return self._add(Event(len(self._events), self.step, actor, verb, ref, effect, message, cause, before, after))
 
     def refused(self, actor: str, verb: str, ref: Ref, refusal: Refusal, cause: int | None = None) -> int:
-        """Note a request that the API server did not do."""
+        """Record a refused request."""
         event = Event(len(self._events), self.step, actor, verb, ref, "refused", refusal.message, cause)
         return self._add(replace(event, refusal=refusal, missing=refusal.missing))
 
     def controller_said(self, actor: str, ref: Ref, said: Emit, cause: int | None) -> int:
-        """Note what a controller or a kubelet says of an object."""
+        """Record a message of a controller or kubelet about an object."""
         event = Event(len(self._events), self.step, actor, "say", ref, "said", said.message, cause, after=said.body)
         missing = said.refusal.missing if said.refusal else said.missing
         known = {"refusal": said.refusal, "missing": missing, "key": said.key, "held_by": said.held_by}
         return self._add(replace(event, **known, reason=said.reason))
 
     def engine_said(self, actor: str, ref: Ref, words: str, effect: Effect, failure: Failure) -> int:
-        """Note what an engine says of an object, or that it waits for one."""
+        """Record a message of an engine about an object, or that it waits for one."""
         verb = "wait" if effect == "waiting" else "say"
         event = Event(len(self._events), self.step, actor, verb, ref, effect, words, failure=failure)
         return self._add(event)
@@ -83,11 +80,11 @@ class Recorder:
         return len(self._events)
 
     def said(self) -> list[Event]:
-        """What controllers and kubelets have said so far, in order."""
+        """The messages of controllers and kubelets so far, in order."""
         return [event for event in self._events if event.effect == "said" and event.actor != CLOCK]
 
     def timeline(self) -> tuple[Event, ...]:
-        """The events so far. What was sent at once stands in order of names, so that the same run reads the same."""
+        """The events so far. Concurrent requests are sorted by name, so that the same run gives the same timeline."""
         events = self._ordered()
         place = {event.index: index for index, event in enumerate(events)}
         return tuple(
@@ -101,7 +98,7 @@ class Recorder:
         )
 
     def places(self) -> dict[int, int]:
-        """Where each event, by the index that it was noted with, stands in the timeline."""
+        """The position of each event in the timeline, by the index it was recorded with."""
         return {event.index: index for index, event in enumerate(self._ordered())}
 
     def _ordered(self) -> list[Event]:
@@ -116,7 +113,7 @@ class Recorder:
         return stopped is not None and event.index >= stopped and event.effect == "unchanged"
 
     def _blocks(self) -> list[list[Event]]:
-        """Each request with the moves that controllers made before the next one."""
+        """Each request with the controller events before the next request."""
         blocks: list[list[Event]] = []
         for event in self._events:
             if event.cause is None or event.index in self._fences or not blocks:

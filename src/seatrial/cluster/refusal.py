@@ -1,4 +1,4 @@
-"""How the API server says no, in its own words. The wording follows apimachinery's `api/errors/errors.go`."""
+"""Refusals of the API server, in its words. The texts follow apimachinery's `api/errors/errors.go`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seatrial.model.resource import Body, Ref
 
 
 class Refused(Exception):
-    """A request that the API server answers with a Status of failure; the keywords say what the Status leaves out."""
+    """A request that the API server refuses with a Status. The keyword arguments hold what the Status does not."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Refused(Exception):
 
     @property
     def refusal(self) -> Refusal:
-        """What the timeline keeps of it."""
+        """The refusal as the timeline records it."""
         listed = (_field_cause(cause) for cause in self.details.get("causes") or () if "field" in cause)
         return Refusal(self.code, self.reason, self.message, self._by, (*listed, *self._unlisted), *self._known)
 
@@ -53,7 +53,7 @@ class Refused(Exception):
             "code": self.code,
         }
         if not self.reason:
-            # An error that Kubernetes wraps in no status of its own: 500 and nothing but the message.
+            # An error that Kubernetes does not wrap in a status: 500 and only the message.
             del body["reason"]
         if self.details:
             body["details"] = self.details
@@ -77,8 +77,8 @@ def not_found(plural: str, group: str, name: str) -> Refused:
 
 def missing_namespace(name: str) -> Refused:
     message = f'namespaces "{name}" not found'
-    home = Ref("Namespace", "", name)
-    return Refused(404, "NotFound", message, _details("namespaces", "", name), missing=(home,))
+    namespace = Ref("Namespace", "", name)
+    return Refused(404, "NotFound", message, _details("namespaces", "", name), missing=(namespace,))
 
 
 def already_exists(plural: str, group: str, name: str) -> Refused:
@@ -109,14 +109,14 @@ def modified(plural: str, group: str, name: str) -> Refused:
 def invalid(kind: str, group: str, name: str, causes: Iterable[str], by: RefusedBy = "") -> Refused:
     """`causes` are whole sentences such as `spec.selector: Invalid value: ...: field is immutable`."""
     sentences = list(causes)
-    told = list(dict.fromkeys(sentences))
-    joined = told[0] if len(told) == 1 else "[" + ", ".join(told) + "]"
+    unique = list(dict.fromkeys(sentences))
+    joined = unique[0] if len(unique) == 1 else "[" + ", ".join(unique) + "]"
     listed = [_cause(sentence) for sentence in sentences]
     message = f'{qualified(kind, group)} "{name}" is invalid: {joined}'
     return Refused(422, "Invalid", message, _details(kind, group, name, causes=listed), by=by)
 
 
-REASON_OF_WORDS = (
+REASONS = (
     ("Invalid value", "FieldValueInvalid"),
     ("Required value", "FieldValueRequired"),
     ("Duplicate value", "FieldValueDuplicate"),
@@ -130,7 +130,7 @@ REASON_OF_WORDS = (
 
 def _cause(sentence: str) -> Body:
     field, _, words = sentence.partition(": ")
-    reason = next((reason for start, reason in REASON_OF_WORDS if words.startswith(start)), "FieldValueInvalid")
+    reason = next((reason for start, reason in REASONS if words.startswith(start)), "FieldValueInvalid")
     return {"reason": reason, "message": words, "field": field}
 
 
@@ -141,11 +141,11 @@ def _field_cause(cause: Body) -> FieldCause:
 
 
 QUOTES = ("Invalid", "Duplicate", "Unsupported")
-"""How a sentence begins that quotes the value it is about: `Invalid value: "x": ...`."""
+"""The first word of sentences that quote the value: `Invalid value: "x": ...`."""
 
 
 def _value(quoted: str) -> str:
-    """The value that a sentence begins with, as text; empty for a list or an object, and for Go source."""
+    """The quoted value as text; empty for lists, objects and Go source."""
     try:
         value, end = json.JSONDecoder().raw_decode(quoted)
     except json.JSONDecodeError:
@@ -171,7 +171,7 @@ def forbidden(
 
 
 def terminating(plural: str, group: str, name: str, namespace: str) -> Refused:
-    """Creation in a namespace that is going away."""
+    """Creation in a terminating namespace."""
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     refused = forbidden(plural, group, name, why, terminating=Ref("Namespace", "", namespace))
     cause = {
@@ -188,7 +188,7 @@ def bad_request(message: str) -> Refused:
 
 
 def unknown_fields(message: str, paths: Iterable[str]) -> Refused:
-    """What strict decoding refuses."""
+    """Strict decoding found unknown fields."""
     unlisted = tuple(FieldCause(path, "", "unknown field") for path in paths)
     return Refused(400, "BadRequest", message, by="unknown-field" if unlisted else "", unlisted=unlisted)
 
@@ -203,12 +203,12 @@ def gone(message: str) -> Refused:
 
 
 def unknown_resource() -> Refused:
-    """What clients get for a path that no kind is served under."""
+    """The error for a path at which no kind is served."""
     return Refused(404, "NotFound", "the server could not find the requested resource")
 
 
 def unavailable() -> Refused:
-    """An API that a Service of the cluster answers for, and that nobody answers for now."""
+    """An aggregated API whose backend is not available."""
     return Refused(503, "ServiceUnavailable", "the server is currently unable to handle the request")
 
 

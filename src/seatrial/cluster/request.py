@@ -1,4 +1,4 @@
-"""One request to the API and one reply, whether it came over a socket or from this process."""
+"""One API request and its reply, over a socket or from this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PatchType = Literal["json", "merge", "strategic", "apply"]
 
 
 class Request(Struct, frozen=True):
-    """What a client asks of one resource. Discovery, OpenAPI and health are answered beside this."""
+    """A request for one resource. Discovery, OpenAPI and health are not requests of this type."""
 
     verb: Verb
     group: str
@@ -26,13 +26,13 @@ class Request(Struct, frozen=True):
     subresource: str = ""
     body: Any = None
     duplicates: tuple[str, ...] = ()
-    """Paths of the keys that the text of the body has twice."""
+    """Paths of duplicate keys in the text of the body."""
     patch_type: PatchType | None = None
     field_manager: str = ""
     force: bool = False
     dry_run: bool = False
     unheard: bool = False
-    """Whether it is a question of the rehearsal's, and of nobody who acts in it."""
+    """Whether it is a probe of the rehearsal itself, which is not recorded."""
     field_validation: str = ""
     """Strict, Warn or Ignore; empty is the server's default, Warn."""
     label_selector: str = ""
@@ -49,7 +49,7 @@ class Request(Struct, frozen=True):
     grace_seconds: int | None = None
     actor: str = "someone"
     user: User = ADMIN
-    """As whom the client speaks. Whoever reaches this API may do everything, unless it says to be someone else."""
+    """The user of the client. By default a client may do everything; it can impersonate others."""
 
 
 class Reply(Struct, frozen=True):

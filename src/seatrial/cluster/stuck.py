@@ -58,7 +58,7 @@ def why(cluster: Cluster, refs: Iterable[Ref]) -> str:
 def lacking(cluster: Cluster, refs: Iterable[Ref]) -> tuple[Ref, ...]:
     """Objects that controllers looked for on behalf of these and that are missing."""
     with cluster.lock:
-        return tuple(sorted({other for ref in refs for other in cluster.controllers.lacks(ref) if other != ref}))
+        return tuple(sorted({other for ref in refs for other in cluster.controllers.missing_for(ref) if other != ref}))
 
 
 def _unready(cluster: Cluster, refs: Iterable[Ref], is_ready: Callable[[Body], bool]) -> list[Ref]:
@@ -82,7 +82,7 @@ def _sentence(cluster: Cluster, ref: Ref) -> str:
         return f"waits for {ref}: {message}"
     if live is None:
         return f"waits for {ref}, which is not there"
-    lacks = sorted(cluster.controllers.lacks(ref) - {ref})
+    lacks = sorted(cluster.controllers.missing_for(ref) - {ref})
     missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is not there)" if lacks else ""
     return f"waits for {ref}{missing}"
 

@@ -208,7 +208,7 @@ def _unrest(cluster: Cluster) -> tuple[str, ...]:
     """What is said of a step after which controllers would still have something to do."""
     if not cluster.controllers.gave_up:
         return ()
-    return (f"the cluster did not come to rest: its controllers were stopped after {controllers.MOVES_MAX:,} moves",)
+    return (f"the cluster did not come to rest: its controllers were stopped after {controllers.RUNS_MAX:,} moves",)
 
 
 def _again(stage: _Stage, index: int, played: Played) -> Outcome | None:

@@ -1,7 +1,7 @@
-"""What the API server asks of an object before it takes it in, beyond its shape. Refuses in the server's words.
+"""Admission: checks and changes of an object beyond its schema. Refuses in the API server's words.
 
-The order is that of `AllOrderedPlugins` in pkg/kubeapiserver/options/plugins.go of Kubernetes 1.34. What changes the
-object comes first; between the two, the server makes up its name and looks at its shape.
+The order is that of `AllOrderedPlugins` in pkg/kubeapiserver/options/plugins.go of Kubernetes 1.34. Mutating admission
+comes first. Between the two, the server generates the name and validates the object.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from seatrial.cluster.admission import classes, limits, pod_security, pods, quota, webhooks
-from seatrial.cluster.admission.asked import Asked, Operation
 from seatrial.cluster.admission.namespaces import lifecycle
+from seatrial.cluster.admission.request import AdmissionRequest, Operation
 from seatrial.kinds import World
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks.matching import NO_HOOKS
@@ -22,14 +22,14 @@ from seatrial.model.resource import Body, Ref
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
-__all__ = ["Asked", "Operation", "asked", "controllers_change", "mutate", "validate"]
+__all__ = ["AdmissionRequest", "Operation", "admit_update", "mutate", "request_for", "validate"]
 
-MUTATING: dict[tuple[str, str], tuple[Callable[[Asked, World], Body], ...]] = {
+MUTATING: dict[tuple[str, str], tuple[Callable[[AdmissionRequest, World], Body], ...]] = {
     ("", "Pod"): (limits.default, pods.service_account, pods.priority, pods.runtime_class),
     ("", "PersistentVolumeClaim"): (classes.default_storage,),
     ("networking.k8s.io", "Ingress"): (classes.default_ingress,),
 }
-VALIDATING: dict[tuple[str, str], tuple[Callable[[Asked, World], None], ...]] = {
+VALIDATING: dict[tuple[str, str], tuple[Callable[[AdmissionRequest, World], None], ...]] = {
     ("", "Namespace"): (pod_security.check_namespace,),
     ("", "PersistentVolumeClaim"): (limits.check_claim, classes.resize),
     ("", "Pod"): (limits.check_pod, pod_security.check_pod),
@@ -38,7 +38,7 @@ VALIDATING: dict[tuple[str, str], tuple[Callable[[Asked, World], None], ...]] = 
 }
 
 
-def asked(
+def request_for(
     cluster: Cluster,
     operation: Operation,
     kind: ServedKind,
@@ -49,9 +49,9 @@ def asked(
     subresource: str = "",
     dry_run: bool = False,
     generated: bool = False,
-) -> Asked:
-    """A write to this cluster, which is told what comes of it."""
-    return Asked(
+) -> AdmissionRequest:
+    """A write to this cluster. Warnings and notes go back to the cluster."""
+    return AdmissionRequest(
         operation,
         kind,
         ref,
@@ -68,42 +68,42 @@ def asked(
     )
 
 
-def controllers_change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, world: World) -> Body:
-    """What a controller changes: only webhooks have a say in it."""
+def admit_update(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, world: World) -> Body:
+    """An update by a controller: only webhooks apply."""
     if cluster.hooks is NO_HOOKS:
         return body
-    operation, subresource = _part_changed(ref, live, body)
-    write = asked(cluster, operation, kind, ref, body, live, subresource=subresource)
-    body = mutate(write, world)
-    validate(replace(write, body=body), world)
+    operation, subresource = _operation_of(ref, live, body)
+    request = request_for(cluster, operation, kind, ref, body, live, subresource=subresource)
+    body = mutate(request, world)
+    validate(replace(request, body=body), world)
     return body
 
 
-def mutate(asked: Asked, world: World) -> Body:
-    """The object with what admission adds to it; raises `Refused` where it may not be written."""
-    lifecycle(asked, world)
-    for plugin in MUTATING.get(asked.of, ()) if _is_of_the_object(asked) else ():
-        asked = replace(asked, body=plugin(asked, world))
-    webhooks.ask(asked, "mutating", world)
-    return asked.body
+def mutate(request: AdmissionRequest, world: World) -> Body:
+    """The object with the changes of admission; raises `Refused` if it may not be written."""
+    lifecycle(request, world)
+    for plugin in MUTATING.get(request.group_kind, ()) if _is_whole_object(request) else ():
+        request = replace(request, body=plugin(request, world))
+    webhooks.call_webhooks(request, "mutating", world)
+    return request.body
 
 
-def validate(asked: Asked, world: World) -> None:
-    """Raise `Refused` where the object, as it would be stored, may not be written."""
-    for plugin in VALIDATING.get(asked.of, ()) if _is_of_the_object(asked) else ():
-        plugin(asked, world)
-    webhooks.note_policies(asked, world)
-    webhooks.ask(asked, "validating", world)
-    quota.check(asked, world)
+def validate(request: AdmissionRequest, world: World) -> None:
+    """Raise `Refused` if the object may not be stored like this."""
+    for plugin in VALIDATING.get(request.group_kind, ()) if _is_whole_object(request) else ():
+        plugin(request, world)
+    webhooks.note_policies(request, world)
+    webhooks.call_webhooks(request, "validating", world)
+    quota.check(request, world)
 
 
-def _is_of_the_object(asked: Asked) -> bool:
-    """Whether the object itself is made or changed: neither a part of it, nor taken away."""
-    return asked.operation != "DELETE" and not asked.subresource
+def _is_whole_object(request: AdmissionRequest) -> bool:
+    """Whether the object itself is created or updated, not a subresource and not deleted."""
+    return request.operation != "DELETE" and not request.subresource
 
 
-def _part_changed(ref: Ref, live: Body, body: Body) -> tuple[Operation, str]:
-    """What a controller asks for that has a door of its own: a pod is bound, a namespace let go."""
+def _operation_of(ref: Ref, live: Body, body: Body) -> tuple[Operation, str]:
+    """The operation and subresource of a controller's update: binding a pod, finalizing a namespace."""
     before, after = live.get("spec") or {}, body.get("spec") or {}
     if ref.kind == "Pod" and after.get("nodeName") and not before.get("nodeName"):
         return "CREATE", "binding"

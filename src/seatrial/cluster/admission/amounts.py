@@ -1,4 +1,4 @@
-"""Amounts of resources as quotas and limits compare, add up and quote them. Knows nothing of what is limited."""
+"""Amounts of resources as quotas and limits compare, add and print them. Knows nothing of what is limited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def amounts(quantities: Body | None) -> Amounts:
 
 
 def shown(name: str, much: Fraction) -> str:
-    """As the API server writes an amount of this resource: bytes in powers of 1024 where they are such."""
+    """An amount as the API server prints it for this resource: bytes in powers of 1024 if possible."""
     binary = BINARY if name.endswith(("memory", "storage")) or "hugepages-" in name else ()
     for suffix, unit in (*binary, *DECIMAL) if much else ():
         if (much / unit).denominator == 1:
@@ -41,7 +41,7 @@ def total(many: Iterable[Amounts]) -> Amounts:
 def of_pod(spec: Body, field: str) -> Amounts:
     """The `requests` or `limits` of a whole pod.
 
-    Its containers and sidecars together; or the hungriest init container, beside the sidecars begun before it.
+    The sum of its containers and sidecars, or its largest init container with the sidecars started before it.
     """
     running = [amounts(dig(container, "resources", field)) for container in listed(spec, "containers")]
     sidecars: list[Amounts] = []
@@ -59,6 +59,6 @@ def of_pod(spec: Body, field: str) -> Amounts:
 
 
 def _of_whole_pod(spec: Body, field: str) -> Amounts:
-    """What is written for the pod itself stands for its containers."""
+    """Resources of the pod itself replace those of its containers."""
     own = amounts(dig(spec, "resources", field))
     return {name: own[name] for name in ("cpu", "memory") if name in own}

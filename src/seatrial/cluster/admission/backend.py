@@ -1,4 +1,4 @@
-"""Whether the API server reaches a webhook, and its own words where it does not. Knows nothing of what one answers.
+"""Whether the API server can call a webhook, and its error if not. Knows nothing of the webhook's response.
 
 From k8s.io/apiserver, pkg/util/webhook and pkg/util/proxy of 1.34, with `--enable-aggregator-routing`: the API server
 dials the endpoints of a Service, as on most managed clusters, and not its cluster IP.
@@ -19,33 +19,33 @@ from seatrial.kinds.workloads.rollout import rollout_of, size
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
 DEFAULT_PORT = 443
-BACKERS = (("DaemonSet", "apps"), ("Deployment", "apps"), ("ReplicaSet", "apps"), ("StatefulSet", "apps"))
+WORKLOADS = (("DaemonSet", "apps"), ("Deployment", "apps"), ("ReplicaSet", "apps"), ("StatefulSet", "apps"))
 
 NO_CERTIFICATE = "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"
 UNKNOWN_AUTHORITY = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 TIMED_OUT = "context deadline exceeded"
 
 
-class Failed(Struct, frozen=True):
-    """A call that is not answered."""
+class FailedBackendCall(Struct, frozen=True):
+    """A call without a response."""
 
     words: str
     untrusted: bool = False
-    """Whether the certificate is to blame; else the backend cannot be reached."""
+    """Whether the certificate is not trusted; otherwise the backend cannot be reached."""
 
 
-def failure(client: Body, timeout_seconds: int, world: World) -> Failed | None:
-    """Why a call with this `clientConfig` fails; None where it is answered. What has a URL is taken to answer."""
+def failure(client: Body, timeout_seconds: int, world: World) -> FailedBackendCall | None:
+    """Why a call with this `clientConfig` fails; None if it succeeds. A URL is assumed to respond."""
     bundle = str(client.get("caBundle") or "")
     if bundle and not has_certificate(bundle):
-        return Failed(NO_CERTIFICATE, untrusted=True)
+        return FailedBackendCall(NO_CERTIFICATE, untrusted=True)
     service = client.get("service")
     if not isinstance(service, dict):
         return None
     unreachable = _unreachable(service, world)
     why = unreachable or ("" if bundle else UNKNOWN_AUTHORITY)
     words = f'Post "{_url(service)}?timeout={timeout_seconds}s": {why}'
-    return Failed(words, untrusted=not unreachable) if why else None
+    return FailedBackendCall(words, untrusted=not unreachable) if why else None
 
 
 def _url(service: Body) -> str:
@@ -65,14 +65,16 @@ def _unreachable(service: Body, world: World) -> str:
     if port is None:
         return f'no service port {number} found for service "{name}"'
     endpoints = _ready_endpoints(namespace, name, str(port.get("name") or ""), world)
-    backers = list(_backers(found, namespace, world))
-    if not endpoints or (world.worst_case and backers and all(_may_be_gone(backer, world) for backer in backers)):
+    workloads = list(_workloads_behind(found, namespace, world))
+    if not endpoints or (
+        world.worst_case and workloads and all(_may_be_gone(workload, world) for workload in workloads)
+    ):
         return f'no endpoints available for service "{name}"'
     return _no_connection(endpoints, namespace, world)
 
 
 def _ready_endpoints(namespace: str, name: str, port_name: str, world: World) -> list[tuple[Body, int]]:
-    """Each endpoint that counts as ready, with the port of it that is dialled."""
+    """Each endpoint that counts as ready, with its port."""
     slices = world.select("EndpointSlice", namespace, {SERVICE_LABEL: name}, "discovery.k8s.io")
     return [
         (endpoint, int(port.get("port") or 0))
@@ -84,10 +86,10 @@ def _ready_endpoints(namespace: str, name: str, port_name: str, world: World) ->
     ]
 
 
-def _backers(service: Body, namespace: str, world: World) -> Iterator[Body]:
-    """Whoever waits for endpoints waits for what will make the pods behind them: a look at it moves it too."""
+def _workloads_behind(service: Body, namespace: str, world: World) -> Iterator[Body]:
+    """The workloads behind a Service. Reading them makes a client that waits for endpoints wait for them too."""
     selector = dig(service, "spec", "selector") or {}
-    for kind, group in BACKERS if selector else ():
+    for kind, group in WORKLOADS if selector else ():
         for body in world.all(kind, namespace, group):
             if selector.items() <= labels_of(dig(body, "spec", "template") or {}).items():
                 found = world.get(Ref(kind, namespace, name_of(body), group))
@@ -95,28 +97,28 @@ def _backers(service: Body, namespace: str, world: World) -> Iterator[Body]:
                     yield found
 
 
-def _may_be_gone(backer: Body, world: World) -> bool:
+def _may_be_gone(workload: Body, world: World) -> bool:
     """Whether it is about to replace its pods, and may stop the last old one before the first new one is ready."""
-    if backer.get("kind") != "Deployment":
+    if workload.get("kind") != "Deployment":
         return False
-    rollout = rollout_of(backer, world.owned(backer, "ReplicaSet", "apps"))
+    rollout = rollout_of(workload, world.owned(workload, "ReplicaSet", "apps"))
     rolled = rollout.new is not None and not size(*rollout.old)
     return bool(rollout.old) and not rolled and (not rollout.rolls or rollout.unavailable_max >= rollout.replicas)
 
 
 def _no_connection(endpoints: list[tuple[Body, int]], namespace: str, world: World) -> str:
-    """A Service may publish pods that are not ready; which endpoint is dialled is left to chance."""
-    silent = [(endpoint, port) for endpoint, port in endpoints if dig(endpoint, "conditions", "serving") is False]
-    if silent and (world.worst_case or len(silent) == len(endpoints)):
-        endpoint, port = silent[0]
+    """A Service may publish unready pods. Which endpoint is dialled is random."""
+    unready = [(endpoint, port) for endpoint, port in endpoints if dig(endpoint, "conditions", "serving") is False]
+    if unready and (world.worst_case or len(unready) == len(endpoints)):
+        endpoint, port = unready[0]
         return f"dial tcp {listed(endpoint, 'addresses')[0]}:{port}: connect: connection refused"
-    if world.worst_case and any(_is_shut_off(endpoint, port, namespace, world) for endpoint, port in endpoints):
+    if world.worst_case and any(_is_blocked(endpoint, port, namespace, world) for endpoint, port in endpoints):
         return TIMED_OUT
     return ""
 
 
-def _is_shut_off(endpoint: Body, port: int, namespace: str, world: World) -> bool:
-    """Whether policies let nobody from outside the pods' network in. Not every network heeds them: bad luck."""
+def _is_blocked(endpoint: Body, port: int, namespace: str, world: World) -> bool:
+    """Whether NetworkPolicies block clients outside the pod network. Not every network enforces them."""
     pod = world.get(Ref("Pod", namespace, str(dig(endpoint, "targetRef", "name") or "")))
     if pod is None:
         return False

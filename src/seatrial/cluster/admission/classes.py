@@ -1,4 +1,4 @@
-"""Default classes: what a claim or an Ingress gets that names none; and claims that want to grow.
+"""Default classes of PVCs and Ingresses, and PVC expansion.
 
 From plugin/pkg/admission (storage, network) of Kubernetes 1.34.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from seatrial.cluster.admission.asked import Asked
+from seatrial.cluster.admission.request import AdmissionRequest
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import created_at
 from seatrial.kinds.core.quantities import amount
@@ -19,32 +19,32 @@ OLD_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
-def default_storage(asked: Asked, world: World) -> Body:
-    if asked.operation != "CREATE" or OLD_STORAGE_CLASS in annotations_of(asked.body):
-        return asked.body
+def default_storage(request: AdmissionRequest, world: World) -> Body:
+    if request.operation != "CREATE" or OLD_STORAGE_CLASS in annotations_of(request.body):
+        return request.body
     return _with_default(
-        asked.body, "storageClassName", _default("StorageClass", "storage.k8s.io", DEFAULT_STORAGE, world)
+        request.body, "storageClassName", _default("StorageClass", "storage.k8s.io", DEFAULT_STORAGE, world)
     )
 
 
-def default_ingress(asked: Asked, world: World) -> Body:
-    if asked.operation != "CREATE" or OLD_INGRESS_CLASS in annotations_of(asked.body):
-        return asked.body
+def default_ingress(request: AdmissionRequest, world: World) -> Body:
+    if request.operation != "CREATE" or OLD_INGRESS_CLASS in annotations_of(request.body):
+        return request.body
     chosen = _default("IngressClass", "networking.k8s.io", DEFAULT_INGRESS, world)
-    return _with_default(asked.body, "ingressClassName", chosen)
+    return _with_default(request.body, "ingressClassName", chosen)
 
 
-def resize(asked: Asked, world: World) -> None:
-    """A claim grows only once it is bound, and only where its class says so."""
-    if asked.old is None or _size(asked.body) <= _size(asked.old):
+def resize(request: AdmissionRequest, world: World) -> None:
+    """A PVC can be expanded only if it is bound and its class allows it."""
+    if request.old is None or _size(request.body) <= _size(request.old):
         return
-    if dig(asked.old, "status", "phase") != "Bound":
-        raise asked.refused("Only bound persistent volume claims can be expanded")
-    name = str(dig(asked.body, "spec", "storageClassName") or "")
+    if dig(request.old, "status", "phase") != "Bound":
+        raise request.refusal("Only bound persistent volume claims can be expanded")
+    name = str(dig(request.body, "spec", "storageClassName") or "")
     found = world.get(Ref("StorageClass", "", name, "storage.k8s.io")) if name else None
     if found is None or not found.get("allowVolumeExpansion"):
         words = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
-        raise asked.refused(f"{words}support resize", by="unchangeable")
+        raise request.refusal(f"{words}support resize", by="unchangeable")
 
 
 def _with_default(body: Body, field: str, chosen: str) -> Body:
@@ -54,7 +54,7 @@ def _with_default(body: Body, field: str, chosen: str) -> Body:
 
 
 def _default(kind: str, group: str, mark: str, world: World) -> str:
-    """The newest of those that are marked; of two as old, the first by name."""
+    """The newest default class, then the first by name."""
     marked = [body for body in world.all(kind, group=group) if annotations_of(body).get(mark) == "true"]
     newest = max((created_at(body) for body in marked), default="")
     return min((name_of(body) for body in marked if created_at(body) == newest), default="")

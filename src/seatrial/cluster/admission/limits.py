@@ -1,4 +1,4 @@
-"""LimitRanger: what containers get that ask for nothing, and how little and how much each may ask for.
+"""LimitRanger: default requests and limits of containers, and minimum and maximum of each.
 
 From plugin/pkg/admission/limitranger of Kubernetes 1.34.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from seatrial.cluster.admission.amounts import Amounts, amounts, of_pod, shown
-from seatrial.cluster.admission.asked import Asked
+from seatrial.cluster.admission.request import AdmissionRequest
 from seatrial.kinds import World
 from seatrial.kinds.core.quantities import amount
 from seatrial.model.refusal import RefusedBy
@@ -18,37 +18,37 @@ from seatrial.model.resource import Body, annotations_of, dig, listed, metadata
 ANNOTATION = "kubernetes.io/limit-ranger"
 SETS = (("defaultRequest", "requests", "request"), ("default", "limits", "limit"))
 Problem = tuple[RefusedBy, str]
-"""Which bound is not kept, and the words for it."""
+"""The violated bound, and its message."""
 CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 
-def default(asked: Asked, world: World) -> Body:
-    """The pod with the requests and limits that its containers lack."""
-    body = asked.body
-    if asked.operation == "CREATE":
-        for limit_range in world.all("LimitRange", asked.namespace):
+def default(request: AdmissionRequest, world: World) -> Body:
+    """The pod with default requests and limits for its containers."""
+    body = request.body
+    if request.operation == "CREATE":
+        for limit_range in world.all("LimitRange", request.namespace):
             body = _with_defaults(body, limit_range)
     return body
 
 
-def check_pod(asked: Asked, world: World) -> None:
-    if asked.operation == "CREATE":
-        for limit_range in world.all("LimitRange", asked.namespace):
-            _refuse(asked, _pod_problems(asked.body.get("spec") or {}, limit_range))
+def check_pod(request: AdmissionRequest, world: World) -> None:
+    if request.operation == "CREATE":
+        for limit_range in world.all("LimitRange", request.namespace):
+            _refuse(request, _pod_problems(request.body.get("spec") or {}, limit_range))
 
 
-def check_claim(asked: Asked, world: World) -> None:
-    if metadata(asked.old or {}).get("deletionTimestamp"):
+def check_claim(request: AdmissionRequest, world: World) -> None:
+    if metadata(request.old or {}).get("deletionTimestamp"):
         return
-    for limit_range in world.all("LimitRange", asked.namespace):
-        _refuse(asked, _claim_problems(amounts(dig(asked.body, "spec", "resources", "requests")), limit_range))
+    for limit_range in world.all("LimitRange", request.namespace):
+        _refuse(request, _claim_problems(amounts(dig(request.body, "spec", "resources", "requests")), limit_range))
 
 
-def _refuse(asked: Asked, problems: Iterator[Problem]) -> None:
+def _refuse(request: AdmissionRequest, problems: Iterator[Problem]) -> None:
     found = list(dict.fromkeys(problems))
     if found:
         (by, first), *more = found
-        raise asked.refused(f"[{', '.join(words for _, words in found)}]" if more else first, by)
+        raise request.refusal(f"[{', '.join(words for _, words in found)}]" if more else first, by)
 
 
 def _with_defaults(pod: Body, limit_range: Body) -> Body:
@@ -69,7 +69,7 @@ def _with_defaults(pod: Body, limit_range: Body) -> Body:
 
 
 def _filled(container: Body, given: dict[str, Body], words: str, done: list[str]) -> Body:
-    """The container with what it lacks; what that was is added to `done`."""
+    """The container with its defaults. Added defaults are appended to `done`."""
     resources = dict(container.get("resources") or {})
     for _, field, word in SETS:
         own = resources.get(field) or {}

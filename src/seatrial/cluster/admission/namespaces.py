@@ -1,8 +1,8 @@
-"""NamespaceLifecycle: nothing is made in a namespace that is not there or is going; three of them stay for ever."""
+"""NamespaceLifecycle: nothing is created in a missing or terminating namespace; three namespaces cannot be deleted."""
 
 from __future__ import annotations
 
-from seatrial.cluster.admission.asked import Asked
+from seatrial.cluster.admission.request import AdmissionRequest
 from seatrial.cluster.refusal import forbidden, missing_namespace, terminating
 from seatrial.kinds import World
 from seatrial.model.resource import Ref, metadata
@@ -10,15 +10,15 @@ from seatrial.model.resource import Ref, metadata
 IMMORTAL = ("default", "kube-public", "kube-system")
 
 
-def lifecycle(asked: Asked, world: World) -> None:
-    if asked.of == ("", "Namespace"):
-        if asked.operation == "DELETE" and asked.ref.name in IMMORTAL:
-            raise forbidden("namespaces", "", asked.ref.name, "this namespace may not be deleted")
+def lifecycle(request: AdmissionRequest, world: World) -> None:
+    if request.group_kind == ("", "Namespace"):
+        if request.operation == "DELETE" and request.ref.name in IMMORTAL:
+            raise forbidden("namespaces", "", request.ref.name, "this namespace may not be deleted")
         return
-    if not asked.kind.namespaced or asked.operation == "DELETE":
+    if not request.kind.namespaced or request.operation == "DELETE":
         return
-    namespace = world.get(Ref("Namespace", "", asked.namespace))
+    namespace = world.get(Ref("Namespace", "", request.namespace))
     if namespace is None:
-        raise missing_namespace(asked.namespace)
-    if asked.operation == "CREATE" and metadata(namespace).get("deletionTimestamp"):
-        raise terminating(asked.kind.plural, asked.kind.group, asked.early_name, asked.namespace)
+        raise missing_namespace(request.namespace)
+    if request.operation == "CREATE" and metadata(namespace).get("deletionTimestamp"):
+        raise terminating(request.kind.plural, request.kind.group, request.early_name, request.namespace)

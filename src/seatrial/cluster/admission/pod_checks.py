@@ -1,6 +1,7 @@
-"""The Pod Security Standards, check by check, in the words of the API server. Knows nothing of namespaces.
+"""The checks of the Pod Security Standards, in the words of the API server. Knows nothing of namespaces.
 
-From k8s.io/pod-security-admission, policy/check_*.go of 1.34. Pods in user namespaces get no relief: that is off there.
+From k8s.io/pod-security-admission, policy/check_*.go of 1.34. User namespaces make no exception: the feature is off
+there.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ VOLUMES = frozenset(
         "secret",
     )
 )
-# (since which minor of the policy, what it allows beside the rest)
+# (since which minor of the policy, what it allows in addition)
 SYSCTLS = (
     (
         0,
@@ -84,7 +85,7 @@ class Violation(Struct, frozen=True):
 
 
 def violations(pod: Body, level: str, minor: int) -> Iterator[Violation]:
-    """How a pod, or a template of one, breaks a level as of a minor: baseline first, each by the name of its check."""
+    """The violations of a level as of a minor by a pod or pod template: baseline first, by the name of the check."""
     if level == "privileged":
         return
     for since, check in RESTRICTED if level == "restricted" else BASELINE:
@@ -220,9 +221,9 @@ def _seccomp_restricted(pod: Body, minor: int) -> Found:
         return None
     if found := _seccomp(pod, minor):
         return found
-    silent = _silent(pod, "seccompProfile", dig(pod, "spec", "securityContext", "seccompProfile") is not None)
+    unset = _unset(pod, "seccompProfile", dig(pod, "spec", "securityContext", "seccompProfile") is not None)
     words = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
-    return _found("seccompProfile", f"pod or {_named(silent)} {words}" if silent else "")
+    return _found("seccompProfile", f"pod or {_named(unset)} {words}" if unset else "")
 
 
 def _sysctls(pod: Body, minor: int) -> Found:
@@ -260,8 +261,8 @@ def _non_root(pod: Body, minor: int) -> Found:
     setters, _ = _setting(pod, ("runAsNonRoot",), lambda value: value is False)
     if setters:
         return reason, f"{' and '.join(setters)} must not set securityContext.runAsNonRoot=false"
-    silent = _silent(pod, "runAsNonRoot", dig(pod, "spec", "securityContext", "runAsNonRoot") is True)
-    return _found(reason, f"pod or {_named(silent)} must set securityContext.runAsNonRoot=true" if silent else "")
+    unset = _unset(pod, "runAsNonRoot", dig(pod, "spec", "securityContext", "runAsNonRoot") is True)
+    return _found(reason, f"pod or {_named(unset)} must set securityContext.runAsNonRoot=true" if unset else "")
 
 
 def _root_user(pod: Body, minor: int) -> Found:
@@ -276,7 +277,7 @@ def _containers(pod: Body) -> Iterator[tuple[str, Body]]:
 
 
 def _setting(pod: Body, path: tuple[str, ...], is_bad: Callable[[Any], bool]) -> tuple[list[str], list[Any]]:
-    """Who sets a field of the security context badly (`pod`, `container "a"`), and to what."""
+    """What sets a field of the security context to a forbidden value (`pod`, `container "a"`), and the values."""
     of_pod = dig(pod, "spec", "securityContext", *path)
     of_containers = [(name, dig(c, "securityContext", *path)) for name, c in _containers(pod)]
     bad = [(name, value) for name, value in of_containers if value is not None and is_bad(value)]
@@ -285,9 +286,9 @@ def _setting(pod: Body, path: tuple[str, ...], is_bad: Callable[[Any], bool]) ->
     return setters, [*([of_pod] if pod_is_bad else []), *(value for _, value in bad)]
 
 
-def _silent(pod: Body, field: str, said_for_all: bool) -> list[str]:
-    """Containers that leave a field to the pod, which does not say it either."""
-    if said_for_all:
+def _unset(pod: Body, field: str, set_on_pod: bool) -> list[str]:
+    """Containers that leave a field to the pod, which does not set it either."""
+    if set_on_pod:
         return []
     return [name for name, c in _containers(pod) if dig(c, "securityContext", field) is None]
 
@@ -320,7 +321,7 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-# (the minor of the policy from which it is asked, the check), in the order of their names upstream.
+# (the minor of the policy since which it applies, the check), in the order of their names upstream.
 BASELINE: tuple[tuple[int, Check], ...] = (
     (0, _apparmor),
     (0, _capabilities),
@@ -336,7 +337,7 @@ BASELINE: tuple[tuple[int, Check], ...] = (
     (0, _host_process),
 )
 OVERRIDDEN = (_capabilities, _host_paths, _seccomp)
-"""Checks of the baseline that a stricter one of the restricted level stands for."""
+"""Baseline checks that the restricted level replaces by stricter ones."""
 RESTRICTED: tuple[tuple[int, Check], ...] = (
     *((since, check) for since, check in BASELINE if check not in OVERRIDDEN),
     (8, _escalation),

@@ -1,4 +1,4 @@
-"""PodSecurity: what the labels of a namespace demand of its pods. Refuses pods, warns of what would make them.
+"""PodSecurity: the levels in a namespace's labels. Refuses pods, and warns of workloads whose pods would be refused.
 
 From k8s.io/pod-security-admission (api, admission) of 1.34.
 """
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.cluster.admission.asked import Asked
 from seatrial.cluster.admission.pod_checks import Violation, violations
+from seatrial.cluster.admission.request import AdmissionRequest
 from seatrial.cluster.refusal import invalid
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import controller_of
@@ -23,7 +23,7 @@ LEVELS = ("privileged", "baseline", "restricted")
 LATEST = "latest"
 PODS_CHECKED_MAX = 3000
 
-# Where each kind keeps the template of its pods.
+# The path of each kind's pod template.
 TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {
     ("", "PodTemplate"): ("template",),
     ("", "ReplicationController"): ("spec", "template"),
@@ -38,7 +38,7 @@ TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {
 _is_version = re.compile(r"v1\.(0|[1-9][0-9]*)").fullmatch
 
 
-class Demand(Struct, frozen=True):
+class LevelVersion(Struct, frozen=True):
     """A level of one version: `restricted:v1.30`."""
 
     level: str = "privileged"
@@ -47,67 +47,67 @@ class Demand(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.level}:{self.version}"
 
-    def broken(self, pod: Body, minor: int) -> list[Violation]:
-        """`latest` is the newest that this API server knows."""
+    def violations_of(self, pod: Body, minor: int) -> list[Violation]:
+        """`latest` is the newest version that this API server knows."""
         wanted = minor if self.version == LATEST else min(minor, int(self.version.removeprefix("v1.")))
         return list(violations(pod, self.level, wanted))
 
 
-class Policy(Struct, frozen=True):
-    enforce: Demand = Demand()
-    warn: Demand = Demand()
+class NamespaceLevels(Struct, frozen=True):
+    enforce: LevelVersion = LevelVersion()
+    warn: LevelVersion = LevelVersion()
 
 
-def check_pod(asked: Asked, world: World) -> None:
-    """Refuse a pod that breaks what is enforced; warn where it breaks what is to be warned of."""
-    policy = _policy_of(asked, world)
-    if policy is None or not _is_significant(asked):
+def check_pod(request: AdmissionRequest, world: World) -> None:
+    """Refuse a pod that violates the enforced level; warn if it violates the warn level."""
+    policy = _policy_of(request, world)
+    if policy is None or not _is_significant(request):
         return
-    broken = policy.enforce.broken(asked.body, asked.minor)
-    if broken:
-        raise asked.refused(f'violates PodSecurity "{policy.enforce}": {_told(broken)}', by="pod-security")
-    _warn(asked, policy, asked.body)
+    found = policy.enforce.violations_of(request.body, request.minor)
+    if found:
+        raise request.refusal(f'violates PodSecurity "{policy.enforce}": {_listed(found)}', by="pod-security")
+    _warn(request, policy, request.body)
 
 
-def check_template(asked: Asked, world: World) -> None:
-    """Warn of what will not get its pods: it is taken in all the same."""
-    policy = _policy_of(asked, world)
-    template = dig(asked.body, *TEMPLATES[asked.of])
+def check_template(request: AdmissionRequest, world: World) -> None:
+    """Warn of a workload whose pods would violate the level. The workload itself is admitted."""
+    policy = _policy_of(request, world)
+    template = dig(request.body, *TEMPLATES[request.group_kind])
     if policy is not None and isinstance(template, dict):
-        _warn(asked, policy, template)
+        _warn(request, policy, template)
 
 
-def check_namespace(asked: Asked, world: World) -> None:
-    """Labels must be understood; pods that are there already and break the new demand are warned of."""
-    wrong = list(_faults(labels_of(asked.body)))
-    before = labels_of(asked.old or {})
-    if wrong and (asked.old is None or wrong != list(_faults(before))):
-        raise invalid("Namespace", "", asked.ref.name, wrong)
-    old, new = _policy(before).enforce, _policy(labels_of(asked.body)).enforce
-    if asked.old is None or _is_milder(new, old):
+def check_namespace(request: AdmissionRequest, world: World) -> None:
+    """Labels must be valid. Warn of existing pods that violate the new level."""
+    wrong = list(_faults(labels_of(request.body)))
+    before = labels_of(request.old or {})
+    if wrong and (request.old is None or wrong != list(_faults(before))):
+        raise invalid("Namespace", "", request.ref.name, wrong)
+    old, new = _policy(before).enforce, _policy(labels_of(request.body)).enforce
+    if request.old is None or _is_milder(new, old):
         return
-    for words in _existing(asked, new, world):
-        asked.warn(words)
+    for words in _existing(request, new, world):
+        request.warn(words)
 
 
-def _policy_of(asked: Asked, world: World) -> Policy | None:
-    """None where nothing is demanded."""
-    namespace = world.get(Ref("Namespace", "", asked.namespace))
+def _policy_of(request: AdmissionRequest, world: World) -> NamespaceLevels | None:
+    """None if the namespace has no such labels."""
+    namespace = world.get(Ref("Namespace", "", request.namespace))
     labels = labels_of(namespace or {})
     if not any(label.startswith(PREFIX) for label in labels):
         return None
     return _policy(labels)
 
 
-def _policy(labels: dict[str, str]) -> Policy:
-    """What is not understood demands the most where it is enforced, and nothing where it is only told."""
-    enforce = Demand(_level(labels, "enforce", "restricted"), _version(labels, "enforce"))
-    warn = Demand(_level(labels, "warn", "privileged"), _version(labels, "warn"))
+def _policy(labels: dict[str, str]) -> NamespaceLevels:
+    """An invalid enforce level means restricted; an invalid warn level means privileged."""
+    enforce = LevelVersion(_level(labels, "enforce", "restricted"), _version(labels, "enforce"))
+    warn = LevelVersion(_level(labels, "warn", "privileged"), _version(labels, "warn"))
     stated = labels.get(f"{PREFIX}enforce") in LEVELS
     if stated and f"{PREFIX}warn" not in labels and LEVELS.index(enforce.level) > LEVELS.index(warn.level):
         version = warn.version if f"{PREFIX}warn-version" in labels else enforce.version
-        warn = Demand(enforce.level, version)
-    return Policy(enforce, warn)
+        warn = LevelVersion(enforce.level, version)
+    return NamespaceLevels(enforce, warn)
 
 
 def _level(labels: dict[str, str], mode: str, otherwise: str) -> str:
@@ -130,46 +130,46 @@ def _faults(labels: dict[str, str]) -> Iterator[str]:
             yield f'metadata.labels[{PREFIX}{mode}-version]: Invalid value: "{version}": {words}'
 
 
-def _is_significant(asked: Asked) -> bool:
-    """Of a pod that is there, only its images can change in a way that matters."""
-    return asked.old is None or _images(asked.body) != _images(asked.old)
+def _is_significant(request: AdmissionRequest) -> bool:
+    """For an existing pod, only changes of its images matter."""
+    return request.old is None or _images(request.body) != _images(request.old)
 
 
 def _images(pod: Body) -> list[object]:
     return [[c.get("image") for c in listed(pod, "spec", field)] for field in ("initContainers", "containers")]
 
 
-def _warn(asked: Asked, policy: Policy, pod: Body) -> None:
-    if broken := policy.warn.broken(pod, asked.minor):
-        asked.warn(f'would violate PodSecurity "{policy.warn}": {_told(broken)}')
+def _warn(request: AdmissionRequest, policy: NamespaceLevels, pod: Body) -> None:
+    if found := policy.warn.violations_of(pod, request.minor):
+        request.warn(f'would violate PodSecurity "{policy.warn}": {_listed(found)}')
 
 
-def _told(broken: list[Violation]) -> str:
-    return ", ".join(f"{v.reason} ({v.detail})" if v.detail else v.reason for v in broken)
+def _listed(found: list[Violation]) -> str:
+    return ", ".join(f"{v.reason} ({v.detail})" if v.detail else v.reason for v in found)
 
 
-def _is_milder(new: Demand, old: Demand) -> bool:
+def _is_milder(new: LevelVersion, old: LevelVersion) -> bool:
     if new == old or new.level == "privileged":
         return True
     return new.version == old.version and LEVELS.index(new.level) <= LEVELS.index(old.level)
 
 
-def _existing(asked: Asked, demand: Demand, world: World) -> Iterator[str]:
-    """Each way in which pods break it, with the first pod by name and how many others do."""
-    pods = world.all("Pod", asked.ref.name)
+def _existing(request: AdmissionRequest, level: LevelVersion, world: World) -> Iterator[str]:
+    """Each kind of violation, with the first pod by name and how many other pods have it."""
+    pods = world.all("Pod", request.ref.name)
     checked = sorted(pods, key=lambda pod: controller_of(pod) is not None)[:PODS_CHECKED_MAX]
     first: dict[str, str] = {}
     count: Counter[str] = Counter()
     for pod in checked:
-        if broken := demand.broken(pod, asked.minor):
-            words = ", ".join(violation.reason for violation in broken)
+        if found := level.violations_of(pod, request.minor):
+            words = ", ".join(violation.reason for violation in found)
             first[words] = min(first.get(words, name_of(pod)), name_of(pod))
             count[words] += 1
     if len(checked) < len(pods):
         words = f"first {len(checked)} of {len(pods)} existing pods"
         yield f"new PodSecurity enforce level only checked against the {words}"
     if count:
-        yield f'existing pods in namespace "{asked.ref.name}" violate the new PodSecurity enforce level "{demand}"'
+        yield f'existing pods in namespace "{request.ref.name}" violate the new PodSecurity enforce level "{level}"'
     yield from sorted(f"{first[words]}{_others(number - 1)}: {words}" for words, number in count.items())
 
 

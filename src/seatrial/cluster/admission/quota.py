@@ -1,4 +1,4 @@
-"""ResourceQuota: whether a namespace has room for one object more. Counts what is there; the status is not asked.
+"""ResourceQuota: whether a namespace has room for one more object. Counts objects; does not read the status.
 
 From pkg/quota/v1 and k8s.io/apiserver, pkg/admission/plugin/resourcequota of 1.34.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from seatrial.cluster.admission.amounts import Amounts, amounts, of_pod, shown, total
-from seatrial.cluster.admission.asked import Asked
+from seatrial.cluster.admission.request import AdmissionRequest
 from seatrial.cluster.refusal import qualified
 from seatrial.kinds import World
 from seatrial.kinds.core.quantities import amount
@@ -24,39 +24,41 @@ ALIASES = {
     ("", "ResourceQuota"): "resourcequotas",
     ("", "Secret"): "secrets",
 }
-"""Kinds whose count has a name without `count/` too."""
+"""Kinds whose count also has a name without `count/`."""
 
 CHANGES_COUNT = frozenset((("", "PersistentVolumeClaim"), ("", "Service")))
-"""Kinds whose use of a quota may grow after they were made."""
+"""Kinds whose usage may grow after creation."""
 
 MUST_SPECIFY = frozenset(("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
-"""A quota on one of these takes only pods whose every container says how much."""
+"""A quota on one of these requires that every container of a pod sets it."""
 
 OF_PODS = ("requests.", "limits.", "hugepages-", "ephemeral-storage")
 
 BY_CLASS = ".storageclass.storage.k8s.io/"
 
 
-def check(asked: Asked, world: World) -> None:
-    """Refuse what does not fit into every quota of its namespace."""
-    if not asked.kind.namespaced or asked.subresource or not _counts(asked):
+def check(request: AdmissionRequest, world: World) -> None:
+    """Refuse an object that exceeds a quota of its namespace."""
+    if not request.kind.namespaced or request.subresource or not _counts(request):
         return
-    quotas = world.all("ResourceQuota", asked.namespace)
+    quotas = world.all("ResourceQuota", request.namespace)
     if not quotas:
         return
-    wanted = usage(asked.kind, asked.body)
-    matching = [quota for quota in quotas if _is_about(asked, quota, wanted) and _in_scope(asked, asked.body, quota)]
+    wanted = usage(request.kind, request.body)
+    matching = [
+        quota for quota in quotas if _is_about(request, quota, wanted) and _in_scope(request, request.body, quota)
+    ]
     for quota in matching:
-        if asked.of == ("", "Pod"):
-            _refuse_unspecified(asked, quota)
-    before = usage(asked.kind, asked.old) if asked.old else {}
+        if request.group_kind == ("", "Pod"):
+            _refuse_unspecified(request, quota)
+    before = usage(request.kind, request.old) if request.old else {}
     more = {name: much - before.get(name, Fraction(0)) for name, much in wanted.items()}
     for quota in matching:
-        _refuse_exceeding(asked, quota, {name: much for name, much in more.items() if much > 0}, world)
+        _refuse_exceeding(request, quota, {name: much for name, much in more.items() if much > 0}, world)
 
 
 def usage(kind: ServedKind, body: Body) -> Amounts:
-    """What one object takes of each quota."""
+    """The usage of one object, by quota."""
     found = {f"count/{qualified(kind.plural, kind.group)}": Fraction(1)}
     match kind.group, kind.kind:
         case "", "Pod":
@@ -70,15 +72,15 @@ def usage(kind: ServedKind, body: Body) -> Amounts:
     return found
 
 
-def _counts(asked: Asked) -> bool:
-    return asked.operation == "CREATE" or (asked.operation == "UPDATE" and asked.of in CHANGES_COUNT)
+def _counts(request: AdmissionRequest) -> bool:
+    return request.operation == "CREATE" or (request.operation == "UPDATE" and request.group_kind in CHANGES_COUNT)
 
 
-def _is_about(asked: Asked, quota: Body, wanted: Amounts) -> bool:
-    """A quota on what pods may ask for is about every pod, also one that asks for nothing."""
+def _is_about(request: AdmissionRequest, quota: Body, wanted: Amounts) -> bool:
+    """A quota on requests or limits applies to every pod, even to one without any."""
     if wanted.keys() & _hard(quota).keys():
         return True
-    return asked.of == ("", "Pod") and any(
+    return request.group_kind == ("", "Pod") and any(
         name in MUST_SPECIFY or name.startswith(OF_PODS) for name in _hard(quota) if name != "requests.storage"
     )
 
@@ -98,11 +100,11 @@ def _of_pod(spec: Body) -> Iterator[tuple[str, Fraction]]:
 
 
 def _of_service(spec: Body) -> Amounts:
-    """Node ports that will be given out count as much as those that are there."""
+    """Node ports that will be allocated count as well."""
     ports, kind = listed(spec, "ports"), spec.get("type")
-    asked_for = [port for port in ports if port.get("nodePort")]
+    explicit = [port for port in ports if port.get("nodePort")]
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
-        ports = asked_for
+        ports = explicit
     node_ports = len(ports) if kind in ("NodePort", "LoadBalancer") else 0
     balancers = int(kind == "LoadBalancer")
     return {
@@ -120,9 +122,9 @@ def _of_claim(spec: Body) -> Iterator[tuple[str, Fraction]]:
         yield f"{prefix}requests.storage", storage
 
 
-def _in_scope(asked: Asked, body: Body, quota: Body) -> bool:
-    """Scopes speak of pods; any other object is in none."""
-    return all(_fits_scope(asked.of, body, term) for term in _scopes(quota))
+def _in_scope(request: AdmissionRequest, body: Body, quota: Body) -> bool:
+    """Scopes select pods; other objects are in no scope."""
+    return all(_fits_scope(request.group_kind, body, term) for term in _scopes(quota))
 
 
 def _scopes(quota: Body) -> Iterable[Body]:
@@ -160,37 +162,37 @@ def _fits_class(name: str, term: Body) -> bool:
     return name not in (term.get("values") or ())
 
 
-def _refuse_unspecified(asked: Asked, quota: Body) -> None:
-    if dig(asked.body, "spec", "resources"):
+def _refuse_unspecified(request: AdmissionRequest, quota: Body) -> None:
+    if dig(request.body, "spec", "resources"):
         return
-    containers = [*listed(asked.body, "spec", "containers"), *listed(asked.body, "spec", "initContainers")]
+    containers = [*listed(request.body, "spec", "containers"), *listed(request.body, "spec", "initContainers")]
     lacking = []
     for name in sorted(MUST_SPECIFY & _hard(quota).keys()):
-        silent = sorted({str(container.get("name")) for container in containers if not _says(container, name)})
-        if silent:
-            lacking.append(f"{name} for: {','.join(silent)}")
+        unset = sorted({str(container.get("name")) for container in containers if not _sets(container, name)})
+        if unset:
+            lacking.append(f"{name} for: {','.join(unset)}")
     if lacking:
-        words = f"failed quota: {name_of(quota)}: must specify {'; '.join(lacking)}"
-        raise asked.refused(words, by="quota-unspecified")
+        message = f"failed quota: {name_of(quota)}: must specify {'; '.join(lacking)}"
+        raise request.refusal(message, by="quota-unspecified")
 
 
-def _says(container: Body, name: str) -> bool:
+def _sets(container: Body, name: str) -> bool:
     field, _, resource = name.rpartition(".")
     return resource in (dig(container, "resources", field or "requests") or {})
 
 
-def _refuse_exceeding(asked: Asked, quota: Body, more: Amounts, world: World) -> None:
+def _refuse_exceeding(request: AdmissionRequest, quota: Body, more: Amounts, world: World) -> None:
     hard = amounts(_hard(quota))
     more = {name: much for name, much in more.items() if name in hard}
     if not more:
         return
-    there = world.all(asked.kind.kind, asked.namespace, asked.kind.group)
-    used = total(usage(asked.kind, body) for body in there if _in_scope(asked, body, quota))
+    there = world.all(request.kind.kind, request.namespace, request.kind.group)
+    used = total(usage(request.kind, body) for body in there if _in_scope(request, body, quota))
     over = sorted(name for name in more if used.get(name, Fraction(0)) + more[name] > hard[name])
     if over:
-        requested, taken, limited = (
+        requested, in_use, limited = (
             ",".join(f"{name}={shown(name, found.get(name, Fraction(0)))}" for name in over)
             for found in (more, used, hard)
         )
-        words = f"exceeded quota: {name_of(quota)}, requested: {requested}, used: {taken}, limited: {limited}"
-        raise asked.refused(words, by="quota")
+        message = f"exceeded quota: {name_of(quota)}, requested: {requested}, used: {in_use}, limited: {limited}"
+        raise request.refusal(message, by="quota")

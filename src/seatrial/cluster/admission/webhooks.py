@@ -1,12 +1,12 @@
-"""Webhooks are asked about a write; one that cannot be reached refuses it, or not, as its failurePolicy says.
+"""Webhook calls for a write. An unreachable webhook refuses the write, unless its failurePolicy is Ignore.
 
-What a webhook that is reached answers is not known: it is taken to allow, and to change nothing.
+The response of a reachable webhook is not known: it is assumed to allow the write and to change nothing.
 """
 
 from __future__ import annotations
 
 from seatrial.cluster.admission import backend
-from seatrial.cluster.admission.asked import Asked
+from seatrial.cluster.admission.request import AdmissionRequest
 from seatrial.cluster.refusal import Refused, bad_request, internal, missing_namespace
 from seatrial.kinds import World
 from seatrial.kinds.core.selection import fits
@@ -25,72 +25,72 @@ from seatrial.model.refusal import FailedCall
 from seatrial.model.resource import Body, Ref, labels_of
 
 
-def ask(asked: Asked, stage: Stage, world: World) -> None:
-    """Ask every webhook of a stage that is about this write, in order."""
-    if asked.hooks is NO_HOOKS or _is_exempt(asked):
+def call_webhooks(request: AdmissionRequest, stage: Stage, world: World) -> None:
+    """Call every webhook of a stage that matches this write, in order."""
+    if request.hooks is NO_HOOKS or _is_exempt(request):
         return
-    for hook in webhooks_for(asked.hooks, stage, _target(asked)):
-        if _is_selected(hook, asked, world):
-            _call(hook, asked, world)
+    for hook in webhooks_for(request.hooks, stage, _target(request)):
+        if _is_selected(hook, request, world):
+            _call(hook, request, world)
 
 
-def note_policies(asked: Asked, world: World) -> None:
-    """Say which admission policies are about a write: their expressions are not evaluated."""
-    if not asked.hooks.policies or _is_exempt(asked):
+def note_policies(request: AdmissionRequest, world: World) -> None:
+    """Warn of admission policies that match a write: their expressions are not evaluated."""
+    if not request.hooks.policies or _is_exempt(request):
         return
-    for policy in policies_for(asked.hooks, _target(asked)):
-        if _is_selected(policy, asked, world):
-            asked.warn(f'seatrial: {policy.configuration.kind} "{policy.name}" is not evaluated, and taken to allow')
+    for policy in policies_for(request.hooks, _target(request)):
+        if _is_selected(policy, request, world):
+            request.warn(f'seatrial: {policy.configuration.kind} "{policy.name}" is not evaluated, and taken to allow')
 
 
-def _is_exempt(asked: Asked) -> bool:
-    return asked.kind.group == GROUP and asked.kind.kind in EXEMPT
+def _is_exempt(request: AdmissionRequest) -> bool:
+    return request.kind.group == GROUP and request.kind.kind in EXEMPT
 
 
-def _target(asked: Asked) -> WriteTarget:
-    kind = asked.kind
+def _target(request: AdmissionRequest) -> WriteTarget:
+    kind = request.kind
     return WriteTarget(
-        asked.operation, kind.group, kind.version, kind.plural, asked.subresource, kind.namespaced, asked.versions
+        request.operation, kind.group, kind.version, kind.plural, request.subresource, kind.namespaced, request.versions
     )
 
 
-def _is_selected(hook: Hook, asked: Asked, world: World) -> bool:
-    if hook.namespaces and asked.namespace and not fits(_namespace_labels(asked, world), hook.namespaces):
+def _is_selected(hook: Hook, request: AdmissionRequest, world: World) -> bool:
+    if hook.namespaces and request.namespace and not fits(_namespace_labels(request, world), hook.namespaces):
         return False
     if not hook.objects:
         return True
-    new = [asked.body] if asked.operation != "DELETE" else []
-    return any(fits(labels_of(body), hook.objects) for body in (*new, *filter(None, [asked.old])))
+    new = [request.body] if request.operation != "DELETE" else []
+    return any(fits(labels_of(body), hook.objects) for body in (*new, *filter(None, [request.old])))
 
 
-def _namespace_labels(asked: Asked, world: World) -> dict[str, str]:
-    """Of a namespace that is made or changed, the labels it would have."""
-    if asked.of == ("", "Namespace") and not asked.subresource and asked.operation != "DELETE":
-        return labels_of(asked.body)
-    namespace: Body | None = world.get(Ref("Namespace", "", asked.namespace))
+def _namespace_labels(request: AdmissionRequest, world: World) -> dict[str, str]:
+    """For a namespace that is created or updated, its new labels."""
+    if request.group_kind == ("", "Namespace") and not request.subresource and request.operation != "DELETE":
+        return labels_of(request.body)
+    namespace: Body | None = world.get(Ref("Namespace", "", request.namespace))
     if namespace is None:
-        raise missing_namespace(asked.namespace)
+        raise missing_namespace(request.namespace)
     return labels_of(namespace)
 
 
-def _call(hook: Hook, asked: Asked, world: World) -> None:
-    # Whoever is refused here tries again when the configuration goes away.
+def _call(hook: Hook, request: AdmissionRequest, world: World) -> None:
+    # A refused controller runs again when the configuration is deleted.
     world.get(hook.configuration)
     if hook.conditional:
-        asked.warn(f'seatrial: matchConditions of webhook "{hook.name}" are not evaluated, and taken to match')
-    if asked.dry_run and hook.side_effects not in SIDE_EFFECTS_NONE:
+        request.warn(f'seatrial: matchConditions of webhook "{hook.name}" are not evaluated, and taken to match')
+    if request.dry_run and hook.side_effects not in SIDE_EFFECTS_NONE:
         raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
     if hook.client.get("url"):
-        asked.note(f'webhook "{hook.name}" is outside the cluster, and taken to answer')
+        request.note(f'webhook "{hook.name}" is outside the cluster, and taken to answer')
     failed = backend.failure(hook.client, hook.timeout_seconds, world)
     if failed:
         refused = _failed(hook, failed)
         if not hook.ignores:
             raise refused
-        asked.note(f"ignored: {refused.message}")
+        request.note(f"ignored: {refused.message}")
 
 
-def _failed(hook: Hook, failed: backend.Failed) -> Refused:
+def _failed(hook: Hook, failed: backend.FailedBackendCall) -> Refused:
     called = "failed to call webhook: " if failed.words != backend.NO_CERTIFICATE else ""
     call = FailedCall(hook.name, untrusted=failed.untrusted)
     return internal(f'failed calling webhook "{hook.name}": {called}{failed.words}', call)

@@ -1,7 +1,7 @@
-"""Who owns which fields of an object: metadata.managedFields through updates and server-side applies.
+"""Ownership of fields: metadata.managedFields after updates and server-side applies.
 
-Follows apimachinery's `util/managedfields`. Bodies come as they will be stored: the caller has taken out what the
-endpoint resets (status on the main resource), and has put defaults in before an update is tracked.
+Follows apimachinery's `util/managedfields`. Bodies are passed as they will be stored: the caller has removed what the
+endpoint resets (status on the main resource), and set defaults before an update is tracked.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Entry = dict[str, Any]
 UNKNOWN = "unknown"
 BEFORE_FIRST_APPLY = "before-first-apply"
 
-# Fields that nobody owns (`stripmeta.go`).
+# Fields without an owner (`stripmeta.go`).
 UNOWNED: Fields = {
     "f:apiVersion": MEMBER,
     "f:kind": MEMBER,
@@ -53,7 +53,7 @@ SET_BY_SERVER = frozenset(("creationTimestamp", "generation", "managedFields"))
 
 
 class Writer(Struct, frozen=True):
-    """Who writes, through what, and when."""
+    """A manager, its operation, and the time."""
 
     manager: str
     operation: str
@@ -62,7 +62,7 @@ class Writer(Struct, frozen=True):
     time: str
 
     def wrote(self, entry: Entry) -> bool:
-        """Whether an entry is this writer's. An applier has one entry, an updater one for each version."""
+        """Whether an entry is this writer's. An applier has one entry, an updater one per version."""
         return (
             entry["manager"] == self.manager
             and entry["operation"] == self.operation
@@ -93,7 +93,7 @@ def server_side_apply(
     time: str,
     subresource: str = "",
 ) -> Body:
-    """The object after an apply, before defaults; the live one itself where nothing changes."""
+    """The object after an apply, before defaults; the live object itself if nothing changes."""
     if metadata(applied).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     shape = shape_of(schema)
@@ -125,14 +125,14 @@ def track_update(
     entries = _entries_of_update(old, new, subresource, custom=schema is None or not schema.defs)
     bare = _with_entries(new, [])
     if not entries and old is not None:
-        # Nobody tracks this object (any more); the first apply will.
+        # This object is not tracked; the first apply will start it.
         return bare
     writer = Writer(manager or UNKNOWN, "Update", str(new.get("apiVersion")), subresource, time)
     return _with_entries(bare, _updated(old or {}, bare, entries, writer, shape_of(schema)))
 
 
 def same_but_for_times(old: Body, new: Body) -> bool:
-    """Whether two states differ at most in the times of managedFields: then the old one stays, times and all."""
+    """Whether two states differ at most in the times of managedFields. Then the old one is kept."""
     if old.keys() != new.keys() or any(old[key] != new[key] for key in old if key != "metadata"):
         return False
     return _timeless(metadata(old)) == _timeless(metadata(new))
@@ -145,7 +145,7 @@ def _described(body: Body) -> str:
 
 
 def _unset(applied: Body) -> Body:
-    """What was applied without what the API server sets itself; manifests often carry `creationTimestamp: null`."""
+    """The applied object without server-side fields. Manifests often have `creationTimestamp: null`."""
     meta = metadata(applied)
     if SET_BY_SERVER.isdisjoint(meta):
         return applied
@@ -153,7 +153,7 @@ def _unset(applied: Body) -> Body:
 
 
 def _valid(entries: Any) -> list[Entry]:
-    """The entries, or none where any of them cannot be read."""
+    """The entries, or none if one of them is invalid."""
     readable = isinstance(entries, list) and all(
         isinstance(entry, dict)
         and entry.get("operation") in ("Apply", "Update")
@@ -166,7 +166,7 @@ def _valid(entries: Any) -> list[Entry]:
 
 
 def _first_entries(live: Body, applier: Writer, shape: Shape) -> list[Entry]:
-    """What was there before anybody was tracked belongs to someone, so that applies meet conflicts."""
+    """Fields from before the first apply get an owner, so that applies can conflict."""
     writer = Writer(BEFORE_FIRST_APPLY, "Update", applier.api_version, "", applier.time)
     return _updated({}, live, [], writer, shape) if live else []
 
@@ -178,25 +178,25 @@ def _owned(fields: Fields, entries: Iterable[Entry]) -> Fields:
 
 
 def _settled(before: Body, after: Body, others: list[Entry], writer: Writer, force: bool, shape: Shape) -> list[Entry]:
-    """What the other managers still own; refused where they object."""
+    """The entries of the other managers after the apply; refused on conflicts."""
     if after is before or not others:
         return others
     changed, removed = changes(before, after, shape)
     if not force:
         conflicts = [(entry, path) for entry in others for path in shared_paths(entry["fieldsV1"], changed)]
         if conflicts:
-            excused = lastapplied.unconflicted_paths(before, writer.manager, shape)
-            conflicts = [conflict for conflict in conflicts if conflict[1] not in excused]
+            unconflicted = lastapplied.unconflicted_paths(before, writer.manager, shape)
+            conflicts = [conflict for conflict in conflicts if conflict[1] not in unconflicted]
         if conflicts:
             raise _conflict(conflicts)
     return _reduced(_reduced(others, changed), removed)
 
 
-def _reduced(entries: list[Entry], gone: Fields) -> list[Entry]:
-    """The entries less what is gone; those left with nothing vanish."""
+def _reduced(entries: list[Entry], removed_fields: Fields) -> list[Entry]:
+    """The entries without the removed fields. Empty entries are dropped."""
     result = []
     for entry in entries:
-        fields = without(entry["fieldsV1"], gone)
+        fields = without(entry["fieldsV1"], removed_fields)
         if fields is entry["fieldsV1"]:
             result.append(entry)
         elif fields:
@@ -238,7 +238,7 @@ def _named(entry: Entry) -> str:
 def _with_apply(
     before: Body, after: Body, mine: Entry | None, others: list[Entry], owned: Fields, writer: Writer
 ) -> Body:
-    """The applied object with its managedFields. The time of an apply that changes no value is not noted."""
+    """The applied object with its managedFields. An apply that changes no value does not update its time."""
     changed = after is not before
     time = writer.time if changed else mine.get("time") if mine else None
     entries = [*others, writer.entry(owned, time)] if owned else others
@@ -248,10 +248,10 @@ def _with_apply(
 
 
 def _entries_of_update(old: Body | None, new: Body, subresource: str, custom: bool) -> list[Entry]:
-    """The entries to start from: the client's own where it sent some, none where it asked for a reset."""
+    """The initial entries: the client's own if it sent some, none if it requested a reset."""
     given = metadata(new).get("managedFields")
     if not subresource:
-        # An empty list is a reset too, but custom resources are decoded such that it reads like none at all.
+        # An empty list is a reset too, but for custom resources it is decoded as not set.
         if given == [{}] or (given == [] and not custom):
             return []
         if entries := _valid(given):
@@ -273,7 +273,7 @@ def _updated(old: Body, new: Body, entries: list[Entry], writer: Writer, shape: 
 
 
 def _with_entries(body: Body, entries: list[Entry]) -> Body:
-    """The body with these managedFields, in the API server's order; without the field where there are none."""
+    """The body with these managedFields, in the API server's order; without the field if there are none."""
     meta = {key: value for key, value in metadata(body).items() if key != "managedFields"}
     if entries:
         meta["managedFields"] = sorted(entries, key=_order)

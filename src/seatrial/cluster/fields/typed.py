@@ -1,4 +1,5 @@
-"""Whether an object fits its schema, as structured-merge-diff says it before an apply. Refuses nothing itself."""
+"""Whether an object fits its schema, with the errors of structured-merge-diff before an apply. Refuses nothing
+itself."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from seatrial.cluster.fields.shape import EXTRA, ITEMS, Shape
 from seatrial.cluster.validation.gotext import plain, syntax, type_name
 
 Fault = tuple[str, str]
-"""Where, and what is wrong there."""
+"""The path and the problem."""
 
 UNDECLARED = "field not declared in schema"
 
 _ANY: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 
-# The types of values that need no closer look, by the type of the schema.
+# The Python types of values that always fit, by the type of the schema.
 FITS: dict[str, frozenset[type]] = {
     "": _ANY,
     "scalar": _ANY,
@@ -28,7 +29,7 @@ FITS: dict[str, frozenset[type]] = {
 
 
 def misfits(value: Any, shape: Shape) -> list[Fault]:
-    """Everything that does not fit."""
+    """All values that do not fit."""
     if type(value) in FITS[shape.type]:
         return []
     if type(value) is dict and shape.type in ("map", ""):
@@ -39,11 +40,11 @@ def misfits(value: Any, shape: Shape) -> list[Fault]:
 
 
 def in_words(faults: list[Fault]) -> str:
-    """All of it as one error text."""
-    told = [f"{path}: {words}" if path else words for path, words in faults]
-    if len(told) < 2:
-        return "".join(told)
-    return "\n  ".join(("errors:", *told))
+    """All problems as one error text."""
+    texts = [f"{path}: {words}" if path else words for path, words in faults]
+    if len(texts) < 2:
+        return "".join(texts)
+    return "\n  ".join(("errors:", *texts))
 
 
 def _map_faults(value: dict[str, Any], shape: Shape) -> list[Fault]:
@@ -83,7 +84,7 @@ def _list_faults(value: list[Any], shape: Shape) -> list[Fault]:
 
 
 def _keyless(item: Any, shape: Shape) -> str:
-    """Why an item of an associative list cannot be told from the others; empty where it can."""
+    """Why an item of an associative list has no key; empty if it has one."""
     if shape.list_type == "map":
         if type(item) is dict and item.get(shape.keys[0][0]) is not None:
             return ""

@@ -1,6 +1,6 @@
-"""What a body must pass before it is stored: decoding, field validation, and the rules of its kind.
+"""Steps before a body is stored: decoding, field validation, and the validation of its kind.
 
-Raises `Refused` in the API server's words. Reads no cluster: whatever another object decides is admission.
+Raises `Refused` in the API server's words. Reads no cluster: checks that depend on other objects are admission.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, metadata, name_of
 
 NEWEST = 34
-"""The minor whose words are used where none is named: the one they were recorded from."""
+"""The default minor of error texts: the one they were recorded from."""
 
 RULES: Rules = {
     **access.RULES,
@@ -49,7 +49,7 @@ RULES: Rules = {
 
 
 class Decoded(Struct, frozen=True):
-    """A body that can be read: without what its kind does not know, and what is to be warned of."""
+    """A decoded body without unknown fields, and its warnings."""
 
     body: Body
     warnings: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ def decoded(
     validation: str = "",
     duplicates: tuple[str, ...] = (),
 ) -> Decoded:
-    """The object of a POST or PUT; `custom` is its schema where a CRD brought the kind."""
+    """The object of a POST or PUT; `custom` is its schema if a CRD defines the kind."""
     reading = _read(kind, body, kube_version, custom)
     if reading.wrong:
         raise bad_request(_unhandled(kind, reading.wrong))
@@ -83,10 +83,10 @@ def patched(
     validation: str = "",
     duplicates: tuple[str, ...] = (),
 ) -> Decoded:
-    """What a JSON, merge or strategic patch made of an object."""
+    """The result of a JSON, merge or strategic patch."""
     reading = _read(kind, result, kube_version, custom)
     strict, warnings = _noticed(reading, duplicates, validation)
-    # A strategic patch is merged before it is decoded, and the converter quotes the patch alone.
+    # A strategic patch is merged before it is decoded, and the converter quotes only the patch.
     by_converter = patch_type == "strategic"
     words = (reading.unconvertible if by_converter else reading.wrong) or strict
     if words:
@@ -99,7 +99,7 @@ def patched(
 def applied(
     kind: ServedKind, body: Body, kube_version: str, custom: Schema | None = None, known: Body | None = None
 ) -> Decoded:
-    """An object of a server-side apply, whose fields were held against the schema before; `known` is the live one."""
+    """The object of a server-side apply, which was checked against the schema before; `known` is the live one."""
     reading = _read(kind, body, kube_version, custom, known)
     if reading.unconvertible:
         version = f"{kind.group}/{kind.version}, Kind={kind.kind}"
@@ -114,7 +114,7 @@ def applied(
 
 
 def refuse_invalid(kind: ServedKind, body: Body, custom: Schema | None = None, minor: int = NEWEST) -> None:
-    """Refuse an object, named and defaulted, that breaks a rule of its kind."""
+    """Refuse a named and defaulted object that violates a rule of its kind."""
     causes = list(problems_in_words_of(minor, kind, body, custom))
     if causes:
         raise invalid(kind.kind, kind.group, name_of(body), causes)
@@ -125,7 +125,7 @@ def problems_in_words_of(minor: int, kind: ServedKind, body: Body, custom: Schem
 
 
 def problems(kind: ServedKind, body: Body, custom: Schema | None = None) -> Iterator[str]:
-    """Everything that is wrong with an object, as sentences for the causes of a Status."""
+    """All problems of an object, as sentences for the causes of a Status."""
     yield from metadata_problems(kind, metadata(body))
     if custom is not None:
         yield from custom_problems(body, custom.node)
@@ -136,8 +136,8 @@ def problems(kind: ServedKind, body: Body, custom: Schema | None = None) -> Iter
 
 
 def duplicate_fields(text: bytes, body: Any) -> tuple[str, ...]:
-    """Paths of keys that a JSON text has twice, given what was decoded from it."""
-    # A quote inside a text is escaped, so this counts keys, where no client puts a space before the colon.
+    """Paths of duplicate keys in a JSON text, given its decoded body."""
+    # Quotes inside strings are escaped, so this counts keys, as long as no client writes a space before the colon.
     if text.count(b'":') - text.count(b'\\":') == _keys(body):
         return ()
     found: list[str] = []
@@ -153,7 +153,7 @@ def _read(kind: ServedKind, body: Body, kube_version: str, custom: Schema | None
 
 
 def _noticed(reading: Reading, duplicates: tuple[str, ...], validation: str) -> tuple[str, tuple[str, ...]]:
-    """What a strict server refuses, and what a warning one warns of."""
+    """The error of strict validation, and the warnings of Warn."""
     if validation == "Ignore":
         return "", ()
     told = (
@@ -179,7 +179,7 @@ def _keys(body: Any) -> int:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object as its text has it, every key as often as it stands there."""
+    """An object as its text has it, with duplicate keys."""
 
 
 def _walk_pairs(value: Any, path: str, found: list[str]) -> None:

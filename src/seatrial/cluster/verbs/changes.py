@@ -1,4 +1,4 @@
-"""An object that is there and is to be another: what may change, what is kept, what is refused."""
+"""Updates of an existing object: what may change, what is kept, what is refused."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 KEPT = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 """Metadata that only the server writes."""
 
-# Built-in kinds that are not updated by who does not say from which version; nor are custom resources. From
-# `AllowUnconditionalUpdate` under pkg/registry of Kubernetes 1.34, as a real API server refused it.
+# Built-in kinds that cannot be updated without a resourceVersion; nor can custom resources. From
+# `AllowUnconditionalUpdate` under pkg/registry of Kubernetes 1.34, checked with a real API server.
 CONDITIONAL = frozenset(
     (
         "APIService",
@@ -44,23 +44,25 @@ CONDITIONAL = frozenset(
 
 
 def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body, request: Request, verb: str) -> Body:
-    """Check a changed object against the one that is there, and store it where it differs."""
-    asked = metadata(body).get("resourceVersion")
-    if not asked and verb == "update" and not request.subresource and _is_conditional(kind):
-        words = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
-        raise invalid(kind.plural, kind.group, ref.name, [words])
-    if asked and str(asked) != live["metadata"]["resourceVersion"]:
+    """Validate a changed object against the live one, and store it if it differs."""
+    version = metadata(body).get("resourceVersion")
+    if not version and verb == "update" and not request.subresource and _is_conditional(kind):
+        message = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+        raise invalid(kind.plural, kind.group, ref.name, [message])
+    if version and str(version) != live["metadata"]["resourceVersion"]:
         raise modified(kind.plural, kind.group, ref.name)
     if metadata(body).get("uid") not in (None, "", live["metadata"]["uid"]):
-        wanted, there = metadata(body)["uid"], live["metadata"]["uid"]
-        why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {there}"
+        wanted, current = metadata(body)["uid"], live["metadata"]["uid"]
+        why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {current}"
         raise conflict(kind.plural, kind.group, ref.name, why)
     body = _with_kept(live, {**body, "apiVersion": live["apiVersion"]})
-    body = _only_what_may_change(kind, live, body, request.subresource)
+    body = _limited_to_subresource(kind, live, body, request.subresource)
     body = defaulted(kind, body)
     view, subresource = cluster.view(), request.subresource
-    write = admission.asked(cluster, "UPDATE", kind, ref, body, live, subresource=subresource, dry_run=request.dry_run)
-    body = admission.mutate(write, view)
+    admission_request = admission.request_for(
+        cluster, "UPDATE", kind, ref, body, live, subresource=subresource, dry_run=request.dry_run
+    )
+    body = admission.mutate(admission_request, view)
     if verb != "apply":
         body = track_update(
             live,
@@ -72,7 +74,7 @@ def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body,
         )
     body = prepared(kind, body, live)
     _refuse_bad_change(cluster, kind, live, body, subresource)
-    admission.validate(structs.replace(write, body=body), view)
+    admission.validate(structs.replace(admission_request, body=body), view)
     conversion.write(cluster, kind, ref, view)
     if request.dry_run:
         return body
@@ -81,13 +83,13 @@ def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body,
 
 
 def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: World, *, manager: str = "") -> None:
-    """Put a controller's version of an object in place of the one that is there; `manager` owns what it changes."""
+    """Replace an object by a controller's version; `manager` owns what changes."""
     kind = cluster.kind_of(body)
     ref = named_ref(kind, body)
     live = cluster.store.get(ref)
     if live is None or live == body:
         return
-    body = admission.controllers_change(cluster, kind, ref, live, body, view)
+    body = admission.admit_update(cluster, kind, ref, live, body, view)
     if manager:
         schema = cluster.schema_of(kind)
         body = track_update(live, body, manager=manager, schema=schema, time=cluster.store.now())
@@ -95,7 +97,7 @@ def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: W
 
 
 def put_status(cluster: Cluster, body: Body, status: Body, actor: str, cause: int | None) -> None:
-    """Set the status of an object, where it is not so already."""
+    """Set the status of an object if it differs."""
     ref = cluster.ref_of(body)
     live = cluster.store.get(ref)
     if live is None or live.get("status") == status:
@@ -137,22 +139,22 @@ def named_ref(kind: ServedKind, body: Body) -> Ref:
 
 
 def _refuse_bad_change(cluster: Cluster, kind: ServedKind, live: Body, body: Body, subresource: str) -> None:
-    """Refuse what is wrong with the object as it would be, and what may not become of the one that is there."""
+    """Refuse an invalid object, and changes that are not allowed."""
     known = kinds.known().get((kind.group, kind.kind))
     causes = list(_added_finalizers(live, body))
-    frozen: list[str] = []
+    unchangeable: list[str] = []
     if subresource != "status":
         custom = cluster.custom_schema_of(kind)
         causes += pipeline.problems_in_words_of(cluster.minor, kind, body, custom)
         if custom is not None and not causes:
             causes += rule_problems(body, live, custom.node)
-            frozen += set(causes).difference(rule_problems(body, None, custom.node)) if causes else ()
+            unchangeable += set(causes).difference(rule_problems(body, None, custom.node)) if causes else ()
     if known is not None and known.immutable is not None:
-        causes += (said := list(known.immutable(live, body, cluster.minor)))
-        # A CRD that drops a version is refused for what its status says: a storage migration changes that.
-        frozen += (cause for cause in said if not cause.startswith("status."))
+        causes += (immutable_causes := list(known.immutable(live, body, cluster.minor)))
+        # A CRD that drops a version is refused because of its status, which a storage migration changes.
+        unchangeable += (cause for cause in immutable_causes if not cause.startswith("status."))
     if causes:
-        raise invalid(kind.kind, kind.group, name_of(live), causes, "unchangeable" if frozen else "")
+        raise invalid(kind.kind, kind.group, name_of(live), causes, "unchangeable" if unchangeable else "")
 
 
 def _is_conditional(kind: ServedKind) -> bool:
@@ -160,13 +162,14 @@ def _is_conditional(kind: ServedKind) -> bool:
 
 
 def _added_finalizers(live: Body, body: Body) -> Iterator[str]:
-    """What is going can be let go, and held by nobody else. The server says it twice: it looks at metadata twice."""
+    """While an object is being deleted, finalizers may be removed but not added. The API server validates metadata
+    twice, hence the duplicate error."""
     before, after = (metadata(each).get("finalizers") or () for each in (live, body))
     added = sorted(set(after) - set(before))
     if added and metadata(live).get("deletionTimestamp"):
-        words = "no new finalizers can be added if the object is being deleted, found new finalizers"
+        message = "no new finalizers can be added if the object is being deleted, found new finalizers"
         shown = ", ".join(f'"{finalizer}"' for finalizer in added)
-        yield from [f"metadata.finalizers: Forbidden: {words} []string{{{shown}}}"] * 2
+        yield from [f"metadata.finalizers: Forbidden: {message} []string{{{shown}}}"] * 2
 
 
 def _with_kept(live: Body, body: Body) -> Body:
@@ -180,8 +183,8 @@ def _with_kept(live: Body, body: Body) -> Body:
     return {**body, "metadata": meta}
 
 
-def _only_what_may_change(kind: ServedKind, live: Body, body: Body, subresource: str) -> Body:
-    """The status is written through its subresource alone, and that writes nothing else."""
+def _limited_to_subresource(kind: ServedKind, live: Body, body: Body, subresource: str) -> Body:
+    """The status is only written through its subresource, which writes nothing else."""
     if subresource == "status":
         meta = {**live["metadata"]}
         if "managedFields" in body["metadata"]:

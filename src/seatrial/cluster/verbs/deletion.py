@@ -1,4 +1,4 @@
-"""Delete: at once, or marked and kept until finalizers, grace and dependents let go; and the garbage collector."""
+"""Delete: at once, or marked until finalizers, grace period and dependents allow it; and the garbage collector."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 30
 COLLECTOR = "garbage-collector"
-OWN_WAY = frozenset((("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")))
-"""Kinds that mark their objects themselves: pkg/registry/core/namespace, apiextensions' customresourcedefinition."""
+OWN_STRATEGY = frozenset((("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")))
+"""Kinds with their own deletion strategy: pkg/registry/core/namespace, apiextensions' customresourcedefinition."""
 PRECONDITIONS = {
     "uid": ("UID", "The object might have been deleted and then recreated"),
     "resourceVersion": ("ResourceVersion", "The object might have been modified"),
@@ -53,7 +53,7 @@ def delete(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 
 
 def delete_collection(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
-    """Answer a DELETE of all that a selection holds."""
+    """Answer a DELETE of a collection."""
     labels, fields = label_test(request.label_selector), field_test(request.field_selector, kind)
     items = []
     for body in cluster.store.of_kind((kind.group, kind.kind), request.namespace if kind.namespaced else ""):
@@ -70,7 +70,7 @@ def delete_collection(cluster: Cluster, kind: ServedKind, request: Request) -> R
 
 
 def delete_for(cluster: Cluster, deletion: Delete, actor: str, cause: int | None, view: World) -> None:
-    """Delete what a controller wants gone; raises `Refused` where that may not be."""
+    """Delete an object for a controller; raises `Refused` if it may not be deleted."""
     now, ref = deletion.now, cluster.ref_of(deletion.body)
     live = cluster.store.get(ref)
     if live is None or (metadata(live).get("finalizers") if now else metadata(live).get("deletionTimestamp")):
@@ -78,7 +78,7 @@ def delete_for(cluster: Cluster, deletion: Delete, actor: str, cause: int | None
     if not deletion.skip_webhooks:
         _admit(cluster, cluster.kind_of(live), ref, live, view)
     if now:
-        _take_out(cluster, ref, actor, cause, deletion.why)
+        _remove(cluster, ref, actor, cause, deletion.why)
     else:
         mark(cluster, ref, live, actor, cause, "Background", None, deletion.why)
 
@@ -93,19 +93,19 @@ def mark(
     grace_seconds: int | None,
     why: str = "",
 ) -> Body | None:
-    """Begin a deletion. Returns what is left of the object, or None where nothing holds it."""
+    """Begin a deletion. Returns the marked object, or None if it was removed at once."""
     known = kinds.known().get((ref.group, ref.kind))
     if known is not None and known.deleting is not None:
         live = known.deleting(live)
     finalizers = garbage.finalizers_for(live, propagation)
     grace = _grace(ref, live, grace_seconds)
     if not finalizers and not grace and not _namespace_content(ref, live):
-        _take_out(cluster, ref, actor, cause, why)
+        _remove(cluster, ref, actor, cause, why)
         return None
     meta = metadata(live)
     marked = {**meta, "finalizers": finalizers} if finalizers else {k: v for k, v in meta.items() if k != "finalizers"}
     marked.setdefault("deletionTimestamp", cluster.store.now())
-    if (ref.group, ref.kind) not in OWN_WAY:
+    if (ref.group, ref.kind) not in OWN_STRATEGY:
         marked["deletionGracePeriodSeconds"] = min(grace, meta.get("deletionGracePeriodSeconds", grace))
         if "generation" in meta and "deletionTimestamp" not in meta:
             marked["generation"] = meta["generation"] + 1
@@ -122,15 +122,15 @@ def mark(
 
 
 def finish(cluster: Cluster, ref: Ref, body: Body, actor: str, cause: int | None) -> None:
-    """Take an object out whose deletion waited for the change that was just made."""
+    """Remove an object whose deletion waited for the last change."""
     meta = body["metadata"]
     held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or _namespace_content(ref, body)
     if meta.get("deletionTimestamp") and not held:
-        _take_out(cluster, ref, actor, cause, "")
+        _remove(cluster, ref, actor, cause, "")
 
 
 def collect(cluster: Cluster, uid: str, cause: int | None, view: World) -> None:
-    """The garbage collector looks at one owner that is gone or going, and at its dependents."""
+    """Run the garbage collector for one owner that is gone or terminating, and for its dependents."""
     owner_ref = cluster.store.by_uid(uid)
     owner = cluster.store.get(owner_ref) if owner_ref else None
     if owner is None:
@@ -142,13 +142,13 @@ def collect(cluster: Cluster, uid: str, cause: int | None, view: World) -> None:
     if garbage.ORPHAN in finalizers:
         for ref, body in cluster.store.dependents(uid):
             _put(cluster, ref, body, garbage.without_owner(body, uid), cause)
-        _let_go(cluster, owner, garbage.ORPHAN, cause)
+        _remove_finalizer(cluster, owner, garbage.ORPHAN, cause)
     elif garbage.FOREGROUND in finalizers:
         dependents = cluster.store.dependents(uid)
         for ref, body in dependents:
-            _sweep(cluster, ref, body, cause, view, "its owner is being deleted")
+            _delete_dependent(cluster, ref, body, cause, view, "its owner is being deleted")
         if not any(garbage.blocks(body, uid) for _, body in cluster.store.dependents(uid)):
-            _let_go(cluster, owner, garbage.FOREGROUND, cause)
+            _remove_finalizer(cluster, owner, garbage.FOREGROUND, cause)
 
 
 def _collect_dependents(cluster: Cluster, uid: str, cause: int | None, view: World) -> None:
@@ -157,18 +157,18 @@ def _collect_dependents(cluster: Cluster, uid: str, cause: int | None, view: Wor
         if others:
             _put(cluster, ref, body, garbage.without_owner(body, uid), cause)
         else:
-            _sweep(cluster, ref, body, cause, view, "its owner is gone")
+            _delete_dependent(cluster, ref, body, cause, view, "its owner is gone")
 
 
-def _sweep(cluster: Cluster, ref: Ref, body: Body, cause: int | None, view: World, why: str) -> None:
-    """Delete a dependent; one that may not be deleted stays, and is tried again when what forbids it changes."""
+def _delete_dependent(cluster: Cluster, ref: Ref, body: Body, cause: int | None, view: World, why: str) -> None:
+    """Delete a dependent. If that is refused, it is retried when the cause changes."""
     try:
         delete_for(cluster, Delete(body, why), COLLECTOR, cause, view)
     except Refused as refused:
         cluster.recorder.refused(COLLECTOR, "delete", ref, refused.refusal, cause)
 
 
-def _let_go(cluster: Cluster, owner: Body, finalizer: str, cause: int | None) -> None:
+def _remove_finalizer(cluster: Cluster, owner: Body, finalizer: str, cause: int | None) -> None:
     ref = cluster.ref_of(owner)
     live = cluster.store.get(ref)
     if live is not None:
@@ -183,12 +183,12 @@ def _put(cluster: Cluster, ref: Ref, live: Body, body: Body, cause: int | None) 
 
 
 def _admit(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, view: World, *, dry_run: bool = False) -> None:
-    asked = admission.asked(cluster, "DELETE", kind, ref, {}, live, dry_run=dry_run)
-    admission.mutate(asked, view)
-    admission.validate(asked, view)
+    request = admission.request_for(cluster, "DELETE", kind, ref, {}, live, dry_run=dry_run)
+    admission.mutate(request, view)
+    admission.validate(request, view)
 
 
-def _take_out(cluster: Cluster, ref: Ref, actor: str, cause: int | None, why: str) -> None:
+def _remove(cluster: Cluster, ref: Ref, actor: str, cause: int | None, why: str) -> None:
     before = cluster.store.get(ref)
     assert before is not None
     cluster.store.remove(ref)
@@ -196,32 +196,32 @@ def _take_out(cluster: Cluster, ref: Ref, actor: str, cause: int | None, why: st
     cluster.changed(ref, before, None, index)
 
 
-def _grace(ref: Ref, live: Body, asked: int | None) -> int:
-    """Only pods on a node are given time: the kubelet has the last word there."""
+def _grace(ref: Ref, live: Body, requested: int | None) -> int:
+    """Only pods on a node have a grace period: the kubelet removes them."""
     if ref.group or ref.kind != "Pod" or not (live.get("spec") or {}).get("nodeName"):
         return 0
     if (live.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return 0
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     return int((live.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS))
 
 
 def _namespace_content(ref: Ref, body: Body) -> bool:
-    """A namespace is held by its own list of finalizers, which the namespace controller empties last."""
+    """A namespace is kept by spec.finalizers, which the namespace controller empties last."""
     return ref.kind == "Namespace" and not ref.group and bool((body.get("spec") or {}).get("finalizers"))
 
 
 def _preconditions(kind: ServedKind, live: Body, request: Request) -> None:
     meta = live["metadata"]
-    for field, (label, because) in PRECONDITIONS.items():
-        wanted, there = request.preconditions.get(field), meta[field]
-        if not wanted or wanted == there:
+    for field, (label, hint) in PRECONDITIONS.items():
+        wanted, current = request.preconditions.get(field), meta[field]
+        if not wanted or wanted == current:
             continue
-        if (kind.group, kind.kind) in OWN_WAY:
-            why = f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {there}"
+        if (kind.group, kind.kind) in OWN_STRATEGY:
+            why = f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {current}"
             raise conflict(kind.plural, kind.group, meta["name"], why)
-        why = f"the {label} in the precondition ({wanted}) does not match the {label} in record ({there}). {because}"
+        why = f"the {label} in the precondition ({wanted}) does not match the {label} in record ({current}). {hint}"
         raise conflict(kind.kind, kind.group, meta["name"], why)
 
 

@@ -1,4 +1,4 @@
-"""The `instantiate` subresource of OpenShift's BuildConfigs, to which `oc start-build` posts: one Build more is made.
+"""The `instantiate` subresource of OpenShift's BuildConfigs, to which `oc start-build` posts. Creates a Build.
 
 From pkg/build/apiserver/buildgenerator of openshift-apiserver.
 """
@@ -23,42 +23,42 @@ BY_HAND = {"message": "Manually triggered"}
 
 
 def instantiate(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
-    """Answer the POST of a BuildRequest with the Build that was made."""
-    asked = request.body if isinstance(request.body, dict) else {}
-    ref = Ref(kind.kind, request.namespace, name_of(asked) or request.name, kind.group)
+    """Answer the POST of a BuildRequest with the created Build."""
+    build_request = request.body if isinstance(request.body, dict) else {}
+    ref = Ref(kind.kind, request.namespace, name_of(build_request) or request.name, kind.group)
     try:
         config = cluster.store.get(ref)
         if config is None:
             raise not_found(kind.plural, kind.group, ref.name)
-        _refuse(config, asked, ref)
-        return _made(cluster, config, _build(config, asked), request)
+        _refuse(config, build_request, ref)
+        return _create(cluster, config, _build(config, build_request), request)
     except Refused as refused:
         cluster.recorder.refused(request.actor, "create", ref, refused.refusal)
         raise
 
 
-def _refuse(config: Body, asked: Body, ref: Ref) -> None:
+def _refuse(config: Body, build_request: Body, ref: Ref) -> None:
     where = f"{ref.namespace}/{ref.name}"
     if is_paused(config):
         raise bad_request(f"can't instantiate from BuildConfig {where}: BuildConfig is paused")
-    wanted, last = asked.get("lastVersion"), last_version(config)
+    wanted, last = build_request.get("lastVersion"), last_version(config)
     if wanted is not None and wanted != last:
-        words = f"does not match the build request LastVersion({wanted})"
-        raise bad_request(f"the LastVersion({last}) on build config {where} {words}")
+        message = f"does not match the build request LastVersion({wanted})"
+        raise bad_request(f"the LastVersion({last}) on build config {where} {message}")
 
 
-def _build(config: Body, asked: Body) -> Body:
-    """What a configuration says of its builds goes before what a request says."""
+def _build(config: Body, build_request: Body) -> Body:
+    """The BuildConfig has precedence over the request."""
     build = next_build(config)
-    labels = {**labels_of(asked), **labels_of(build)}
-    annotations = {**annotations_of(asked), **annotations_of(build)}
-    spec = {**build["spec"], "triggeredBy": asked.get("triggeredBy") or [BY_HAND]}
+    labels = {**labels_of(build_request), **labels_of(build)}
+    annotations = {**annotations_of(build_request), **annotations_of(build)}
+    spec = {**build["spec"], "triggeredBy": build_request.get("triggeredBy") or [BY_HAND]}
     owners = [controller_reference(config)]
     return {**with_metadata(build, labels=labels, annotations=annotations, ownerReferences=owners), "spec": spec}
 
 
-def _made(cluster: Cluster, config: Body, build: Body, request: Request) -> Reply:
-    """The configuration counts first: of two requests at once one is to come second."""
+def _create(cluster: Cluster, config: Body, build: Body, request: Request) -> Reply:
+    """The BuildConfig is updated first, so that one of two concurrent requests conflicts."""
     view, kind = cluster.view(), cluster.kind_of(build)
     if not request.dry_run:
         changes.replace(cluster, with_next_version(config), request.actor, None, view)

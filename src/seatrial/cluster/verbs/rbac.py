@@ -1,4 +1,4 @@
-"""Whether a request may be made at all: the authoriser asked on behalf of whoever speaks. Admins are never asked."""
+"""Authorization of requests. Admins may do everything."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRITING = ("create", "update", "patch", "delete", "deletecollection")
 
 
 def user_of(cluster: Cluster, headers: Mapping[bytes, bytes]) -> User:
-    """As whom a client speaks: by a token that was made here, or in the name of someone else (`kubectl --as`)."""
+    """The user of a request: by a token that was issued here, or impersonated (`kubectl --as`)."""
     kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     user = (reviews.user_of(cluster, token) if kind.lower() == "bearer" else None) or ADMIN
     name = headers.get(b"impersonate-user", b"").decode("latin-1")
@@ -47,7 +47,7 @@ def user_of(cluster: Cluster, headers: Mapping[bytes, bytes]) -> User:
 
 
 def authorize(cluster: Cluster, request: Request) -> None:
-    """Raise `Refused` where the user of a request may not make it."""
+    """Raise `Refused` if the user may not make the request."""
     if request.user is ADMIN:
         return
     access = access_of(request)
@@ -70,7 +70,7 @@ def _impersonation(name: str) -> Access:
 
 
 def access_of(request: Request) -> Access:
-    """What a request asks to do. Of a list that names one object, the name counts."""
+    """The access that a request needs. For a list of one object by name, its name."""
     name = request.name or (named(request.field_selector) if request.verb in LISTING else "")
     namespace = request.name if request.plural == "namespaces" and not request.group else request.namespace
     return Access(request.verb, request.group, request.plural, namespace, name, request.subresource)
@@ -78,7 +78,7 @@ def access_of(request: Request) -> Access:
 
 def forbidden(user: User, access: Access, reason: str) -> Refused:
     details = {"name": access.name, "group": access.group, "kind": access.resource}
-    # What comes from outside is quoted so that no browser takes it for a page.
-    words = forbidden_message(user, access, reason).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # Quoted as HTML, as the API server does.
+    message = forbidden_message(user, access, reason).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     given = {key: value for key, value in details.items() if value}
-    return Refused(403, "Forbidden", words, given, denied=denied(user, access))
+    return Refused(403, "Forbidden", message, given, denied=denied(user, access))

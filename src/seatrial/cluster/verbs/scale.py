@@ -29,7 +29,7 @@ class Paths(Struct, frozen=True):
 def paths_of(cluster: Cluster, kind: ServedKind) -> Paths:
     if (kind.group, kind.kind) in CATALOGUE:
         return Paths()
-    for version in listed(cluster.definition_of(kind), "spec", "versions"):
+    for version in listed(cluster.crd_of(kind), "spec", "versions"):
         if version.get("name") == kind.version:
             scale = dig(version, "subresources", "scale") or {}
             return Paths(

@@ -1,4 +1,4 @@
-"""Create, update, patch: from what a client sent to what is stored. Knows no kind by name but through `kinds`."""
+"""Create, update, patch: from a request body to a stored object. Knows kinds only through `kinds`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from seatrial.model.resource import Body, Ref, metadata, name_of
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
-OF_THE_SERVER = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
+SERVER_FIELDS = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
 DRY_RUN = "dry run"
-"""The verb of what is only tried."""
+"""The verb of dry runs in the timeline."""
 # Built-in kinds whose strategy counts generations; custom resources always do. From `PrepareForCreate` under
 # pkg/registry of Kubernetes 1.34.
 GENERATIONS = frozenset(
@@ -91,7 +91,7 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 
 
 def _note_refusal(cluster: Cluster, request: Request, verb: str, ref: Ref, refused: Refused) -> None:
-    """A dry run is told as one; what nobody in the trial asks is not told."""
+    """A dry run is recorded as one. Probes of the rehearsal itself are not recorded."""
     if not request.unheard:
         cluster.recorder.refused(request.actor, DRY_RUN if request.dry_run else verb, ref, refused.refusal)
 
@@ -115,27 +115,27 @@ def create_object(
     generated = not meta.get("name")
     body = named(cluster, kind, body)
     ref = named_ref(kind, body)
-    if cluster.is_custom(kind) and is_terminating(cluster.definition_of(kind)):
+    if cluster.is_custom(kind) and is_terminating(cluster.crd_of(kind)):
         why = "create not allowed while custom resource definition is terminating"
-        raise forbidden(kind.plural, kind.group, ref.name, why, terminating=cluster.definition_ref(kind))
+        raise forbidden(kind.plural, kind.group, ref.name, why, terminating=cluster.crd_ref(kind))
     if "status" in kind.subresources and actor != "kubernetes":
         body = {key: value for key, value in body.items() if key != "status"}
     body = defaulted(kind, body)
-    asked = admission.asked(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
-    body = admission.mutate(asked, view)
-    if cause is None:  # What controllers make is of the right shape.
+    admission_request = admission.request_for(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
+    body = admission.mutate(admission_request, view)
+    if cause is None:  # Objects from controllers are valid.
         pipeline.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
-        _ask_rules_in_cel(cluster, kind, body)
-    admission.validate(structs.replace(asked, body=body), view)
+        _check_cel_rules(cluster, kind, body)
+    admission.validate(structs.replace(admission_request, body=body), view)
     if (existing := cluster.store.get(ref)) is not None:
         if is_terminating(existing):
             raise being_deleted(kind.plural, kind.group, ref.name, ref)
         raise already_exists(kind.plural, kind.group, ref.name)
-    body = {**body, "metadata": _fresh(cluster, kind, ref, metadata(body))}
+    body = {**body, "metadata": _new_metadata(cluster, kind, ref, metadata(body))}
     if verb != "apply":
         schema = cluster.schema_of(kind)
         body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
-    # What the server makes up itself, such as a clusterIP, belongs to no manager.
+    # Values that the server generates, such as a clusterIP, have no manager.
     body = prepared(kind, body, None)
     conversion.write(cluster, kind, ref, view)
     if dry:
@@ -145,34 +145,34 @@ def create_object(
     stored = cluster.store.put(ref, body)
     index = cluster.recorder.note(actor, verb, ref, "created", "; ".join(cluster.notes), cause, after=stored)
     cluster.changed(ref, None, stored, index)
-    for uid in cluster.owned_by_nobody(stored):
+    for uid in cluster.missing_owners(stored):
         cluster.controllers.orphaned(uid, index)
     return stored
 
 
-def _fresh(cluster: Cluster, kind: ServedKind, ref: Ref, meta: Body) -> Body:
-    """The metadata of a new object: what only the server says is said by it."""
-    said = {key: value for key, value in meta.items() if key not in OF_THE_SERVER}
-    fresh = {**said, "uid": cluster.store.new_uid(ref), "creationTimestamp": cluster.store.now()}
+def _new_metadata(cluster: Cluster, kind: ServedKind, ref: Ref, meta: Body) -> Body:
+    """The metadata of a new object. Server-side fields are set by the server only."""
+    given = {key: value for key, value in meta.items() if key not in SERVER_FIELDS}
+    fresh = {**given, "uid": cluster.store.new_uid(ref), "creationTimestamp": cluster.store.now()}
     return {**fresh, "generation": 1} if _counts_generations(cluster, kind) else fresh
 
 
-def _ask_rules_in_cel(cluster: Cluster, kind: ServedKind, body: Body) -> None:
-    """Refuse a new custom resource that the rules of its definition forbid, and say how many of them were not asked."""
+def _check_cel_rules(cluster: Cluster, kind: ServedKind, body: Body) -> None:
+    """Refuse a new custom resource that violates its CRD's CEL rules, and warn of rules that were not evaluated."""
     schema = cluster.custom_schema_of(kind)
     if schema is None:
         return
     causes = list(rule_problems(body, None, schema.node))
     if causes:
         raise invalid(kind.kind, kind.group, name_of(body), causes)
-    unasked = sum(not is_evaluated(rule, node) for rule, node in rules_in_cel(schema.node))
-    if unasked:
-        rules = "1 rule in CEL is" if unasked == 1 else f"{unasked} rules in CEL are"
+    not_evaluated = sum(not is_evaluated(rule, node) for rule, node in rules_in_cel(schema.node))
+    if not_evaluated:
+        rules = "1 rule in CEL is" if not_evaluated == 1 else f"{not_evaluated} rules in CEL are"
         cluster.warn(f"seatrial: {rules} not evaluated for {kind.plural}.{kind.group}, and taken to allow")
 
 
 def create_for(cluster: Cluster, body: Body, owner: Body | None, actor: str, cause: int | None, view: World) -> None:
-    """Create what a controller wants, on behalf of `owner`."""
+    """Create an object for a controller, owned by `owner`."""
     kind = cluster.kind_of(body)
     if owner is not None:
         meta = {**metadata(body), "ownerReferences": [_owner_reference(owner)]}
@@ -199,7 +199,7 @@ def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 
 
 def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
-    """Answer a PATCH of any of the four kinds."""
+    """Answer a PATCH of any of the four types."""
     verb = "apply" if request.patch_type == "apply" else "patch"
     ref = reads.ref_for(kind, request)
     try:
@@ -219,10 +219,10 @@ def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 
 
 def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Reply:
-    """Server-side apply: creates where nothing is, merges by ownership where something is."""
+    """Server-side apply: creates a missing object, or merges into the existing one by field ownership."""
     if not request.field_manager:
-        words = "fieldManager: Required value: is required for apply patch"
-        raise invalid("PatchOptions", "meta.k8s.io", "", [words])
+        message = "fieldManager: Required value: is required for apply patch"
+        raise invalid("PatchOptions", "meta.k8s.io", "", [message])
     applied = as_sent(object_of(kind, request), request)
     live = cluster.store.get(ref)
     shown = None
@@ -241,7 +241,7 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
     )
     merged = pipeline.applied(kind, merged, cluster.kube_version, cluster.custom_schema_of(kind), shown).body
     if live is None:
-        # What is applied may have been read before it was deleted: its version does not count.
+        # The applied object may have been read before its deletion: ignore its resourceVersion.
         meta = {**metadata(merged), "namespace": ref.namespace} if ref.namespace else {**metadata(merged)}
         meta.pop("resourceVersion", None)
         merged = {**merged, "metadata": meta}
@@ -265,7 +265,7 @@ def _shown(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> 
 
 
 def _decoded(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
-    """The object as the server reads it: without what its kind does not know, which is refused or warned of."""
+    """The object as the server decodes it. Unknown fields are refused or warned of."""
     custom = cluster.custom_schema_of(kind)
     read = pipeline.decoded(kind, body, cluster.kube_version, custom, request.field_validation, request.duplicates)
     for warning in read.warnings:
@@ -274,7 +274,7 @@ def _decoded(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -
 
 
 def _decoded_patch(cluster: Cluster, kind: ServedKind, body: Body, request: Request) -> Body:
-    """What a patch made of an object, as the server reads it."""
+    """A patched object as the server decodes it."""
     read = pipeline.patched(
         kind,
         body,

@@ -1,4 +1,4 @@
-"""One write as admission sees it: what is asked for, of what, and how to answer. Decides nothing."""
+"""One write as admission sees it. Decides nothing."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from seatrial.model.resource import Body, Ref, metadata
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 
-def _nobody(words: str) -> None:
-    """No one listens."""
+def _ignore(words: str) -> None:
+    """Ignores the message."""
 
 
-class Asked(Struct, frozen=True):
-    """A write that has not been done yet."""
+class AdmissionRequest(Struct, frozen=True):
+    """A write that is not stored yet."""
 
     operation: Operation
     kind: ServedKind
     ref: Ref
     body: Body
-    """As it would be stored; of a DELETE, empty."""
+    """As it would be stored; empty for a DELETE."""
     old: Body | None = None
     subresource: str = ""
     dry_run: bool = False
     generated: bool = False
-    """Whether the name was made up: what is asked before that happens speaks of the prefix alone."""
+    """Whether the name was generated. Errors from before that name only the prefix."""
     minor: int = 34
     versions: tuple[str, ...] = ()
-    """Every version that the resource is served in: a webhook may have asked for any."""
+    """Every version of the resource: a webhook may match any of them."""
     hooks: Hooks = NO_HOOKS
-    warn: Callable[[str], None] = _nobody
-    """Tells the client, beside its answer."""
-    note: Callable[[str], None] = _nobody
-    """Tells the timeline, and no client."""
+    warn: Callable[[str], None] = _ignore
+    """Warns the client."""
+    note: Callable[[str], None] = _ignore
+    """Adds a note to the timeline, not to the client."""
 
     @property
-    def of(self) -> tuple[str, str]:
+    def group_kind(self) -> tuple[str, str]:
         return self.kind.group, self.kind.kind
 
     @property
     def namespace(self) -> str:
-        """A request about a namespace is one in that namespace."""
-        return self.ref.name if self.of == ("", "Namespace") else self.ref.namespace
+        """A request for a namespace is in that namespace."""
+        return self.ref.name if self.group_kind == ("", "Namespace") else self.ref.namespace
 
     @property
     def early_name(self) -> str:
-        """As long as no name was made up, the prefix of one."""
+        """The prefix of the name before it is generated."""
         return str(metadata(self.body).get("generateName", "")) if self.generated else self.ref.name
 
-    def refused(self, why: str, by: RefusedBy = "") -> Refused:
+    def refusal(self, why: str, by: RefusedBy = "") -> Refused:
         return forbidden(self.kind.plural, self.kind.group, self.ref.name, why, by=by)
 
-    def refused_early(self, why: str, *missing: Ref) -> Refused:
+    def refusal_before_naming(self, why: str, *missing: Ref) -> Refused:
         return forbidden(self.kind.plural, self.kind.group, self.early_name, why, missing=missing)
