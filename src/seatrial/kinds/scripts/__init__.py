@@ -1,1 +1,1 @@
-"""Shell scripts and kubectl calls in containers: what they ask of the API and how they end."""
+"""Shell scripts and kubectl calls in containers: their API requests and how they end."""

@@ -1,7 +1,6 @@
-"""What the commands in a pod's containers need of the API, and what they would say where they may not do it.
+"""The API rights that commands in a pod's containers need, and their errors without them.
 
-Reads command lines and `sh -c` scripts, also those that are mounted from a ConfigMap. Commands it does not know ask for
-nothing.
+Reads command lines and `sh -c` scripts, also those mounted from a ConfigMap. Unknown commands need nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from seatrial.kinds.access.authorizer import (
     service_account,
 )
 from seatrial.kinds.core.objectmeta import namespace_of
-from seatrial.kinds.scripts.kubectl_calls import asked_by
+from seatrial.kinds.scripts.kubectl_calls import requests_of
 from seatrial.kinds.scripts.shell import (
     SHELLS,
     Certainty,
@@ -34,19 +33,19 @@ from seatrial.kinds.workloads.pod_template import Path, containers_of
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed, name_of
 
-# Images whose entry point is a command, so that their `args` are its words.
+# Images whose entry point is a command, so that their `args` are its arguments.
 ENTRY_POINTS = {"kubectl": "kubectl", "oc": "oc"}
 
 ANY_RIGHT = "seatrial.dev/any-right"
-"""On an account that is taken for granted: whatever its pods ask for is taken to be allowed."""
-ELSEWHERE = "KUBECONFIG"
-"""In its environment, a container says with this that it speaks to some cluster as somebody."""
+"""On an assumed ServiceAccount: everything its pods request is assumed to be allowed."""
+OTHER_CLUSTER = "KUBECONFIG"
+"""Env var that means the container talks to another cluster or as another user."""
 
 WAITING = ("list", "watch")
-"""What `kubectl wait` does."""
+"""The verbs of `kubectl wait`."""
 
 ConfigMaps = Callable[[str], Body | None]
-"""The ConfigMap of a name, where it can be looked up."""
+"""The ConfigMap of a name, if it can be looked up."""
 
 
 def _none(name: str) -> Body | None:
@@ -58,38 +57,36 @@ class Needed(Struct, frozen=True):
 
     access: Access
     certainty: Certainty
-    """Whether it is asked for in every run."""
+    """Whether it is used in every run."""
     fatal: bool
     """Whether the container fails without it."""
     says: str
-    """How the command puts a refusal, with `{}` for the API server's words; empty where it waits in vain."""
+    """The command's error, with `{}` for the API server's message; empty if it waits forever."""
     command: str
     field: Path
-    """The container, from the pod's spec."""
+    """The container, relative to the pod's spec."""
 
 
-def needed(
-    spec: Body, namespace: str, definitions: Iterable[Body] = (), config_maps: ConfigMaps = _none
-) -> Iterator[Needed]:
-    """The rights that the containers of a pod with this spec need; `definitions` are CRDs whose names they may use."""
-    known = tuple(definitions)
+def needed(spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: ConfigMaps = _none) -> Iterator[Needed]:
+    """The rights that the containers of a pod with this spec need; `crds` may define further kinds."""
+    known = tuple(crds)
     for place, command in commands_run(spec, namespace, config_maps):
-        if ELSEWHERE in environment(dig(spec, *place), namespace):
+        if OTHER_CLUSTER in environment(dig(spec, *place), namespace):
             continue
-        for asked in asked_by(command.words, namespace, known, command.stdin, command.feeder):
-            sure = command.certainty == "will" and asked.certainty == "will"
+        for request in requests_of(command.words, namespace, known, command.stdin, command.feeder):
+            sure = command.certainty == "will" and request.certainty == "will"
             yield Needed(
-                asked.access,
+                request.access,
                 "will" if sure else "may",
-                sure and command.fatal and bool(asked.says),
-                asked.says,
+                sure and command.fatal and bool(request.says),
+                request.says,
                 " ".join(command.words).replace("\x00", "…"),
                 place,
             )
 
 
 def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) -> Iterator[tuple[Path, Command]]:
-    """The commands in the containers of a pod with this spec, each with the place of its container."""
+    """The commands in the containers of a pod with this spec, each with the path of its container."""
     for place, container in containers_of(spec):
         env = environment(container, namespace)
         script = _mounted_script(container, spec, config_maps)
@@ -98,25 +95,25 @@ def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) ->
 
 
 def script_in(container: Body, spec: Body, namespace: str, config_maps: ConfigMaps) -> tuple[str | None, bool]:
-    """The script that a container runs, and whether its options end it at the first failure."""
+    """The script that a container runs, and whether it exits at the first failure."""
     mounted = _mounted_script(container, spec, config_maps)
     return (mounted, False) if mounted is not None else script_of(_words(container, environment(container, namespace)))
 
 
 class Printed(Struct, frozen=True):
-    """What a refused command prints."""
+    """The output of a refused command."""
 
     words: str
     refusal: Refusal
 
 
 def refusal(pod: Body, world: World) -> str:
-    """What a pod prints that certainly fails because its account may not do what its script does; else nothing."""
+    """The output of a pod that certainly fails because its ServiceAccount lacks a right; otherwise empty."""
     return next((printed.words for printed in refusals(pod, world).values()), "")
 
 
 def refusals(pod: Body, world: World) -> dict[Path, Printed]:
-    """The containers that certainly fail because the account of their pod may not do what they do, and their words."""
+    """The containers that certainly fail because their ServiceAccount lacks a right, and their output."""
     spec, namespace = pod.get("spec") or {}, namespace_of(pod)
     account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
     if not any(container.get("command") or container.get("args") for _, container in containers_of(spec)):
@@ -128,8 +125,8 @@ def refusals(pod: Body, world: World) -> dict[Path, Printed]:
         return world.get(Ref("ConfigMap", namespace, name))
 
     user, found = service_account(namespace, account), dict[Path, Printed]()
-    definitions = world.all("CustomResourceDefinition", group="apiextensions.k8s.io")
-    for need in needed(spec, namespace, definitions, config_map):
+    crds = world.all("CustomResourceDefinition", group="apiextensions.k8s.io")
+    for need in needed(spec, namespace, crds, config_map):
         decision = decide(user, need.access, world) if need.fatal and need.field not in found else None
         if decision is not None and not decision.allowed:
             found[need.field] = printed(user, need.access, decision.reason, need.says)
@@ -137,7 +134,7 @@ def refusals(pod: Body, world: World) -> dict[Path, Printed]:
 
 
 def printed(user: User, access: Access, reason: str, says: str) -> Printed:
-    """What a command prints if its user may not do this; `says` is that of `Needed`."""
+    """The output of a command whose user may not do this; `says` as in `Needed`."""
     words, denial = forbidden_message(user, access, reason), denied(user, access)
     if access.verb in WAITING and "{}" not in says:  # `kubectl wait` needs both.
         denial = replace(denial, verbs=WAITING)
@@ -145,14 +142,14 @@ def printed(user: User, access: Access, reason: str, says: str) -> Printed:
 
 
 def may_have_rights(account: Body | None, world: World) -> bool:
-    """An account that others bring has what they gave it; so may the one that every namespace has, with luck."""
+    """An assumed account has its rights from elsewhere. So may the default account, except in the worst case."""
     if account is None:
         return False
     return ANY_RIGHT in annotations_of(account) or (name_of(account) == "default" and not world.worst_case)
 
 
 def _words(container: Body, env: dict[str, str]) -> list[str]:
-    """The command line, with `$(NAME)` put in as a kubelet does."""
+    """The command line, with `$(NAME)` expanded as a kubelet does."""
     command = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
     if not listed(container, "command"):
         image = str(container.get("image") or "").rpartition("/")[2].partition("@")[0].partition(":")[0]
@@ -163,7 +160,7 @@ def _words(container: Body, env: dict[str, str]) -> list[str]:
 
 
 def environment(container: Body, namespace: str) -> dict[str, str]:
-    """The variables of a container whose values are written beside them."""
+    """The environment variables of a container that have literal values."""
     found = {}
     for variable in listed(container, "env"):
         name, value = str(variable.get("name")), variable.get("value")
@@ -175,7 +172,7 @@ def environment(container: Body, namespace: str) -> dict[str, str]:
 
 
 def _mounted_script(container: Body, spec: Body, config_maps: ConfigMaps) -> str | None:
-    """The text of a script that is run from a file, where that file comes from a ConfigMap."""
+    """The text of a script file that a container runs, if it comes from a ConfigMap."""
     words = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
     if words and words[0].rpartition("/")[2] in SHELLS:
         words = [word for word in words[1:] if not word.startswith("-")]
@@ -192,7 +189,7 @@ def _mounted_script(container: Body, spec: Body, config_maps: ConfigMaps) -> str
 
 
 def _key_at(path: str, mount: Body) -> str:
-    """The file of a volume that is found at a path; empty where it is none of this mount."""
+    """The key of a volume that is mounted at a path; empty if the path is not in this mount."""
     where = str(mount.get("mountPath") or "").rstrip("/")
     if mount.get("subPath"):
         return str(mount["subPath"]) if path == where else ""

@@ -14,14 +14,14 @@ from seatrial.kinds import Need, World
 from seatrial.kinds.access.authorizer import decide, service_account
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.scripts.commands import (
-    ELSEWHERE,
+    OTHER_CLUSTER,
     ConfigMaps,
     environment,
     may_have_rights,
     printed,
     script_in,
 )
-from seatrial.kinds.scripts.kubectl_calls import Ask, asked_by
+from seatrial.kinds.scripts.kubectl_calls import ApiRequest, requests_of
 from seatrial.kinds.scripts.resource_names import kind_of
 from seatrial.kinds.scripts.running import Course, Reply, course
 from seatrial.kinds.tables.catalogue import CATALOGUE
@@ -37,7 +37,7 @@ BUILT_IN = frozenset(group for group, _ in CATALOGUE)
 NEEDS_MAX = 20
 """Of things that one script waits for, one after the other."""
 
-Refuses = Callable[[Ask], str]
+Refuses = Callable[[ApiRequest], str]
 """The words of whoever may not do a thing; empty where it is allowed."""
 Missing = Callable[[Ref], bool]
 
@@ -61,7 +61,7 @@ def courses(pod: Body, world: World) -> dict[Path, Gone]:
 
     refused: dict[str, Refusal] = {}
 
-    def refusal(ask: Ask) -> str:
+    def refusal(ask: ApiRequest) -> str:
         decision = decide(user, ask.access, world) if not trusted else None
         if decision is None or decision.allowed:
             return ""
@@ -115,9 +115,9 @@ def _gone(
         hidden: list[str] = []
 
         def ask(words: tuple[str, ...], stdin: str, feeder: tuple[str, ...]) -> Reply:
-            if words[0].rpartition("/")[2] not in CALLERS or ELSEWHERE in env:  # noqa: B023
+            if words[0].rpartition("/")[2] not in CALLERS or OTHER_CLUSTER in env:  # noqa: B023
                 return Reply(None)
-            asks = [a for a in asked_by(words, namespace, definitions, stdin, feeder) if a.certainty == "will"]
+            asks = [a for a in requests_of(words, namespace, definitions, stdin, feeder) if a.certainty == "will"]
             reply = _reply(words, asks, refusal, missing)
             if reply.code and not reply.missing and not {a.access.verb for a in asks} <= LOOKS:
                 hidden.append(reply.says)  # noqa: B023
@@ -131,7 +131,7 @@ def _gone(
             yield place, Gone(found, tuple(hidden) if found.code == 0 else ())
 
 
-def _reply(words: tuple[str, ...], asks: list[Ask], refusal: Refuses, missing: Missing) -> Reply:
+def _reply(words: tuple[str, ...], asks: list[ApiRequest], refusal: Refuses, missing: Missing) -> Reply:
     for ask in asks:
         if says := refusal(ask):
             return Reply(1, says)

@@ -1,6 +1,6 @@
-"""What one call of kubectl or oc asks of the API, by its words. Knows neither scripts nor who may do what.
+"""The API requests of a kubectl or oc call. Knows neither scripts nor RBAC.
 
-Read from k8s.io/kubectl 1.34, pkg/cmd, and from what an API server refused of each call; oc from openshift/oc 4.18.
+Read from k8s.io/kubectl 1.34, pkg/cmd, and from the refusals of an API server for each call; oc from openshift/oc 4.18.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from seatrial.kinds.access.authorizer import Access
-from seatrial.kinds.scripts.kubectl_words import Call, taken_apart
-from seatrial.kinds.scripts.resource_names import Resource, find, of_kind
+from seatrial.kinds.scripts.kubectl_args import KubectlCall, parse_call
+from seatrial.kinds.scripts.resource_names import ResourceName, find, of_kind
 from seatrial.kinds.scripts.shell import Certainty
 from seatrial.kinds.scripts.words import UNKNOWN
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.resource import Body, version_of
 
-SAYS = "Error from server (Forbidden): {}"
-"""How kubectl puts a refusal, for the API server's words."""
-WAITS = ""
-"""Of what it goes on to wait for in vain: nothing is said."""
+FORBIDDEN = "Error from server (Forbidden): {}"
+"""kubectl's error for a refusal, with the API server's message."""
+WAITS_FOREVER = ""
+"""It keeps waiting and prints nothing."""
 
-# What is asked of an object that is named, in order: (verb, subresource).
+# The requests for a named object, in order: (verb, subresource).
 ON_OBJECTS: dict[str, tuple[tuple[str, str], ...]] = {
     "get": (("get", ""),),
     "describe": (("get", ""),),
@@ -45,7 +45,7 @@ ON_OBJECTS: dict[str, tuple[tuple[str, str], ...]] = {
     "rollout history": (("get", ""),),
     "rollout latest": (("create", "instantiate"),),
 }
-# What is asked of the objects of a file; the last only where one is there already, or is not.
+# The requests for the objects of a file. The last ones depend on whether the object exists.
 ON_FILES: dict[str, tuple[tuple[str, str, Certainty], ...]] = {
     "apply": (("get", "", "will"), ("create", "", "may"), ("patch", "", "may")),
     "apply --server-side": (("patch", "", "will"), ("create", "", "may")),
@@ -55,7 +55,7 @@ ON_FILES: dict[str, tuple[tuple[str, str, Certainty], ...]] = {
     "get": (("get", "", "will"),),
     "wait": (("get", "", "will"), ("list", "", "will"), ("watch", "", "will")),
 }
-# Pods, by a name that may stand alone: what else is asked of one.
+# The further request for a pod, which may be named without its kind.
 ON_PODS = {
     "logs": ("get", "log"),
     "log": ("get", "log"),
@@ -67,7 +67,7 @@ ON_PODS = {
     "port-forward": ("create", "portforward"),
     "debug": ("patch", "ephemeralcontainers"),
 }
-# `kubectl create KIND`: the place of the name among the words, and how a refusal is put where not as usual.
+# `kubectl create KIND`: the position of the name, and its error if it is a special one.
 CREATES: dict[str, tuple[int, str]] = {
     "configmap": (1, "error: failed to create configmap: {}"),
     "cronjob": (1, "error: failed to create cronjob: {}"),
@@ -94,46 +94,52 @@ CREATE_ALIASES = {
     "sa": "serviceaccount",
     "svc": "service",
 }
-ELSEWHERE = frozenset(("--as", "--cluster", "--context", "--kubeconfig", "--server", "-s", "--token", "--user"))
-"""Flags by which a call speaks to another cluster, or as somebody else."""
-NAMESPACES = Resource("", "namespaces", namespaced=False)
+OTHER_CLUSTER_FLAGS = frozenset(
+    ("--as", "--cluster", "--context", "--kubeconfig", "--server", "-s", "--token", "--user")
+)
+"""Flags that select another cluster or another user."""
+NAMESPACES = ResourceName("", "namespaces", namespaced=False)
 
 
-class Ask(Struct, frozen=True):
-    """One thing that a call asks of the API."""
+class ApiRequest(Struct, frozen=True):
+    """One API request of a call."""
 
     access: Access
     certainty: Certainty = "will"
-    says: str = SAYS
-    """How a refusal is put, with `{}` for the API server's words; empty where the call waits in vain."""
+    says: str = FORBIDDEN
+    """The error on refusal, with `{}` for the API server's message; empty if the call waits forever."""
 
 
-class Target(Struct, frozen=True):
-    resource: Resource
+class CallTarget(Struct, frozen=True):
+    resource: ResourceName
     name: str = ""
     namespace: str = ""
     kind: str = ""
     version: str = "v1"
-    """As a file says them."""
+    """As in a file."""
 
 
-def asked_by(
+def requests_of(
     words: tuple[str, ...],
     namespace: str,
-    definitions: Iterable[Body] = (),
+    crds: Iterable[Body] = (),
     stdin: str = "",
     feeder: tuple[str, ...] = (),
-) -> Iterator[Ask]:
-    """What a call asks for; nothing where it is no call of kubectl or oc, or one that is not understood."""
+) -> Iterator[ApiRequest]:
+    """The API requests of a call; none if it is not kubectl or oc, or cannot be parsed."""
     if not words or words[0].rpartition("/")[2] not in ("kubectl", "oc"):
         return
-    call = taken_apart(words[1:], namespace, stdin, tuple(definitions), feeder)
-    if UNKNOWN in call.verb or call.flags.get("--dry-run", "server") != "server" or ELSEWHERE & call.flags.keys():
+    call = parse_call(words[1:], namespace, stdin, tuple(crds), feeder)
+    if (
+        UNKNOWN in call.verb
+        or call.flags.get("--dry-run", "server") != "server"
+        or OTHER_CLUSTER_FLAGS & call.flags.keys()
+    ):
         return
-    yield from _asked(call)
+    yield from _requests_of(call)
 
 
-def _asked(call: Call) -> Iterator[Ask]:
+def _requests_of(call: KubectlCall) -> Iterator[ApiRequest]:
     if call.verb in ON_PODS:
         yield from _on_pods(call)
     elif call.verb in SPECIAL:
@@ -144,33 +150,33 @@ def _asked(call: Call) -> Iterator[Ask]:
         yield from _on_objects(call)
 
 
-def _on_objects(call: Call) -> Iterator[Ask]:
+def _on_objects(call: KubectlCall) -> Iterator[ApiRequest]:
     for target in _targets(call):
-        # Whatever is done to all that a list holds is done to nothing where it is empty.
+        # An empty list needs no further requests.
         certainty: Certainty = "will" if target.name else "may"
         steps = ON_OBJECTS[call.verb]
         if not target.name:
-            yield _ask(call, "list", target)
+            yield _request(call, "list", target)
             steps = () if call.verb == "get" else steps
         for verb, subresource in steps:
-            yield _ask(call, verb, target, subresource, certainty, _says(call, verb, target))
+            yield _request(call, verb, target, subresource, certainty, _error_for(call, verb, target))
         if call.verb == "get" and "-w" in call.flags:
-            yield _ask(call, "watch", target)
+            yield _request(call, "watch", target)
     extra = {"expose": "services", "autoscale": "horizontalpodautoscalers"}.get(call.verb)
     if extra and (resource := find(extra)):
-        yield _ask(call, "create", Target(resource))
+        yield _request(call, "create", CallTarget(resource))
 
 
-def _says(call: Call, verb: str, target: Target) -> str:
+def _error_for(call: KubectlCall, verb: str, target: CallTarget) -> str:
     if verb in ("list", "watch") and call.verb == "wait":
         return f"error: timed out waiting for the condition on {target.resource.plural}/{target.name}"
     if verb in ("list", "watch") and call.verb == "rollout status":
-        return WAITS
-    return "error: no objects passed to scale {}" if (call.verb, verb) == ("scale", "get") else SAYS
+        return WAITS_FOREVER
+    return "error: no objects passed to scale {}" if (call.verb, verb) == ("scale", "get") else FORBIDDEN
 
 
-def _targets(call: Call) -> Iterator[Target]:
-    """TYPE NAME..., TYPE/NAME..., TYPE,TYPE: as kubectl takes them. Without a name, all of them."""
+def _targets(call: KubectlCall) -> Iterator[CallTarget]:
+    """TYPE NAME..., TYPE/NAME..., TYPE,TYPE: as kubectl parses them. Without a name, all objects."""
     words = [word for word in call.words if not re.search(r"=|-$", word) or "/" in word]
     pairs = [word.partition("/") for word in words]
     if any(slash for _, slash, _ in pairs):
@@ -185,26 +191,26 @@ def _targets(call: Call) -> Iterator[Target]:
             yield from _target(call, kind, name)
 
 
-def _target(call: Call, kind: str, name: str) -> Iterator[Target]:
-    resource = find(kind, call.definitions) if UNKNOWN not in kind else None
+def _target(call: KubectlCall, kind: str, name: str) -> Iterator[CallTarget]:
+    resource = find(kind, call.crds) if UNKNOWN not in kind else None
     if resource is not None:
-        yield Target(resource, name)
+        yield CallTarget(resource, name)
 
 
-def _on_files(call: Call) -> Iterator[Ask]:
-    """Of the files that are given, only what comes through a pipe can be read here."""
+def _on_files(call: KubectlCall) -> Iterator[ApiRequest]:
+    """Only files from stdin can be read here."""
     verb = "apply --server-side" if call.verb == "apply" and "--server-side" in call.flags else call.verb
-    for target in _fed(call) if call.flags.get("-f") == "-" else ():
+    for target in _stdin_objects(call) if call.flags.get("-f") == "-" else ():
         for what, subresource, certainty in ON_FILES.get(verb, ()):
-            named = target if what != "create" else Target(target.resource, "", target.namespace)
-            yield _ask(call, what, named, subresource, certainty, _says_of_file(call, what, target))
+            named = target if what != "create" else CallTarget(target.resource, "", target.namespace)
+            yield _request(call, what, named, subresource, certainty, _file_error_for(call, what, target))
 
 
-def _says_of_file(call: Call, verb: str, target: Target) -> str:
+def _file_error_for(call: KubectlCall, verb: str, target: CallTarget) -> str:
     if verb == "create":
         return 'Error from server (Forbidden): error when creating "STDIN": {}'
     if (call.verb, verb) != ("apply", "get"):
-        return SAYS
+        return FORBIDDEN
     resource = target.resource
     kind = target.kind or next(
         (e.kind for e in CATALOGUE.values() if (e.group, e.plural) == (resource.group, resource.plural)), ""
@@ -218,16 +224,16 @@ def _says_of_file(call: Call, verb: str, target: Target) -> str:
     )
 
 
-def _fed(call: Call) -> Iterator[Target]:
+def _stdin_objects(call: KubectlCall) -> Iterator[CallTarget]:
     """The objects in a here-document, or those that `kubectl create --dry-run=client -o yaml` prints."""
     for document in re.split(r"^---\s*$", call.stdin, flags=re.M):
         kind, version = _field(document, "kind"), _field(document, "apiVersion")
         if kind and version:
             name = _field(document, "name", deep=True)
             namespace = _field(document, "namespace", deep=True)
-            yield Target(of_kind(version, kind, call.definitions), name, namespace, kind, version_of(version))
+            yield CallTarget(of_kind(version, kind, call.crds), name, namespace, kind, version_of(version))
     if call.feeder and call.feeder[0].rpartition("/")[2] in ("kubectl", "oc"):
-        made = taken_apart(call.feeder[1:], call.namespace, "", call.definitions, ())
+        made = parse_call(call.feeder[1:], call.namespace, "", call.crds, ())
         if made.verb == "create" and "--dry-run" in made.flags:
             yield from (target for target, _ in _created(made))
 
@@ -238,12 +244,12 @@ def _field(document: str, name: str, *, deep: bool = False) -> str:
     return found[1] if found else ""
 
 
-def _on_pods(call: Call) -> Iterator[Ask]:
+def _on_pods(call: KubectlCall) -> Iterator[ApiRequest]:
     verb, subresource = ON_PODS[call.verb]
-    pods = Resource("", "pods")
+    pods = ResourceName("", "pods")
     if "-l" in call.flags:
-        yield _ask(call, "list", Target(pods))
-        yield _ask(call, verb, Target(pods), subresource)
+        yield _request(call, "list", CallTarget(pods))
+        yield _request(call, verb, CallTarget(pods), subresource)
         return
     word = next((word for word in call.words if call.verb != "cp" or ":" in word), "")
     kind, slash, name = word.partition(":")[0].rpartition("/")
@@ -253,88 +259,88 @@ def _on_pods(call: Call) -> Iterator[Ask]:
         return
     if slash and kind not in ("pod", "pods", "po"):
         for target in _target(call, kind, name):
-            yield _ask(call, "get", target)
-            yield _ask(call, "list", Target(pods))
-            yield _ask(call, verb, Target(pods), subresource)
+            yield _request(call, "get", target)
+            yield _request(call, "list", CallTarget(pods))
+            yield _request(call, verb, CallTarget(pods), subresource)
         return
-    pod = Target(pods, name)
-    yield _ask(call, "get", pod)
-    yield _ask(call, verb, pod, subresource)
+    pod = CallTarget(pods, name)
+    yield _request(call, "get", pod)
+    yield _request(call, verb, pod, subresource)
 
 
-def _create(call: Call) -> Iterator[Ask]:
+def _create(call: KubectlCall) -> Iterator[ApiRequest]:
     if "-f" in call.flags or "-k" in call.flags:
         yield from _on_files(call)
         return
     if call.words[:1] == ("token",):
-        account = Target(Resource("", "serviceaccounts"), "".join(call.words[1:2]))
-        yield _ask(call, "create", account, "token", says="error: failed to create token: {}")
+        account = CallTarget(ResourceName("", "serviceaccounts"), "".join(call.words[1:2]))
+        yield _request(call, "create", account, "token", says="error: failed to create token: {}")
         return
     kind, _, name = call.flags.get("--from", "").partition("/")
     for target in _target(call, kind, name) if kind else ():
-        yield _ask(call, "get", target)
+        yield _request(call, "get", target)
     for target, says in _created(call):
-        yield _ask(call, "create", Target(target.resource), says=says)
+        yield _request(call, "create", CallTarget(target.resource), says=says)
 
 
-def _created(call: Call) -> Iterator[tuple[Target, str]]:
+def _created(call: KubectlCall) -> Iterator[tuple[CallTarget, str]]:
     word = "".join(call.words[:1])
     kind = CREATE_ALIASES.get(word, word)
-    place, says = CREATES.get(kind, (1, SAYS))
-    resource = find(kind, call.definitions) if kind and UNKNOWN not in kind else None
+    place, says = CREATES.get(kind, (1, FORBIDDEN))
+    resource = find(kind, call.crds) if kind and UNKNOWN not in kind else None
     if resource is not None:
         name = "".join(call.words[place : place + 1])
-        yield Target(resource, name), says
+        yield CallTarget(resource, name), says
 
 
-def _run(call: Call) -> Iterator[Ask]:
-    yield _ask(call, "create", Target(Resource("", "pods")))
+def _run(call: KubectlCall) -> Iterator[ApiRequest]:
+    yield _request(call, "create", CallTarget(ResourceName("", "pods")))
 
 
-def _drain(call: Call) -> Iterator[Ask]:
-    yield _ask(call, "get", Target(Resource("", "nodes", False), "".join(call.words[:1])))
-    yield _ask(call, "patch", Target(Resource("", "nodes", False), "".join(call.words[:1])))
+def _drain(call: KubectlCall) -> Iterator[ApiRequest]:
+    yield _request(call, "get", CallTarget(ResourceName("", "nodes", False), "".join(call.words[:1])))
+    yield _request(call, "patch", CallTarget(ResourceName("", "nodes", False), "".join(call.words[:1])))
     if call.verb == "drain":
-        yield _ask(call, "list", Target(Resource("", "pods")))
-        yield _ask(call, "create", Target(Resource("", "pods")), "eviction", "may")
+        yield _request(call, "list", CallTarget(ResourceName("", "pods")))
+        yield _request(call, "create", CallTarget(ResourceName("", "pods")), "eviction", "may")
 
 
-def _start_build(call: Call) -> Iterator[Ask]:
-    """A build is made through a door of its configuration, not by creating it."""
+def _start_build(call: KubectlCall) -> Iterator[ApiRequest]:
+    """A build is created through a subresource of its BuildConfig."""
     name = "".join(call.words[:1]).rpartition("/")[2]
     group = "build.openshift.io"
     if "--from-build" in call.flags:
-        yield _ask(call, "create", Target(Resource(group, "builds"), call.flags["--from-build"]), "clone")
+        yield _request(call, "create", CallTarget(ResourceName(group, "builds"), call.flags["--from-build"]), "clone")
         return
     binary = any(flag in call.flags for flag in ("--from-dir", "--from-file", "--from-archive", "--from-repo"))
-    door = "instantiatebinary" if binary else "instantiate"
-    yield _ask(call, "get", Target(Resource(group, "buildconfigs"), name), certainty="may")
-    yield _ask(call, "create", Target(Resource(group, "buildconfigs"), name), door)
+    subresource = "instantiatebinary" if binary else "instantiate"
+    yield _request(call, "get", CallTarget(ResourceName(group, "buildconfigs"), name), certainty="may")
+    yield _request(call, "create", CallTarget(ResourceName(group, "buildconfigs"), name), subresource)
     if any(flag in call.flags for flag in ("-F", "--follow")):
-        yield _ask(call, "get", Target(Resource(group, "builds")), "log")
+        yield _request(call, "get", CallTarget(ResourceName(group, "builds")), "log")
     if any(flag in call.flags for flag in ("-w", "--wait")):
-        yield _ask(call, "watch", Target(Resource(group, "builds")))
+        yield _request(call, "watch", CallTarget(ResourceName(group, "builds")))
 
 
-def _process(call: Call) -> Iterator[Ask]:
+def _process(call: KubectlCall) -> Iterator[ApiRequest]:
     if "--local" in call.flags:
         return
     group = "template.openshift.io"
     if call.words:
-        yield _ask(call, "get", Target(Resource(group, "templates"), call.words[0]))
-    yield _ask(call, "create", Target(Resource(group, "processedtemplates")))
+        yield _request(call, "get", CallTarget(ResourceName(group, "templates"), call.words[0]))
+    yield _request(call, "create", CallTarget(ResourceName(group, "processedtemplates")))
 
 
-def _tag(call: Call) -> Iterator[Ask]:
-    yield _ask(call, "create", Target(Resource("image.openshift.io", "imagestreamtags")), certainty="may")
-    yield _ask(call, "update", Target(Resource("image.openshift.io", "imagestreamtags")), certainty="may")
+def _tag(call: KubectlCall) -> Iterator[ApiRequest]:
+    yield _request(call, "create", CallTarget(ResourceName("image.openshift.io", "imagestreamtags")), certainty="may")
+    yield _request(call, "update", CallTarget(ResourceName("image.openshift.io", "imagestreamtags")), certainty="may")
 
 
-def _import_image(call: Call) -> Iterator[Ask]:
-    yield _ask(call, "create", Target(Resource("image.openshift.io", "imagestreamimports")))
+def _import_image(call: KubectlCall) -> Iterator[ApiRequest]:
+    yield _request(call, "create", CallTarget(ResourceName("image.openshift.io", "imagestreamimports")))
 
 
-SPECIAL: dict[str, Callable[[Call], Iterator[Ask]]] = {
+SPECIAL: dict[str, Callable[[KubectlCall], Iterator[ApiRequest]]] = {
     "cordon": _drain,
     "create": _create,
     "drain": _drain,
@@ -347,14 +353,14 @@ SPECIAL: dict[str, Callable[[Call], Iterator[Ask]]] = {
 }
 
 
-def _ask(
-    call: Call,
+def _request(
+    call: KubectlCall,
     verb: str,
-    target: Target,
+    target: CallTarget,
     subresource: str = "",
     certainty: Certainty = "will",
-    says: str = SAYS,
-) -> Ask:
+    says: str = FORBIDDEN,
+) -> ApiRequest:
     resource = target.resource
     namespace = target.namespace or call.namespace if resource.namespaced else ""
     if resource == NAMESPACES:
@@ -363,4 +369,4 @@ def _ask(
     where = "" if UNKNOWN in namespace else namespace
     name = "" if UNKNOWN in target.name else target.name
     access = Access(verb, resource.group, resource.plural, where, name, subresource)
-    return Ask(access, "may" if unknown else certainty, says)
+    return ApiRequest(access, "may" if unknown else certainty, says)

@@ -1,6 +1,6 @@
-"""Resources by any name that kubectl takes: `deploy`, `deployments.apps`, `Deployment`, `dc`. No cluster is asked.
+"""Resources by any name that kubectl accepts: `deploy`, `deployments.apps`, `Deployment`, `dc`. Needs no cluster.
 
-Knows Kubernetes' own kinds, OpenShift's and a few others; whoever has definitions of more gives them along.
+Knows the kinds of Kubernetes, of OpenShift and a few others; callers pass CRDs of further kinds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 from seatrial.kinds.tables.catalogue import CATALOGUE, plural_of
 from seatrial.model.resource import Body, dig, group_of, listed
 
-# group, then: kind, scope (c: cluster), short names. The plural is the kind's own, in lower case and with an s.
+# group, then: kind, scope (c: cluster), short names. The plural is the lower-case kind with an s.
 _OTHERS = """
 apps.openshift.io         DeploymentConfig:dc
 build.openshift.io        Build BuildConfig:bc
@@ -33,20 +33,20 @@ tekton.dev                Pipeline PipelineRun:pr,prs Task TaskRun:tr,trs
 """
 
 
-class Resource(Struct, frozen=True):
-    """What a name stands for."""
+class ResourceName(Struct, frozen=True):
+    """A resource that a name stands for."""
 
     group: str
     plural: str
     namespaced: bool = True
     sure: bool = True
-    """Whether a resource of this name is known, and not only its spelling."""
+    """Whether the resource is known, not only its spelling."""
 
 
-def find(name: str, definitions: Iterable[Body] = ()) -> Resource | None:
-    """The resource of a name. One with a group in it is taken at its word; any other that is not known is none."""
+def find(name: str, crds: Iterable[Body] = ()) -> ResourceName | None:
+    """The resource of a name. A name with a group is always accepted; another unknown name is not."""
     plain, dot, group = name.lower().partition(".")
-    for known in (_from_definitions(definitions), _known()):
+    for known in (_from_crds(crds), _known()):
         if not dot and plain in known:
             return known[plain][0]
         for resource in known.get(plain, ()):
@@ -56,28 +56,28 @@ def find(name: str, definitions: Iterable[Body] = ()) -> Resource | None:
         return None
     version, _, rest = group.partition(".")
     has_version = version[:1] == "v" and version[1:2].isdigit()
-    return Resource(rest if has_version else group, plain if plain.endswith("s") else f"{plain}s", sure=False)
+    return ResourceName(rest if has_version else group, plain if plain.endswith("s") else f"{plain}s", sure=False)
 
 
-def of_kind(api_version: str, kind: str, definitions: Iterable[Body] = ()) -> Resource:
+def of_kind(api_version: str, kind: str, crds: Iterable[Body] = ()) -> ResourceName:
     """The resource of an object that names its kind."""
     group = group_of(api_version)
     plural = plural_of(group, kind)
     if plural is not None:
-        return Resource(group, plural, CATALOGUE[group, kind].namespaced)
-    return find(f"{kind}.{group}", definitions) or Resource(group, f"{kind.lower()}s", sure=False)
+        return ResourceName(group, plural, CATALOGUE[group, kind].namespaced)
+    return find(f"{kind}.{group}", crds) or ResourceName(group, f"{kind.lower()}s", sure=False)
 
 
 def kind_of(group: str, plural: str) -> str:
-    """The kind of a resource; empty where it is not known."""
+    """The kind of a resource; empty if unknown."""
     return _kinds().get((group, plural), "")
 
 
-def _from_definitions(definitions: Iterable[Body]) -> dict[str, list[Resource]]:
-    found: dict[str, list[Resource]] = {}
-    for body in definitions:
+def _from_crds(crds: Iterable[Body]) -> dict[str, list[ResourceName]]:
+    found: dict[str, list[ResourceName]] = {}
+    for body in crds:
         names = dig(body, "spec", "names") or {}
-        resource = Resource(
+        resource = ResourceName(
             str(dig(body, "spec", "group") or ""),
             str(names.get("plural") or ""),
             dig(body, "spec", "scope") != "Cluster",
@@ -89,16 +89,16 @@ def _from_definitions(definitions: Iterable[Body]) -> dict[str, list[Resource]]:
 
 
 @cache
-def _known() -> dict[str, list[Resource]]:
-    found: dict[str, list[Resource]] = {}
+def _known() -> dict[str, list[ResourceName]]:
+    found: dict[str, list[ResourceName]] = {}
     for entry in CATALOGUE.values():
-        resource = Resource(entry.group, entry.plural, entry.namespaced)
+        resource = ResourceName(entry.group, entry.plural, entry.namespaced)
         for name in (entry.plural, entry.kind.lower(), *entry.short_names):
             found.setdefault(name, []).append(resource)
     for _, names, resource in _others():
         for name in names:
             found.setdefault(name, []).append(resource)
-    # Where a name is that of several, kubectl takes the core group's.
+    # If several resources have the name, kubectl prefers the core group.
     return {name: sorted(resources, key=lambda r: r.group != "") for name, resources in found.items()}
 
 
@@ -108,7 +108,7 @@ def _kinds() -> dict[tuple[str, str], str]:
     return own | {(resource.group, resource.plural): kind for kind, _, resource in _others()}
 
 
-def _others() -> Iterator[tuple[str, list[str], Resource]]:
+def _others() -> Iterator[tuple[str, list[str], ResourceName]]:
     for line in _OTHERS.strip().splitlines():
         group, *words = line.split()
         for word in words:
@@ -116,4 +116,4 @@ def _others() -> Iterator[tuple[str, list[str], Resource]]:
             kind, _, scope = kind.partition("/")
             lower = kind.lower()
             plural = lower if lower.endswith("s") else f"{lower}s"
-            yield kind, [plural, lower, *filter(None, shorts.split(","))], Resource(group, plural, scope != "c")
+            yield kind, [plural, lower, *filter(None, shorts.split(","))], ResourceName(group, plural, scope != "c")

@@ -1,4 +1,4 @@
-"""A call of kubectl or oc taken apart: its verb, its words, its flags. Knows nothing of what is asked of the API."""
+"""A parsed call of kubectl or oc: its verb, arguments and flags. Knows nothing of API requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from seatrial.model.resource import Body
 
-# Flags that take a word; all others are taken to stand alone.
+# Flags with a value; all others are assumed to have none.
 _VALUED = """
     -n --namespace -l --selector -o --output -f --filename -k --kustomize -c --container -v --v --for --timeout
     --replicas --image --type --patch --field-selector --context --kubeconfig --cluster --user --server -s --token --as
@@ -18,11 +18,11 @@ _VALUED = """
     --docker-server --docker-username --docker-password --docker-email --cert --key --value --description --hard
     --from-dir --from-archive --from-repo --from-build --commit --param -p --field-manager --subresource --timestamp
 """
-VALUED = frozenset(_VALUED.split())
-ALONE = {"logs": ("-f", "-p"), "log": ("-f", "-p"), "start-build": ("-F", "-w")}
-"""Of these commands, flags of one letter that take no word though others' do."""
+WITH_VALUE = frozenset(_VALUED.split())
+WITHOUT_VALUE = {"logs": ("-f", "-p"), "log": ("-f", "-p"), "start-build": ("-F", "-w")}
+"""One-letter flags without a value in these commands, though they have one in others."""
 TWO_WORDS = ("rollout", "set", "policy", "adm")
-SAME = {
+SYNONYMS = {
     "--namespace": "-n",
     "--selector": "-l",
     "--filename": "-f",
@@ -34,21 +34,21 @@ SAME = {
 }
 
 
-class Call(Struct, frozen=True):
-    """A call of kubectl or oc, taken apart."""
+class KubectlCall(Struct, frozen=True):
+    """A parsed call of kubectl or oc."""
 
     verb: str
     words: tuple[str, ...]
     flags: dict[str, str]
     namespace: str
     stdin: str
-    definitions: tuple[Body, ...]
+    crds: tuple[Body, ...]
     feeder: tuple[str, ...]
 
 
-def taken_apart(
-    words: tuple[str, ...], namespace: str, stdin: str, definitions: tuple[Body, ...], feeder: tuple[str, ...]
-) -> Call:
+def parse_call(
+    words: tuple[str, ...], namespace: str, stdin: str, crds: tuple[Body, ...], feeder: tuple[str, ...]
+) -> KubectlCall:
     plain: list[str] = []
     flags: dict[str, str] = {}
     rest = list(words)
@@ -60,14 +60,14 @@ def taken_apart(
             plain.append(word)
             continue
         name, equals, value = word.partition("=")
-        alone = ALONE.get(plain[0], ()) if plain else ()
+        without_value = WITHOUT_VALUE.get(plain[0], ()) if plain else ()
         if not equals and re.fullmatch(r"-[nlfoc][^-].*|-f-", word):
             name, value = word[:2], word[2:]
-        elif not equals and name in VALUED and name not in alone and rest:
+        elif not equals and name in WITH_VALUE and name not in without_value and rest:
             value = rest.pop(0)
-        flags[SAME.get(name, name)] = value
+        flags[SYNONYMS.get(name, name)] = value
     verb = " ".join(plain[:2]) if plain[:1] and plain[0] in TWO_WORDS else "".join(plain[:1])
     start = len(verb.split())
     verb = "set" if verb.startswith("set ") else verb
     where = "" if "-A" in flags else flags.get("-n", namespace)
-    return Call(verb, tuple(plain[start:]), flags, where, stdin, definitions, feeder)
+    return KubectlCall(verb, tuple(plain[start:]), flags, where, stdin, crds, feeder)
