@@ -1,21 +1,20 @@
-"""A Namespace is an object of the release, so dropping it or uninstalling deletes everything that anyone put into it.
+"""The release contains a Namespace, so dropping it or uninstalling deletes everything in that namespace.
 
 ## What happens
-Deleting a Namespace deletes all that is in it: objects of other releases, what users made by hand, claims of
-StatefulSets, and objects that `helm.sh/resource-policy: keep` was meant to save. Helm deletes a Namespace that its
-manifest lists with `helm uninstall`, and that its new manifest no longer lists with `helm upgrade`: when the template
-is removed, or a value such as `createNamespace` becomes false. It asks nobody and reports success; the namespace is
-gone some moments later.
+Deleting a Namespace deletes everything in it: objects of other releases, objects that users created, PVCs of
+StatefulSets, and objects with `helm.sh/resource-policy: keep`. Helm deletes a Namespace of its manifest on `helm
+uninstall`, and on a `helm upgrade` whose new manifest no longer lists it: the template was removed, or a value such as
+`createNamespace` became false. Helm does not ask and reports success; the namespace is deleted moments later.
 
-At an uninstall it **will** take along what others put there before. Where nothing of theirs was seen in the rehearsal
-it **may**: only the cluster knows.
+It **will** delete objects of others that the rehearsal has seen in the namespace. If it has seen none, it **may**: only
+the cluster knows.
 
-A program of Pulumi's and a folder for kubectl hold their namespaces as a matter of course: that these go with `destroy`
-and `delete -f` is only told where something goes along that the program or the folder did not bring. A namespace that
-an `up` or `apply --prune` drops is told in any case. `kubectl apply --prune` deletes namespaces too: of the kinds in no
-namespace they and PersistentVolumes alone.
+Pulumi programs and kubectl folders usually contain their namespaces. That `destroy` and `delete -f` delete them is only
+reported if they delete something that the program or the folder does not contain. A namespace that an `up` or `apply
+--prune` drops is always reported. Of the cluster-scoped kinds, `kubectl apply --prune` deletes only Namespaces and
+PersistentVolumes.
 
-A Namespace that is a hook is another story, told by `before-hook-creation-deletes-live-resource`.
+A Namespace that is a hook is reported by `before-hook-creation-deletes-live-resource`.
 
 ## Example
 ```yaml
@@ -28,12 +27,11 @@ metadata:
 ```
 
 ## Instead
-Leave namespaces to those who own them, or to `--create-namespace`. If the chart must bring one, give it
+Leave namespaces to their owners, or to `--create-namespace`. If the chart must contain one, give it
 `helm.sh/resource-policy: keep`, in a release before the one that drops it.
 
 ## Fix safety
-`keep` is safe. It must be on the live Namespace when an upgrade drops it, and in the stored manifest for an
-uninstall.
+`keep` is safe. It must be on the live Namespace when an upgrade drops it, and in the stored manifest for an uninstall.
 """
 
 from __future__ import annotations
@@ -54,22 +52,22 @@ EVIDENCE_MAX = 6
 DELETES = (*ENGINES, "kubectl", "pulumi")
 ENDS = ("uninstall", "delete", "destroy")
 ASKED_FOR = ("kubectl", "Pulumi")
-"""Who brings namespaces as a matter of course: that these go at the end is what is asked for."""
+"""Engines whose input usually contains namespaces: users expect that the last step deletes them."""
 MADE_BY_THE_CLUSTER = ("Endpoints", "EndpointSlice", "PersistentVolume")
-KEPT = "helm.sh/resource-policy: keep on an object does not save it from the deletion of its namespace."
+KEPT = "helm.sh/resource-policy: keep on an object does not protect it when its namespace is deleted."
 KEPT_BY = {
-    "Pulumi": "retainOnDelete on an object in it does not save it; on the Namespace itself it does.",
-    "kubectl": "A Namespace in the folder goes with the folder: keep it in a file of its own.",
+    "Pulumi": "retainOnDelete on an object in it does not protect the object; on the Namespace itself it does.",
+    "kubectl": "kubectl delete -f deletes every Namespace in the folder: keep it in a separate file.",
 }
-LISTS = {"Pulumi": "The program no longer registers it", "kubectl": "The files no longer hold it"}
-OTHERS = "and all that others may have put into it"
+LISTS = {"Pulumi": "The program no longer registers it", "kubectl": "The files no longer contain it"}
+OTHERS = "with everything that others created in it"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
         for deletion, namespace in _deletions(moment):
             ends = moment.ended.action in ENDS
-            # What others applied into a namespace is not of the release that brought it.
+            # Objects that others applied into the namespace are not part of the release that contains it.
             old, new = bringer(case, moment.index, namespace.ref), None if ends else moment.release
             went = (e for e in cascade(rehearsal, deletion) if moment.live(e.object) is None)
             named_too = _named_by_kubectl(moment)
@@ -79,7 +77,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _deletions(moment: Moment) -> Iterator[tuple[Event, Resource]]:
-    """The engine's deletions of Namespaces that the release lists."""
+    """The engine's deletions of Namespaces of the release."""
     if moment.ended.action not in ENDS:
         for event, was in pruned(moment):
             if was.ref.kind == "Namespace" and written_otherwise(moment.case, moment.index, was.ref) is None:
@@ -95,7 +93,7 @@ def _deletions(moment: Moment) -> Iterator[tuple[Event, Resource]]:
 
 
 def _named_by_kubectl(moment: Moment) -> set[Ref]:
-    """What `kubectl delete` is given, which may be another revision than the one that was applied last."""
+    """The objects that `kubectl delete` names, which may be an older revision than the one applied last."""
     ended = moment.ended
     if moment.speaker != "kubectl" or ended.action != "delete":
         return set()
@@ -105,7 +103,7 @@ def _named_by_kubectl(moment: Moment) -> set[Ref]:
 
 
 def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool:
-    """Whether what went with the namespace was not the release's to delete, or was to be kept, or is still listed."""
+    """Whether an object deleted with the namespace belongs to others, is to be kept, or is still in the release."""
     if event.object.kind in MADE_BY_THE_CLUSTER:
         return False
     own = old.find(event.object) if old else None
@@ -115,31 +113,31 @@ def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool
 
 
 def _is_of_the_trial(rehearsal: Rehearsal, ref: Ref) -> bool:
-    """Whether somebody made it while we looked on; what was there before may only be taken to have been."""
+    """Whether it was created during the trial; earlier objects may only be assumed."""
     return any(event.effect == "created" and event.step >= 0 for event in rehearsal.of_object(ref))
 
 
 def _finding(moment: Moment, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
     ref, ended, who = namespace.ref, moment.ended, moment.speaker
-    what = f"with {len(lost)} object{'s' if len(lost) > 1 else ''} in it that should have stayed"
+    what = f"with {len(lost)} object{'s' if len(lost) > 1 else ''} in it that should stay"
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="data-loss",
         certainty="will" if any(_is_of_the_trial(moment.rehearsal, event.object) for event in lost) else "may",
-        message=f"{moment.act} deletes {ref}, {what if lost else OTHERS}",
+        message=f"{moment.act} deletes {ref} {what if lost else OTHERS}",
         details=(
-            f"{LISTS.get(who, 'The new manifest no longer lists it')}: to {who} it was removed."
+            f"{LISTS.get(who, 'The new manifest no longer lists it')}, so {who} treats it as removed."
             if ended.action not in ENDS
             else "",
-            f"Gone with it: {named(event.object for event in lost)}." if lost else "",
+            f"Deleted with it: {named(event.object for event in lost)}." if lost else "",
             KEPT_BY.get(who, KEPT),
-            f"{who} reported success." if ended.outcome == "ok" else "",
+            f"{who} reports success." if ended.outcome == "ok" else "",
         ),
         places=[namespace.place("metadata", "name")],
         evidence=[deletion, *lost[:EVIDENCE_MAX]],
-        confirm=f"kubectl get all,configmap,secret,pvc -n {ref.name}  # all of this goes",
+        confirm=f"kubectl get all,configmap,secret,pvc -n {ref.name}  # all of this is deleted",
     )
 
 

@@ -1,23 +1,22 @@
-"""`--force` puts the manifest in place of the live object, and what others wrote into it is gone or in the way.
+"""`--force` replaces the live object with the manifest, which drops what others wrote or fails on immutable fields.
 
 ## What happens
-`helm upgrade --force` (Helm 4: `--force-replace`) does not delete and recreate, as is often said. It sends each
-object as it stands in the manifest in place of the live one. Whatever the manifest does not say is thereby taken
-away:
+`helm upgrade --force` (Helm 4: `--force-replace`) does not delete and recreate, as is often said. It replaces each live
+object with the manifest. Everything that the manifest does not contain is removed:
 
-- the number of replicas that an autoscaler or a person has set: the Deployment falls back to 1;
-- labels, annotations, keys of a ConfigMap, a `caBundle` that someone else wrote into it;
-- what Kubernetes itself wrote and does not let go: the volume of a bound claim, the selector of a Job. Then the whole
-  upgrade fails, although nothing was to be changed: `spec is immutable after creation`, `field is immutable`.
+- the replicas that an autoscaler or a user has set: the Deployment goes back to 1;
+- labels, annotations, keys of a ConfigMap, a `caBundle` that someone else wrote;
+- fields that Kubernetes itself wrote and that are immutable: the volume of a bound PVC, the selector of a Job. Then the
+  whole upgrade fails although the chart changes nothing: `spec is immutable after creation`, `field is immutable`.
 
-So it cannot change immutable fields either. The address of a Service is kept by the API server these days. Releases
-that Helm 4 applies server-side refuse the flag: `cannot use server-side apply and force replace together`.
+So it cannot change immutable fields either. The API server keeps the address of a Service. Releases that Helm 4 applies
+server-side reject the flag: `cannot use server-side apply and force replace together`.
 
-With Argo CD it is as is often said: `Force=true,Replace=true` deletes the object and makes it anew with every sync, be
-there a change or none. That is meant for Jobs. A Deployment is down meanwhile, and a claim loses its volume.
+Argo CD does delete and recreate: `Force=true,Replace=true` recreates the object on every sync, changed or not. That is
+meant for Jobs. A Deployment is down meanwhile, and a PVC loses its volume.
 
-`kubectl apply --force` and `kubectl replace --force` delete as well: the first only what it may not change, and then
-looks once whether it is gone; the second whatever it is given.
+`kubectl apply --force` and `kubectl replace --force` delete too: the first only what it cannot change, and then checks
+once whether it is gone; the second everything it is given.
 
 ## Example
 ```sh
@@ -29,13 +28,12 @@ argocd.argoproj.io/sync-options: Force=true,Replace=true
 ```
 
 ## Instead
-Leave it out: a plain upgrade changes what differs and leaves the rest. To get rid of an object that cannot be
-changed, delete that one before the upgrade. Against drift, use server-side apply with `--force-conflicts`, which
-takes over the fields that the chart writes and no others.
+Omit it: a normal upgrade changes what differs and leaves the rest. To replace an object that cannot be changed, delete
+that object before the upgrade. Against drift, use server-side apply with `--force-conflicts`, which takes over only the
+fields that the chart sets.
 
 ## Fix safety
-Leaving `--force` out is safe; fields that someone else has changed by hand then stay as they are until the chart
-changes them.
+Omitting `--force` is safe; fields that someone changed by hand then stay until the chart changes them.
 """
 
 from __future__ import annotations
@@ -66,14 +64,14 @@ NAMES_MAX = 5
 LINE_MAX = 200
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 MEANT_FOR = ("Job", "Pod")
-"""What is made anew in order to run again."""
+"""Kinds that are recreated in order to run again."""
 WORKLOADS = ("DaemonSet", "Deployment", "Ingress", "Service", "StatefulSet")
 LOSES: dict[str, Damage] = {CLAIM: "data-loss", "Namespace": "data-loss", **dict.fromkeys(WORKLOADS, "outage")}
 
 OWNERS = ("DaemonSet", "Deployment", "StatefulSet")
 LOOKED_ONCE = (
-    "kubectl looks once whether the old one is gone, and gives up where it is not: a finalizer is enough for that. The "
-    "next apply makes the new one."
+    "kubectl checks once whether the old one is gone, and gives up if it is not, for example because of a finalizer. "
+    "The next apply creates the new one."
 )
 
 Path = tuple[str | int, ...]
@@ -95,13 +93,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             continue
         for event in moment.events():
             if event.actor == "helm" and event.verb == "update" and event.object not in seen:
-                told = list(_of_replacement(moment, event))
-                seen.update(finding.objects[0] for finding in told)
-                yield from told
+                reported = list(_of_replacement(moment, event))
+                seen.update(finding.objects[0] for finding in reported)
+                yield from reported
 
 
 def _forced(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    """What `kubectl apply --force` deletes, because its change was refused."""
+    """Objects that `kubectl apply --force` deletes because their change is rejected."""
     for moment in moments(rehearsal, case):
         new = moment.release if "--force" in moment.ended.flags and moment.ended.action == "apply" else None
         for event in moment.events() if new else ():
@@ -113,20 +111,20 @@ def _forced(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _by_force(moment: Moment, written: Resource, deletion: Event) -> Finding:
     ref, ended = written.ref, moment.ended
     refused = [e for e in moment.events() if e.object == ref and e.effect == "refused"][:1]
-    anew = "makes it anew" if ref in ended.recreated else "does not come to make it anew"
+    anew = "recreates it" if ref in ended.recreated else "does not recreate it"
     return found(
         RULE,
         moment,
         objects=[ref],
         damage=LOSES.get(ref.kind, "nuisance"),
-        message=f"kubectl apply --force deletes {ref} and {anew}, because its change is refused",
+        message=f"kubectl apply --force deletes {ref} and {anew}, because its change is rejected",
         details=(
-            f'The API server says: "{_first_line(refused[0].message)}"' if refused else "",
+            f'The API server rejects it: "{_first_line(refused[0].message)}"' if refused else "",
             LOOKED_ONCE if ref not in ended.recreated else "",
-            "Its volume goes with it, unless the reclaim policy is Retain: the new claim gets an empty one."
+            "Its volume is deleted with it, unless the reclaim policy is Retain: the new PVC gets an empty one."
             if ref.kind == CLAIM
             else "",
-            "kubectl delete --cascade=orphan leaves its pods and claims to the next one." if ref.kind in OWNERS else "",
+            "kubectl delete --cascade=orphan leaves its pods and PVCs to the next one." if ref.kind in OWNERS else "",
         ),
         places=[written.place("spec")],
         evidence=[*refused, deletion],
@@ -135,8 +133,8 @@ def _by_force(moment: Moment, written: Resource, deletion: Event) -> Finding:
 
 
 def _made_anew(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    """Plain objects that Argo CD deletes and makes again in a sync although nothing of them has changed."""
-    told: set[Ref] = set()
+    """Regular resources that Argo CD recreates in a sync although they did not change."""
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         old, new = moment.before, moment.release
         for ref in moment.ended.recreated if old and new and moment.ended.action == "sync" else ():
@@ -146,13 +144,13 @@ def _made_anew(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if (
                 written is None
                 or not same
-                or ref in told
+                or ref in reported
                 or ref.kind in MEANT_FOR
                 or argocd_hooks.is_hook(written.body)
             ):
                 continue
             if any(event.effect in GOING for event in deeds):
-                told.add(ref)
+                reported.add(ref)
                 yield _again_and_again(moment, written, deeds)
 
 
@@ -163,11 +161,11 @@ def _again_and_again(moment: Moment, written: Resource, deeds: list[Event]) -> F
         moment,
         objects=[ref],
         damage=LOSES.get(ref.kind, "nuisance"),
-        message=f"every sync deletes {ref} and makes it anew, although nothing of it has changed",
+        message=f"every sync deletes and recreates {ref}, although it did not change",
         details=(
-            "Force=true together with Replace=true is `kubectl replace --force`, which deletes first, whatever the "
-            "difference. Force=true alone deletes only where a change is refused.",
-            "Delete=false is about the deletion of the Application, and does not help." if ref.kind == CLAIM else "",
+            "Force=true with Replace=true is `kubectl replace --force`, which always deletes first. Force=true alone "
+            "deletes only if a change is rejected.",
+            "Delete=false applies to the deletion of the Application, and does not help." if ref.kind == CLAIM else "",
         ),
         places=[written.place("metadata", "annotations", SYNC_OPTIONS)],
         evidence=deeds,
@@ -182,11 +180,11 @@ def _refused_as_a_whole(moment: Moment) -> Finding:
         moment,
         objects=[],
         damage="failed-deploy",
-        message=f"helm {ended.action} {_flag(moment)} is refused: {ended.release} is applied server-side",
+        message=f"helm {ended.action} {_flag(moment)} fails: {ended.release} is applied server-side",
         details=(
             helm_says(ended),
-            "Helm 4 installs with server-side apply, and upgrades go on with it. With --server-side=false it would "
-            "replace every object by what the manifest says, and take away what others wrote.",
+            "Helm 4 installs with server-side apply, and upgrades keep using it. With --server-side=false it would "
+            "replace every object with the manifest, and remove what others wrote.",
         ),
         confirm=f"helm get metadata {ended.release} -n {ended.namespace}  # APPLY_METHOD",
     )
@@ -198,7 +196,7 @@ def _of_replacement(moment: Moment, event: Event) -> Iterator[Finding]:
     if was is None or written is None:
         return
     if event.effect == "refused":
-        # Where the chart itself changes the field, no upgrade would have worked.
+        # If the chart itself changes the field, an upgrade without the flag fails as well.
         if was.body.get("spec") == written.body.get("spec"):
             yield _in_the_way(moment, event, written)
         return
@@ -210,7 +208,7 @@ def _of_replacement(moment: Moment, event: Event) -> Iterator[Finding]:
 
 
 def _lost(before: Any, after: Any, at: Path = ()) -> Iterator[Path]:
-    """What was in the object and is not any more."""
+    """The fields that the object no longer has."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return
     for key, value in before.items():
@@ -223,7 +221,7 @@ def _lost(before: Any, after: Any, at: Path = ()) -> Iterator[Path]:
 
 
 def _fewer(before: Body | None, after: Body | None) -> str:
-    """`5 replicas become 1`, where nobody asked for it."""
+    """`5 replicas become 1`; empty if they did not decrease."""
     had, has = dig(before, "spec", "replicas"), dig(after, "spec", "replicas")
     return f"{had} replicas become {has}" if isinstance(had, int) and isinstance(has, int) and has < had else ""
 
@@ -235,17 +233,16 @@ def _in_the_way(moment: Moment, event: Event, written: Resource) -> Finding:
         moment,
         objects=[event.object],
         damage="failed-deploy",
-        message=f"{flag} puts the manifest in place of {event.object}, which Kubernetes does not allow: "
-        f"the {ended.action} fails",
+        message=f"{flag} replaces {event.object} with the manifest, which Kubernetes rejects: the {ended.action} fails",
         details=(
-            f'The API server says: "{_first_line(event.message)}"',
-            "The chart changes nothing of that: a plain upgrade would have sent no request at all. What is missing in "
-            "the manifest is what Kubernetes itself wrote into the object when it was made.",
+            f'The API server rejects it: "{_first_line(event.message)}"',
+            "The chart does not change that field: an upgrade without the flag sends no request at all. The manifest "
+            "lacks what Kubernetes itself wrote when the object was created.",
             aftermath(moment),
         ),
         places=[written.place("metadata", "name")],
         evidence=[event],
-        confirm=f"kubectl get {in_kubectl(event.object)} -o yaml  # what the manifest does not say",
+        confirm=f"kubectl get {in_kubectl(event.object)} -o yaml  # shows what the manifest lacks",
     )
 
 
@@ -254,16 +251,16 @@ def _taken_away(moment: Moment, event: Event, written: Resource, lost: list[Path
     damage: Damage = "outage" if fewer or any(path[0] not in COSMETIC for path in lost) else "nuisance"
     shown = [".".join(map(str, path)) for path in lost]
     named = ", ".join(shown[:NAMES_MAX]) + (f" and {len(shown) - NAMES_MAX} more" if len(shown) > NAMES_MAX else "")
-    what = " and ".join(filter(None, (fewer, f"{named} {'is' if len(lost) == 1 else 'are'} gone" if named else "")))
+    what = " and ".join(filter(None, (fewer, f"{named} {'is' if len(lost) == 1 else 'are'} removed" if named else "")))
     return found(
         RULE,
         moment,
         objects=[event.object],
         damage=damage,
-        message=f"helm {ended.action} {flag} takes away what others wrote into {event.object}: {what}",
+        message=f"helm {ended.action} {flag} removes what others wrote into {event.object}: {what}",
         details=(
-            "The manifest is put in place of the live object, and what it does not say is gone. A plain upgrade leaves "
-            "it alone.",
+            "The manifest replaces the live object, and what it does not contain is removed. An upgrade without the "
+            "flag leaves it alone.",
         ),
         places=[written.place("metadata", "name")],
         evidence=[event],
@@ -276,7 +273,7 @@ def _flag(moment: Moment) -> str:
 
 
 def _first_line(message: str) -> str:
-    """The API server shows whole objects behind its first words."""
+    """The first line of an error; the rest may quote whole objects."""
     line = message.partition("\n")[0]
     return line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}..."
 

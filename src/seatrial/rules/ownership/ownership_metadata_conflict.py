@@ -1,31 +1,30 @@
-"""An object of the release is in the cluster already and belongs to someone else, so Helm refuses to begin.
+"""An object of the release already exists and belongs to someone else, so Helm refuses to start.
 
 ## What happens
-For each object that is new in the manifest, Helm asks whether one of that name is there. If so it must carry the
-label `app.kubernetes.io/managed-by: Helm` and the annotations `meta.helm.sh/release-name` and
-`meta.helm.sh/release-namespace` of this very release. Objects that were made by hand, by an operator, by a Job of the
-chart or by another release do not, and Helm stops: `invalid ownership metadata`. Nothing was changed and no revision
-is recorded. The check comes before all hooks, so no pre-install or pre-upgrade hook can adopt the object or take it
-away.
+For each new object of the manifest, Helm checks whether it already exists. If so, it must have the label
+`app.kubernetes.io/managed-by: Helm` and the annotations `meta.helm.sh/release-name` and
+`meta.helm.sh/release-namespace` of this release. Objects created by hand, by an operator, by a Job of the chart or by
+another release do not, and Helm stops: `invalid ownership metadata`. Nothing is changed and no revision is recorded.
+The check comes before all hooks, so no pre-install or pre-upgrade hook can adopt or delete the object.
 
-Two releases of one chart meet here when a name in it does not contain the name of the release: always for objects
-that live outside namespaces (ClusterRoles, webhook configurations, CRDs), otherwise in the same namespace.
+Two releases of one chart conflict if a name does not contain the release name: always for cluster-scoped objects
+(ClusterRoles, webhook configurations, CRDs), otherwise in the same namespace.
 
 ## Example
 ```yaml
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
-  name: shop-reader        # the second release of this chart finds the first one's
+  name: shop-reader        # the second release of this chart conflicts with the first
 ```
 
 ## Instead
-Name objects after the release (`{{ .Release.Name }}-reader`; cluster-wide ones after the namespace as well). To take
-an object over, label and annotate it first, or deploy once with `--take-ownership`.
+Name objects after the release (`{{ .Release.Name }}-reader`; cluster-scoped ones after the namespace as well). To adopt
+an object, label and annotate it first, or deploy once with `--take-ownership`.
 
 ## Fix safety
-Taking over changes only metadata, but from then on this release deletes the object when it goes. Never take over what
-another release still lists: they undo each other's changes.
+Adoption changes only metadata, but from then on uninstalling this release deletes the object. Never adopt an object
+that another release still contains: they undo each other's changes.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ from seatrial.phrases.objects import adoption, in_kubectl
 from seatrial.phrases.outcome import helm_says
 
 LOOKS_FIRST = (
-    "Helm looks before it runs any hook: no hook can adopt the object or take it away. Nothing was changed and no "
-    "revision was recorded; every further try fails alike."
+    "Helm checks this before it runs any hook, so no hook can adopt or delete the object. Nothing was changed and no "
+    "revision was recorded. Retrying fails the same way."
 )
 OF_PULUMI = (
-    "Pulumi makes what is new before it deletes what is old: what moves from a Chart to a Release is still there when "
-    "Helm looks. Of the Release nothing is made, and every further up fails alike.",
-    "Give the objects other names, or delete the old resources first: pulumi destroy --target. To mark them as Helm's "
-    "is no way out: at the end of the up Pulumi deletes them as those of the Chart.",
+    "Pulumi creates new resources before it deletes old ones: what moves from a Chart to a Release still exists when "
+    "Helm checks. Nothing of the Release is created, and every further up fails the same way.",
+    "Give the objects other names, or delete the old resources first: pulumi destroy --target. Adopting them for Helm "
+    "does not help: at the end of the up Pulumi deletes them as part of the Chart.",
 )
 
 
@@ -68,7 +67,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _is_told_elsewhere(moment: Moment, met: Conflict) -> bool:
-    """By hook-to-release-flip, release-namespace-inside-chart, and rules of what moved or was left over."""
+    """Whether hook-to-release-flip, release-namespace-inside-chart or the rules about leftovers report it."""
     ref, old = met.resource.ref, moment.before
     was = old.find(ref) if old else None
     moved = (was is not None and hooks.is_hook(was.body)) or came_from_crds(moment, ref) is not None
@@ -78,7 +77,7 @@ def _is_told_elsewhere(moment: Moment, met: Conflict) -> bool:
 def _finding(moment: Moment, met: Conflict) -> Finding:
     ref, ended = met.resource.ref, moment.ended
     name, namespace = met.owner
-    whose = f"belongs to the release {name} in {namespace}" if name else "is there already and belongs to no release"
+    whose = f"belongs to release {name} in {namespace}" if name else "already exists and belongs to no release"
     return found(
         RULE,
         moment,
@@ -97,21 +96,21 @@ def _finding(moment: Moment, met: Conflict) -> Finding:
 
 def _outcome(rehearsal: Rehearsal, ended: StepResult) -> str:
     if is_pulumi(rehearsal):
-        return f"pulumi {ended.action} fails, since Helm takes over in a Release nothing that it does not own"
+        return f"pulumi {ended.action} fails, because Helm does not adopt it into a Release"
     if one := failed_release(ended):
-        return f"Helm refuses to begin the {failed_act(one)} of {one.object}"
-    return f"helm {ended.action} refuses to begin"
+        return f"Helm refuses to start the {failed_act(one)} of {one.object}"
+    return f"helm {ended.action} refuses to start"
 
 
 def _way_out(met: Conflict, ended: StepResult) -> str:
     if one := failed_release(ended):
-        both = "" if not met.owner[0] else "; then both write it, and the first to be uninstalled deletes it"
-        return f"Without {failed_act(one)}.disableTakeOwnership Flux adopts whatever it finds{both}."
+        both = "" if not met.owner[0] else ". Then both manage it, and the first to be uninstalled deletes it"
+        return f"Without {failed_act(one)}.disableTakeOwnership Flux adopts existing objects{both}."
     if not met.owner[0]:
         return adoption(met.resource.ref, ended)
     return (
-        f"Its name does not contain that of the release, so that a second one ({ended.release}) meets what the first "
-        "one made. --take-ownership would let both write it, and the first to be uninstalled delete it."
+        f"Its name does not contain the release name, so a second release ({ended.release}) conflicts with the first. "
+        "With --take-ownership both manage it, and the first to be uninstalled deletes it."
     )
 
 

@@ -1,17 +1,16 @@
-"""A release is left in the middle of an act, and Helm refuses every upgrade since it takes that act to be going on.
+"""A release is left in a pending state, and Helm refuses every upgrade as if an operation were in progress.
 
 ## What happens
-Helm writes down what it is about to do (`pending-install`, `pending-upgrade`, `pending-rollback`) and writes the
-outcome when it is done. A process that is killed in between (a pipeline that is cancelled or out of time, a runner
-that goes away) writes none. There is no lock behind the word and no timeout: the next upgrade reads it and stops with
-`another operation (install/upgrade/rollback) is in progress`, for ever.
+Helm records what it is about to do (`pending-install`, `pending-upgrade`, `pending-rollback`) and records the outcome
+when it is done. A process that is killed in between (a cancelled pipeline, a timeout, a lost runner) records none.
+There is no lock and no timeout behind the status: the next upgrade reads it and stops with `another operation
+(install/upgrade/rollback) is in progress`, forever.
 
-A rollback whose hook fails leaves `pending-rollback` without anybody being killed: Helm does not write down that it
-failed. That a hook takes longer than `--timeout`, on the other hand, ends an install or upgrade as `failed`, which
-the next one goes on from.
+A rollback whose hook fails also leaves `pending-rollback`: Helm does not record that it failed. A hook that takes
+longer than `--timeout`, in contrast, ends an install or upgrade as `failed`, and the next one continues from there.
 
-Flux does not stop there: helm-controller marks a release that is pending as failed, whoever has left it so, and goes
-on (`Unlocked Helm release ... in pending-upgrade state`), even where another Helm is at work just then.
+Flux recovers: helm-controller marks a pending release as failed and continues (`Unlocked Helm release ... in
+pending-upgrade state`), even if another Helm is working on it.
 
 ## Example
 ```sh
@@ -20,13 +19,13 @@ helm upgrade shop ./shop                      # another operation (install/upgra
 ```
 
 ## Instead
-Let the pipeline wait longer than `--timeout` allows Helm to, and let it end Helm by SIGTERM: then Helm marks the
-release as failed. To get out: `helm rollback` to the last good revision, or `helm uninstall` after a first install,
-or delete the Secret of the pending revision.
+Give the pipeline a longer timeout than Helm's `--timeout`, and let it stop Helm with SIGTERM: then Helm marks the
+release as failed. To recover: `helm rollback` to the last good revision, or `helm uninstall` after a first install, or
+delete the Secret of the pending revision.
 
 ## Fix safety
-`helm rollback` applies the old manifest and is safe as far as any rollback is. Deleting the Secret makes Helm forget
-what the killed act had already made; objects that only the pending revision lists are left behind.
+`helm rollback` applies the old manifest and is as safe as any rollback. If you delete the Secret, Helm forgets what the
+killed operation created; objects that only the pending revision lists are left behind.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _locks(moment: Moment) -> Iterator[tuple[int, Record]]:
-    """A refusal for a record that is pending; and a step that leaves one, where no upgrade follows."""
+    """A step that fails because of a pending record, or a step that leaves one if no upgrade follows."""
     ended = moment.ended
     if ended.outcome == "failed" and IN_PROGRESS in ended.error:
         record = last_record(moment.rehearsal, ended.release, ended.namespace, before_step=moment.index)
@@ -75,7 +74,7 @@ def _locks(moment: Moment) -> Iterator[tuple[int, Record]]:
 
 
 def _was_refused(rehearsal: Rehearsal, record: Record) -> bool:
-    """Whether a webhook kept Helm from writing down how it ended: the rules about webhooks tell that."""
+    """Whether a webhook rejected Helm's record of the outcome: the webhook rules report that."""
     return any(
         event.object == record.ref and event.effect == "refused" and WEBHOOK in event.message
         for event in rehearsal.of_step(record.written.step)
@@ -90,11 +89,11 @@ def _finding(moment: Moment, record: Record) -> Finding:
         objects=[record.ref],
         damage="failed-deploy",
         message=f"revision {record.revision} of {ended.release} is left {record.status}: "
-        + (f"helm {ended.action} refuses to begin" if refused else "every later upgrade is refused"),
+        + (f"helm {ended.action} refuses to start" if refused else "every later upgrade fails"),
         details=(
-            helm_says(ended) if refused else f'The next upgrade will say: "{IN_PROGRESS}".',
+            helm_says(ended) if refused else f'The next upgrade fails with "{IN_PROGRESS}".',
             _how_it_came(moment.rehearsal, record),
-            "No operation is in progress; nobody holds a lock that could be released, and to wait does not help.",
+            "No operation is in progress and there is no lock to release; waiting does not help.",
             _way_out(record, ended.release, ended.namespace),
         ),
         places=[
@@ -108,18 +107,18 @@ def _finding(moment: Moment, record: Record) -> Finding:
 
 def _how_it_came(rehearsal: Rehearsal, record: Record) -> str:
     if record.written.step < 0:
-        return f"It was so before: whoever began it ({record.status.removeprefix('pending-')}) was killed half-way."
+        return f"It was pending before the trial: the {record.status.removeprefix('pending-')} was killed half way."
     ended = rehearsal.steps[record.written.step]
     if ended.action == "rollback":
         return (
-            f"The rollback {'hung' if ended.outcome == 'hung' else 'failed'}, and Helm does not write that down where "
-            f'a hook or the reading of a manifest is to blame: "{ended.error.strip()}"'
+            f"The rollback {'hung' if ended.outcome == 'hung' else 'failed'}, and Helm does not record that if a hook "
+            f'or an unreadable manifest is the cause: "{ended.error.strip()}"'
         )
-    return f"The {ended.action} wrote that it had begun, and never how it ended."
+    return f"The {ended.action} recorded its start, and never its outcome."
 
 
 def _failed_hooks(rehearsal: Rehearsal, case: Case, record: Record) -> Iterator[Resource]:
-    """The hook that a rollback failed in, as far as Helm names its file."""
+    """The hook that the rollback failed in, if Helm names its file."""
     step = record.written.step
     release = case.releases[step] if step >= 0 else None
     for resource in release.resources if release else ():
@@ -130,10 +129,10 @@ def _failed_hooks(rehearsal: Rehearsal, case: Case, record: Record) -> Iterator[
 
 def _way_out(record: Record, release: str, namespace: str) -> str:
     if record.status == "pending-install":
-        return f"Way out: helm uninstall {release} -n {namespace}; nothing was deployed before."
+        return f"To recover: helm uninstall {release} -n {namespace}; nothing was deployed before."
     return (
-        f"Way out: helm rollback {release} REVISION -n {namespace}, to one that worked: that is not refused. Or "
-        f"kubectl delete secret {record.ref.name} -n {namespace}, after which Helm has never heard of it."
+        f"To recover: helm rollback {release} REVISION -n {namespace}, to a revision that worked. Or "
+        f"kubectl delete secret {record.ref.name} -n {namespace}, which makes Helm forget the revision."
     )
 
 

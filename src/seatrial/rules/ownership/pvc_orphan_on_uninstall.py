@@ -1,17 +1,17 @@
-"""The claims of a StatefulSet stay when the release goes, and the password of what is on them does not.
+"""The PVCs of a StatefulSet survive an uninstall, and the Secret with the password of their data does not.
 
 ## What happens
-Claims that a StatefulSet makes from `volumeClaimTemplates` belong to nobody: not to the release, and without
-`persistentVolumeClaimRetentionPolicy` not to the StatefulSet. `helm uninstall` leaves them, as does Flux with a
-HelmRelease that is deleted or pruned, and their volumes are still paid for. This is the safe default and mostly what
-one wants, so it is not reported by itself. It becomes an outage when the release is installed again: the pods take the
-old claims by their names, with all that is on them, while Secrets are made anew. A database that was set up with the
-first password does not know the second one (`password authentication failed for user`). A password that is read back
-with `lookup` does not help, since the Secret is gone by then.
+PVCs that a StatefulSet creates from `volumeClaimTemplates` are not part of the release, and without
+`persistentVolumeClaimRetentionPolicy` they are not owned by the StatefulSet. `helm uninstall` leaves them, as does Flux
+when a HelmRelease is deleted or pruned, and their volumes still cost money. This is the safe default and usually
+wanted, so it is not reported by itself. It becomes an outage when the release is installed again: the pods use the old
+PVCs, by name, with their data, while Secrets are generated anew. A database that was set up with the first password
+rejects the second (`password authentication failed for user`). `lookup` does not help, because the Secret is gone by
+then.
 
-Told is of programs, known by their images, that write the password of their first start into their data: PostgreSQL,
-MySQL and MariaDB, MongoDB, etcd, RabbitMQ, Cassandra and some more. A Redis, a Kafka or a MinIO is told its password
-with every start and takes the new one.
+The rule covers programs, known by their images, that store the password of their first start in their data: PostgreSQL,
+MySQL and MariaDB, MongoDB, etcd, RabbitMQ, Cassandra and some more. Redis, Kafka and MinIO read their password at every
+start and accept the new one.
 
 ## Example
 ```yaml
@@ -23,12 +23,11 @@ spec:
 ```
 
 ## Instead
-Keep both or neither: `helm.sh/resource-policy: keep` on the Secret that the data was made with, or
-`persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}` on the StatefulSet, or say in the notes which claims to
-delete.
+Keep both or neither: `helm.sh/resource-policy: keep` on the Secret, or `persistentVolumeClaimRetentionPolicy:
+{whenDeleted: Delete}` on the StatefulSet, or list in NOTES.txt which PVCs to delete.
 
 ## Fix safety
-`keep` on the Secret is safe. `whenDeleted: Delete` gives the data up with every uninstall, and with every rename of the
+`keep` on the Secret is safe. `whenDeleted: Delete` deletes the data on every uninstall, and on every rename of the
 StatefulSet.
 """
 
@@ -51,12 +50,12 @@ from seatrial.phrases.objects import LOCKED_OUT
 
 
 class Meeting(Struct, frozen=True):
-    """A password that went with the release, and that the data which stays was made with."""
+    """A password that is deleted with the release while the data that uses it stays."""
 
     secret: Ref
     keys: tuple[str, ...]
     step: int | None = None
-    """The install that made it anew, where one was played."""
+    """The install that generated a new one, if the trial has one."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -77,7 +76,7 @@ def _stays(body: Body | None) -> bool:
 
 
 def _met(moment: Moment, release: Release, owner: Resource) -> Meeting | None:
-    """A Secret that the next install makes anew with another password, or would."""
+    """A Secret that the next install creates, or would create, with another password."""
     later = _next_install(moment)
     for need in needs_of(owner):
         if need.object.kind != "Secret":
@@ -101,7 +100,7 @@ def _next_install(moment: Moment) -> int | None:
 
 
 def _made_up(release: Release, ref: Ref) -> dict[str, str]:
-    """What another rendering of the chart writes into a Secret, asked without a cluster."""
+    """The Secret's content in another render of the chart."""
     written = release.find(ref)
     return secret_data(written.body if written else None)
 
@@ -114,11 +113,11 @@ def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> 
         objects=[owner.ref],
         damage="outage",
         certainty="may" if met.step is None else "will",
-        message=f"{act} leaves the claim{'s' if many else ''} of {owner.ref}, and the password that "
-        f"{'they were' if many else 'it was'} set up with goes with {met.secret}",
+        message=f"{act} keeps the PVC{'s' if many else ''} of {owner.ref} and deletes {met.secret} with the password "
+        f"of {'their' if many else 'its'} data",
         details=(
-            f"Left: {', '.join(map(str, left))}. A StatefulSet takes claims by their names: the next install of this "
-            f"release uses {'them' if many else 'it'} with all that is on {'them' if many else 'it'}.",
+            f"Left: {', '.join(map(str, left))}. A StatefulSet finds its PVCs by name: the next install of it "
+            f"uses {'them' if many else 'it'} with the old data.",
             _met_sentence(met),
         ),
         places=[owner.place("spec", "volumeClaimTemplates")],
@@ -129,10 +128,10 @@ def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> 
 
 def _met_sentence(met: Meeting) -> str:
     keys = ", ".join(f"'{key}'" for key in met.keys)
-    makes = "makes" if met.step is None else "made"
+    generates = "generates" if met.step is None else "generated"
     return (
-        f"The next install {makes} up another {keys} for {met.secret}, which the data does not know. Who comes with it "
-        f"hears {LOCKED_OUT}. To read the old one back with lookup does not help: there is none to read."
+        f"The next install {generates} a new {keys} in {met.secret}, but the data still has the old one: clients get "
+        f"{LOCKED_OUT}. `lookup` cannot recover it, because the old Secret is gone."
     )
 
 

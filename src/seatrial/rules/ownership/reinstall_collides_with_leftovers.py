@@ -1,16 +1,16 @@
-"""What an earlier life of the release left behind stands in the way of the next one.
+"""Leftovers of an earlier install or uninstall make the next install fail.
 
 ## What happens
-`helm uninstall` does not take everything along. It leaves hooks, objects with `helm.sh/resource-policy: keep`, CRDs
-of `crds/`, and whatever a finalizer holds. An install under the same name in the same namespace takes kept objects
-over, since their marks still fit. It is refused where they do not: under another name or in another namespace, or
-where the object was a hook and carries no marks at all (`invalid ownership metadata`).
+`helm uninstall` does not delete everything. It leaves hooks, objects with `helm.sh/resource-policy: keep`, CRDs of
+`crds/`, and objects that a finalizer holds. An install with the same name in the same namespace adopts kept objects,
+because their ownership annotations still match. It fails if they do not: with another name or namespace, or if the
+object was a hook and has no annotations (`invalid ownership metadata`).
 
-A namespace that is still Terminating takes nothing in: `unable to create new content in namespace x because it is
+A namespace that is still Terminating rejects new objects: `unable to create new content in namespace x because it is
 being terminated`.
 
-An install that failed leaves its record as well, and all that it had made. The next `helm install` says `cannot reuse
-a name that is still in use`, although nothing runs.
+A failed install leaves its record and everything it created. The next `helm install` fails with `cannot reuse a name
+that is still in use`, although nothing runs.
 
 ## Example
 ```sh
@@ -19,12 +19,12 @@ helm install shop ./shop        # cannot reuse a name that is still in use
 ```
 
 ## Instead
-Install with `helm upgrade --install`, which goes on from a failed install, or with `--rollback-on-failure` (Helm 3:
-`--atomic`), which clears it away. Put the name of the release into names, so that a kept object of one is not in the
-way of another. Delete what is left, or deploy once with `--take-ownership`.
+Install with `helm upgrade --install`, which continues from a failed install, or with `--rollback-on-failure` (Helm 3:
+`--atomic`), which cleans it up. Use the release name in object names, so that kept objects of two releases do not
+conflict. Delete the leftovers, or deploy once with `--take-ownership`.
 
 ## Fix safety
-`--take-ownership` takes any object of that name, whosever it is.
+`--take-ownership` adopts any object of that name, whoever owns it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from seatrial.phrases.objects import adoption, in_kubectl
 from seatrial.phrases.outcome import helm_says, named
 
 NAME_IN_USE = ("cannot reuse a name that is still in use", "cannot re-use a name that is still in use")
-"""As Helm 4 says it, and as Helm 3 does."""
+"""The errors of Helm 4 and of Helm 3."""
 TERMINATING = "because it is being terminated"
 
 
@@ -52,7 +52,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
         met = conflict(moment)
         if met is not None:
-            # What was in the way of an upgrade already is told by another rule.
+            # An object that already made an upgrade fail is reported by another rule.
             if met.resource.ref not in met_before and is_left_over(moment, met):
                 yield _kept(moment, met)
             met_before.add(met.resource.ref)
@@ -71,11 +71,11 @@ def _kept(moment: Moment, met: Conflict) -> Finding:
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ref} was left behind when {maker.release} was uninstalled: helm {ended.action} refuses to begin",
+        message=f"{ref} was left behind when {maker.release} was uninstalled: helm {ended.action} refuses to start",
         details=(
             helm_says(ended),
             _why_it_stayed(met),
-            "Nothing was changed and no revision was recorded; every further try fails alike.",
+            "Nothing was changed and no revision was recorded. Retrying fails the same way.",
             adoption(ref, ended),
         ),
         places=[met.resource.place("metadata", "name")],
@@ -87,14 +87,14 @@ def _kept(moment: Moment, met: Conflict) -> Finding:
 def _why_it_stayed(met: Conflict) -> str:
     name, namespace = met.owner
     if not name:
-        return "It was a hook: Helm neither deletes hooks with the release nor marks them as its own."
+        return "It was a hook: Helm neither deletes hooks with the release nor annotates them as its own."
     kept = annotations_of(met.live).get(hooks.RESOURCE_POLICY, "")
     why = f"Its {hooks.RESOURCE_POLICY} is {kept}" if kept else "It was not deleted"
-    return f"{why}, and its marks still name the release {name} in {namespace}."
+    return f"{why}, and its annotations still name release {name} in {namespace}."
 
 
 def _name_in_use(moment: Moment) -> Iterator[Finding]:
-    """An install of a name whose last install failed, and was not cleared away."""
+    """An install whose release name has a failed install that was not cleaned up."""
     ended = moment.ended
     earlier = [
         index
@@ -111,12 +111,12 @@ def _name_in_use(moment: Moment) -> Iterator[Finding]:
         moment,
         objects=[event.object for event in made[:1]],
         damage="failed-deploy",
-        message=f"the first install of {ended.release} failed and is still there: helm install refuses to begin again",
+        message=f"the first install of {ended.release} failed and was not cleaned up: helm install refuses to start",
         details=(
             helm_says(ended),
-            f"The first one left its record, of status failed, and {named(e.object for e in made) or 'nothing'}.",
-            "helm upgrade --install goes on from there; helm uninstall clears it away; --rollback-on-failure (Helm 3: "
-            "--atomic) would have.",
+            f"The first one left a record with status failed, and {named(e.object for e in made) or 'no object'}.",
+            "helm upgrade --install continues from there; helm uninstall cleans it up; --rollback-on-failure (Helm 3: "
+            "--atomic) would have cleaned it up.",
         ),
         places=[first.resources[0].place("metadata", "name")] if first and first.resources else [],
         evidence=made,
@@ -125,7 +125,7 @@ def _name_in_use(moment: Moment) -> Iterator[Finding]:
 
 
 def _terminating(moment: Moment) -> Iterator[Finding]:
-    """An install into a namespace that an earlier uninstall has not got rid of yet."""
+    """An install into a namespace that is still Terminating after an uninstall."""
     refused = [e for e in moment.events() if e.effect == "refused" and TERMINATING in e.message]
     for namespace in sorted({event.object.namespace for event in refused}):
         deletion = _deletion(moment, Ref("Namespace", "", namespace))
@@ -138,10 +138,10 @@ def _terminating(moment: Moment) -> Iterator[Finding]:
             moment,
             objects=[deletion.object],
             damage="failed-deploy",
-            message=f"{deletion.object} is still going since the uninstall: helm install can make nothing in it",
+            message=f"{deletion.object} is Terminating after the uninstall: helm install can create nothing in it",
             details=(
-                f'The API server says of {first.object}: "{first.message}"',
-                "It stays Terminating until every finalizer of what is in it was removed.",
+                f'The API server rejects {first.object}: "{first.message}"',
+                "It stays Terminating until all finalizers of its content are removed.",
             ),
             places=[written.place("metadata")] if written else [],
             evidence=[deletion, *refused[:3]],
@@ -150,7 +150,7 @@ def _terminating(moment: Moment) -> Iterator[Finding]:
 
 
 def _deletion(moment: Moment, ref: Ref) -> Event | None:
-    """Its deletion, where that began with an uninstall."""
+    """Its deletion, if an uninstall started it."""
     found = [e for e in moment.rehearsal.of_object(ref) if 0 <= e.step < moment.index and e.effect in GOING]
     return found[-1] if found and moment.rehearsal.steps[found[-1].step].action == "uninstall" else None
 

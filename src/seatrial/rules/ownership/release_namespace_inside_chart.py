@@ -1,19 +1,19 @@
-"""The chart brings the namespace that it is installed into, which Helm needs before it and takes for someone else's.
+"""The chart contains the namespace it is installed into, which must exist before Helm can start.
 
 ## What happens
-Helm stores the record of a release in its namespace before it makes anything else, hooks included. So the namespace
-must be there first, and a chart that also lists it collides with it:
+Helm stores the release record in the release namespace before it creates anything else, including hooks. So the
+namespace must exist first, and a chart that also contains it conflicts:
 
-- the namespace is there: `Namespace "x" in namespace "" exists and cannot be imported into the current release: invalid
+- the namespace exists: `Namespace "x" in namespace "" exists and cannot be imported into the current release: invalid
   ownership metadata`;
-- it is not: `create: failed to create: namespaces "x" not found`;
-- `--create-namespace` makes it: Helm 3 then stops at `namespaces "x" already exists`. Helm 4 goes on, and the namespace
-  is part of the release: `helm uninstall` deletes it with everything in it, its own record first
+- it does not exist: `create: failed to create: namespaces "x" not found`;
+- `--create-namespace` creates it: Helm 3 then stops at `namespaces "x" already exists`. Helm 4 continues, and the
+  namespace is part of the release: `helm uninstall` deletes it with everything in it, its own record first
   (`uninstallation completed with 1 error(s): uninstall: Failed to purge the release: release: not found`).
 
-As a hook it is worse. Before Helm makes a hook it deletes what has its name, `helm.sh/resource-policy: keep` or not:
-the namespace goes with all that is in it, and the record of the release as well. The install reports success;
-`helm list` shows nothing, and the next upgrade says `"x" has no deployed releases`.
+As a hook it is worse. Before Helm creates a hook it deletes the existing object, with or without
+`helm.sh/resource-policy: keep`: the namespace is deleted with all its content, including the release record. The
+install reports success; `helm list` shows nothing, and the next upgrade fails with `"x" has no deployed releases`.
 
 ## Example
 ```yaml
@@ -24,12 +24,12 @@ metadata:
 ```
 
 ## Instead
-Leave it out and install with `--create-namespace`. Labels that it needs, for Pod Security say, are set by whoever
-owns the namespace.
+Remove it from the chart and install with `--create-namespace`. Let the owner of the namespace set labels that it needs,
+such as those for Pod Security.
 
 ## Fix safety
-Taking it out of a chart that is installed makes the next upgrade delete the namespace: add `helm.sh/resource-policy:
-keep` to it in a release before.
+Removing it from an installed chart makes the next upgrade delete the namespace: add `helm.sh/resource-policy: keep` in
+an earlier release.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def _deleted(moment: Moment, written: Resource, deletion: Event) -> Finding:
         moment,
         objects=[ref],
         damage="data-loss",
-        message=f"helm {ended.action} deletes {ref}, into which it deploys, because it is a hook of the chart"
-        + (": the record of the release goes with it" if records else ""),
+        message=f"helm {ended.action} deletes {ref}, its own release namespace, because it is a hook of the chart"
+        + (": the release record is deleted with it" if records else ""),
         details=(
-            "Before Helm makes a hook it deletes what has its name, unless a delete policy says otherwise; "
-            "helm.sh/resource-policy: keep is not looked at.",
-            f"Gone with it: {named(event.object for event in lost)}." if lost else "",
+            "Before Helm creates a hook it deletes the existing object, unless a delete policy says otherwise; it "
+            "ignores helm.sh/resource-policy: keep.",
+            f"Deleted with it: {named(event.object for event in lost)}." if lost else "",
             f"The {ended.action} reports success." if ended.outcome == "ok" else helm_says(ended),
-            f'The next step says: "{later}"' if later else "",
+            f'The next step fails with "{later}"' if later else "",
         ),
         places=[written.place("metadata", "annotations", hooks.HOOK)],
         evidence=[deletion, *records],
@@ -103,13 +103,13 @@ def _finding(moment: Moment, met: Conflict) -> Finding:
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"the chart brings {ref}, into which it is to be deployed: helm {ended.action} refuses",
+        message=f"the chart contains {ref}, its own release namespace: helm {ended.action} refuses to start",
         details=(
             helm_says(ended),
-            "The namespace must be there before Helm can store the record of the release, and what is there already is "
-            f'someone else\'s. Were it not there: "create: failed to create: namespaces "{ref.name}" not found".',
-            f'--create-namespace does not help: Helm 3 then stops at "namespaces "{ref.name}" already exists"; with '
-            "Helm 4 the namespace belongs to the release, so that helm uninstall deletes all that is in it.",
+            "The namespace must exist before Helm can store the release record, and Helm does not adopt an existing "
+            f'object. If it does not exist: "create: failed to create: namespaces "{ref.name}" not found".',
+            f'--create-namespace does not help: Helm 3 then fails with "namespaces "{ref.name}" already exists"; with '
+            "Helm 4 the namespace becomes part of the release, and helm uninstall deletes all its content.",
         ),
         places=[met.resource.place("metadata", "name")],
         evidence=[met.made] if met.made else [],

@@ -1,22 +1,19 @@
-"""A claim is an object of the release like any other, so `helm uninstall` deletes it and the data on it.
+"""A PVC is a regular resource of the release, so `helm uninstall` deletes it and its data.
 
 ## What happens
-`helm uninstall` deletes everything that the manifest lists. A claim that stands there goes, and with it its volume
-where the reclaim policy is `Delete`, which is the default of volumes that a StorageClass made; with `Retain` the volume
-stays, Released, and only an administrator can get at its data. Nobody is asked. `--keep-history` keeps the record of
-the release, not its objects.
+`helm uninstall` deletes everything that the manifest lists. A PVC in it is deleted, and so is its volume if the reclaim
+policy is `Delete`, the default of dynamically provisioned volumes; with `Retain` the volume stays, Released, and only
+an administrator can access its data. Helm does not ask. `--keep-history` keeps the release record, not its objects.
 
-That StatefulSets keep their data over an uninstall is another matter: the claims that they make from
-`volumeClaimTemplates` are not in the manifest.
+StatefulSets keep their data over an uninstall, because the PVCs from `volumeClaimTemplates` are not in the manifest.
 
-Flux uninstalls a release not only when its HelmRelease is deleted, but also to remedy a failed upgrade, where
-`upgrade.remediation.strategy` is `uninstall`. The release is then installed anew, with a claim of the same name that is
-empty.
+Flux uninstalls a release not only when its HelmRelease is deleted, but also after a failed upgrade if
+`upgrade.remediation.strategy` is `uninstall`. It then installs the release again, with an empty PVC of the same name.
 
-`helm.sh/resource-policy: keep` saves a claim, if it stands in the manifest that Helm has stored. To annotate the live
-claim by hand does not help here.
+`helm.sh/resource-policy: keep` protects a PVC if it is in the manifest that Helm has stored. Annotating the live PVC by
+hand does not help.
 
-Of `pulumi destroy` and `kubectl delete -f` this is not told: who gives them asks for just that.
+`pulumi destroy` and `kubectl delete -f` are not reported: there the deletion is what the user asks for.
 
 ## Example
 ```yaml
@@ -31,11 +28,11 @@ metadata:
   annotations:
     helm.sh/resource-policy: keep
 ```
-Or let a switch say so, as charts do that are also used for tests.
+Or make it optional with a value, as charts do that are also used for tests.
 
 ## Fix safety
-Adding `keep` is safe; it takes effect with the next upgrade, which stores it. The claim then stays behind, and an
-install of the same release name in the same namespace takes it over with its data.
+Adding `keep` is safe; it takes effect with the next upgrade, which stores it. The PVC then stays behind, and an install
+with the same release name and namespace adopts it with its data.
 """
 
 from __future__ import annotations
@@ -54,17 +51,15 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import users_sentence
 
-KEPT_BY_HELM = (
-    "Helm reads helm.sh/resource-policy from the manifest that it has stored; to annotate the live claim does not help."
-)
-KEPT_BY_FLUX = "kustomize.toolkit.fluxcd.io/prune: disabled on the claim keeps it."
+KEPT_BY_HELM = "Helm reads helm.sh/resource-policy from the stored manifest; annotating the live PVC does not help."
+KEPT_BY_FLUX = "kustomize.toolkit.fluxcd.io/prune: disabled on the PVC keeps it."
 REMEDY = "Helm uninstall remediation for release"
 KEPT_BY_ARGOCD = (
-    "argocd.argoproj.io/sync-options: Delete=false on the claim keeps it, and so does helm.sh/resource-policy: keep."
+    "argocd.argoproj.io/sync-options: Delete=false on the PVC keeps it, and so does helm.sh/resource-policy: keep."
 )
 
 DELETES = (*ENGINES, FLUX)
-"""Who deletes by a list that people did not write."""
+"""Engines that delete by their own inventory, not by files that the user names."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -80,7 +75,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _remedied(moment: Moment) -> Release | None:
-    """What Flux deploys, where it remedies a failed upgrade by uninstalling what was there before."""
+    """The release, if Flux remediates its failed upgrade with an uninstall."""
     said = (e.message for e in moment.events() if e.object.kind == "HelmRelease" and e.effect == "said")
     uninstalls = any(words.startswith(REMEDY) for words in said)
     return moment.release if uninstalls and moment.before else None
@@ -94,15 +89,15 @@ def _finding(moment: Moment, release: Release | None, claim: Resource, deletion:
         moment,
         objects=[ref],
         damage="data-loss" if lost else "nuisance",
-        message=f"{moment.act} deletes {ref}" + (" and the data on it" if lost else ", and leaves its data to nobody"),
+        message=f"{moment.act} deletes {ref}" + (" and its data" if lost else "; its volume stays, Released"),
         details=(
             users_sentence(release, ref),
-            f"{volume} goes with it: its reclaim policy is Delete, the default of volumes that a StorageClass made."
+            f"{volume} is deleted with it: its reclaim policy is Delete, the default for dynamic provisioning."
             if lost
-            else f"{volume} is Released: only an administrator can get at its data.",
-            "Only claims that a StatefulSet makes from volumeClaimTemplates survive: the manifest does not list them. "
+            else f"{volume} is Released: only an administrator can access its data.",
+            "Only PVCs from the volumeClaimTemplates of a StatefulSet survive: the manifest does not list them. "
             + _kept(moment.rehearsal, deletion),
-            "Flux remedies the failed upgrade so: upgrade.remediation.strategy of the HelmRelease is uninstall."
+            "Flux uninstalls after the failed upgrade: upgrade.remediation.strategy of the HelmRelease is uninstall."
             if ended.action == "sync"
             else "",
         ),
@@ -121,15 +116,15 @@ def _kept(rehearsal: Rehearsal, deletion: Event) -> str:
 def _confirm(moment: Moment, ref: Ref, deletion: Event) -> str:
     ended = moment.ended
     if is_argocd(moment.rehearsal):
-        return f"argocd app resources {ended.release}  # lists the claim"
+        return f"argocd app resources {ended.release}  # lists the PVC"
     held = (holder(earlier, ref) for earlier in moment.rehearsal.steps[moment.index :: -1])
     own = next(filter(None, held), Ref("", ended.namespace, ended.release))
     if deletion.actor == FLUX:
-        return f"flux tree kustomization {own.name} -n {own.namespace}  # lists the claim"
+        return f"flux tree kustomization {own.name} -n {own.namespace}  # lists the PVC"
     if ended.action == "sync":
         return f"kubectl get helmrelease {own.name} -n {own.namespace} -o jsonpath='{{.spec.upgrade.remediation}}'"
     get = f"helm get manifest {own.name} -n {own.namespace}"
-    return f"{get}  # lists the claim, without helm.sh/resource-policy: keep"
+    return f"{get}  # lists the PVC, without helm.sh/resource-policy: keep"
 
 
 RULE = Rule("ST402", "release-pvc-deleted-on-uninstall", check)

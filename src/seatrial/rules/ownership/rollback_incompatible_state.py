@@ -1,13 +1,13 @@
-"""A rollback brings the old version back, and leaves what the new version's migration did to the data.
+"""A rollback restores the old version, but not the data that the new version's migration changed.
 
 ## What happens
-`helm rollback` applies the manifest of an older revision. It runs only the `pre-rollback` and `post-rollback` hooks
-of that revision, and nothing undoes what the upgrade's hooks did: tables that were altered, Secrets that were
-rewritten, keys that were turned. The old version then runs on the new data. `--atomic` (`--rollback-on-failure`)
-rolls back the same way, by itself, when a later part of the upgrade fails, after the migration has succeeded.
+`helm rollback` applies the manifest of an older revision. It runs only the `pre-rollback` and `post-rollback` hooks of
+that revision, and nothing undoes what the upgrade's hooks did: altered tables, rewritten Secrets, rotated keys. The old
+version then runs on the new data. `--atomic` (`--rollback-on-failure`) does the same automatically when a later part of
+the upgrade fails, after the migration has succeeded.
 
-Whether the old version can live with that is known only to its authors, so this **may** happen. It is told where a
-Job of the upgrade's hooks runs an image of which the rollback brings an older one back, and no rollback hook runs.
+Only the authors know whether the old version works with that, so this **may** happen. It is reported if a hook Job of
+the upgrade runs an image that the rollback replaces with an older one, and no rollback hook runs.
 
 ## Example
 ```yaml
@@ -26,12 +26,12 @@ spec:
 ```
 
 ## Instead
-Let a migration only add what the old version does not mind, and take away in a later release what nobody needs any
-more (expand, then contract). Or go forward only: fix the new version instead of rolling back. A `pre-rollback` hook
-of the old revision cannot undo a migration that it does not know.
+Let a migration only add what the old version tolerates, and remove what is no longer needed in a later release (expand,
+then contract). Or only roll forward: fix the new version instead of rolling back. A `pre-rollback` hook of the old
+revision cannot undo a migration that it does not know.
 
 ## Fix safety
-Nothing in the chart needs to change for expand and contract; it takes two releases.
+Expand and contract needs no change of the chart; it takes two releases.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _has_rollback_hook(target: Release) -> bool:
 
 
 def _older(target: Release, current: Release) -> dict[str, tuple[Ref, str, str]]:
-    """By repository: a workload that the rollback gives another image, that image, and the one it had."""
+    """By repository: a workload whose image the rollback changes, that image, and the one before."""
     found = {}
     for resource in target.resources:
         now = current.find(resource.ref)
@@ -119,12 +119,12 @@ def _finding(moment: Moment, ran: list[tuple[Resource, Event]], older: dict[str,
         objects=[resource.ref for resource, _ in ran],
         damage="outage",
         certainty="may",
-        message=f"helm rollback puts {workload} back to {image}, and leaves what {jobs} did to its data",
+        message=f"helm rollback restores {image} in {workload}, but not the data that {jobs} changed",
         details=(
-            f"The upgrade ran {jobs} with {had}. A rollback runs only pre-rollback and post-rollback hooks of the "
-            "revision that it goes back to, and there are none; nothing undoes what was done.",
-            "--rollback-on-failure (Helm 3: --atomic) does the same by itself, when the upgrade fails after that hook.",
-            "What decides: whether the old version can work with what the new one's hook has left.",
+            f"The upgrade ran {jobs} with {had}. A rollback runs only the pre-rollback and post-rollback hooks of its "
+            "target revision, which has none, so nothing undoes the change.",
+            "--rollback-on-failure (Helm 3: --atomic) does the same when the upgrade fails after that hook.",
+            "It matters whether the old version works with what the new version's hook has changed.",
         ),
         places=[job.place("metadata", "annotations", hooks.HOOK)],
         evidence=[event for _, event in ran],

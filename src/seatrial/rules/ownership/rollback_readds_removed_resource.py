@@ -1,18 +1,16 @@
-"""A rollback brings back an object that is still there, and older Helms do not know what to do with it.
+"""A rollback re-adds an object that still exists, which makes older Helm versions fail.
 
 ## What happens
-A rollback compares the manifest of the last revision, whatever its state, with that of the revision it goes back to.
-An object that only the old one lists is to be made. If it is there all the same, Helm 3 up to 3.21, 4.0 and 4.1 stop:
-`no ConfigMap with the name "x" found`, or `original object ConfigMap with the name "x" not found`. The words say the
-opposite of what is the matter: the object is there, and missing from the other manifest. Helm 3.22, 4.0.5, 4.2 and
-later take the live object as it is and go on.
+A rollback compares the manifest of the last revision, whatever its status, with that of the target revision. An object
+that only the target lists is to be created. If it still exists, Helm 3 up to 3.21, 4.0 and 4.1 stop: `no ConfigMap with
+the name "x" found`, or `original object ConfigMap with the name "x" not found`. The error is misleading: the object
+exists, and is missing only from the other manifest. Helm 3.22, 4.0.5, 4.2 and later use the live object and continue.
 
-It comes about in three ways: the new revision failed before it deleted what it drops, which is just when one rolls
-back (`--atomic` does it by itself); the object has `helm.sh/resource-policy: keep`; or it became a hook, whose object
-lives.
+There are three causes: the new revision failed before it deleted what it drops, which is just when people roll back
+(`--atomic` does so automatically); the object has `helm.sh/resource-policy: keep`; or it became a hook and exists as
+one.
 
-Which Helm will be used is not known here, so it **may** happen. Where the Helm that was rehearsed refused, it
-**will**.
+A chart does not say which Helm is used, so it **may** happen. If the rehearsed Helm failed, it **will**.
 
 ## Example
 ```sh
@@ -21,12 +19,12 @@ helm rollback shop         # up to Helm 3.21: no ConfigMap with the name "shop-c
 ```
 
 ## Instead
-Roll back with Helm 3.22, 4.2 or later. With an older one, delete the object first, or upgrade to the old chart
-instead of rolling back.
+Roll back with Helm 3.22, 4.2 or later. With an older one, delete the object first, or upgrade to the old chart instead
+of rolling back.
 
 ## Fix safety
-Deleting the object first leaves its users without it until the rollback has made it again. An upgrade to the old
-chart runs its upgrade hooks, which a rollback does not.
+If you delete the object first, its users are without it until the rollback recreates it. An upgrade to the old chart
+runs its upgrade hooks, which a rollback does not.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import named
 
 REFUSALS = ('no {kind} with the name "{name}" found', 'original object {kind} with the name "{name}" not found')
-"""As Helm 3 says it, and as Helm 4.0 and 4.1 do."""
+"""The errors of Helm 3, and of Helm 4.0 and 4.1."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -61,13 +59,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _is_readded(moment: Moment, resource: Resource, current: Release) -> bool:
-    """Plain in the target, not plain in the last revision, and in the cluster nevertheless."""
+    """A regular resource in the target but not in the last revision, which still exists."""
     if hooks.is_hook(resource.body) or moment.was(resource.ref) is None:
         return False
     now = current.find(resource.ref)
     if now is None:
         return True
-    # A flip that deleted the object is told by release-to-hook-flip; without it there is nothing to roll back from.
+    # A flip that deleted the object is reported by release-to-hook-flip, and leaves nothing that the rollback re-adds.
     return hooks.is_hook(now.body) and not any(
         resource.ref in ended.deleted for ended in moment.rehearsal.steps[: moment.index]
     )
@@ -84,15 +82,15 @@ def _finding(moment: Moment, before: int, current: Release, readded: list[Resour
         objects=[resource.ref for resource in readded],
         damage="failed-deploy",
         certainty=certainty,
-        message=f"helm rollback is to make {named(r.ref for r in readded)}, which "
-        f"{'is' if len(readded) == 1 else 'are'} still there"
-        + ("" if happened else ": Helm up to 3.21, 4.0 and 4.1 refuse"),
+        message=f"helm rollback re-adds {named(r.ref for r in readded)}, which "
+        f"still {'exists' if len(readded) == 1 else 'exist'}"
+        + ("" if happened else ": Helm up to 3.21, 4.0 and 4.1 fail"),
         details=(
             _why_it_is_there(moment.rehearsal, before, current, readded[0]),
-            f'Helm up to 3.21 says: "{refused[0]}"; Helm 4.0 and 4.1: "{refused[1]}". It is there; the manifest '
-            "of the last revision does not list it.",
-            "" if happened else f"The Helm of this rehearsal ({moment.engine}) takes what is there and goes on.",
-            "A rollback that is refused is recorded as failed, and the revision before it as superseded.",
+            f'Helm up to 3.21 fails with "{refused[0]}", Helm 4.0 and 4.1 with "{refused[1]}". The object exists; the '
+            "manifest of the last revision does not list it.",
+            "" if happened else f"The Helm of this rehearsal ({moment.engine}) uses the live object and continues.",
+            "A failed rollback is recorded as failed, and the revision before it as superseded.",
         ),
         places=[readded[0].place("metadata", "name")],
         evidence=_made(moment, first),
@@ -103,10 +101,10 @@ def _finding(moment: Moment, before: int, current: Release, readded: list[Resour
 def _why_it_is_there(rehearsal: Rehearsal, before: int, current: Release, resource: Resource) -> str:
     ended = rehearsal.steps[before]
     if current.find(resource.ref) is not None:
-        return "In the last revision it is a hook: not in the manifest, and in the cluster."
+        return "In the last revision it is a hook: it exists, but is not in the manifest."
     if ended.outcome != "ok":
         return f"The {ended.action} before dropped it from the manifest, and failed before it deleted anything."
-    return "The last revision does not list it; it was kept when it was dropped."
+    return "The last revision dropped it, and it was kept."
 
 
 def _made(moment: Moment, ref: Ref) -> list[Event]:

@@ -1,18 +1,17 @@
-"""Something that holds data gets another name, so Helm deletes the old one and the app starts with an empty one.
+"""A resource with data gets another name, so Helm deletes the old one and the app starts empty.
 
 ## What happens
-Helm knows objects by their names. A claim that is called otherwise in the new chart (another `fullname` helper, the
-chart renamed, a default of `fullnameOverride` changed) is one object removed and another one added. The old claim is
-deleted at the end of the upgrade, and its volume with it where the reclaim policy is `Delete`, which is the default of
-volumes that a StorageClass made. Helm reports success. Rolling back makes a claim of the old name, with a new and empty
-volume.
+Helm identifies objects by name. A PVC with another name in the new chart (another `fullname` helper, a renamed chart, a
+changed default of `fullnameOverride`) is one object removed and another added. Helm deletes the old PVC at the end of
+the upgrade, and with it its volume if the reclaim policy is `Delete`, the default of dynamically provisioned volumes.
+Helm reports success. A rollback creates a PVC with the old name and a new, empty volume.
 
-A StatefulSet is deleted likewise, but the claims that it made from `volumeClaimTemplates` stay. They are called after
-it, so the new StatefulSet makes others and starts empty, while the data lies in claims that nobody uses.
+A StatefulSet is deleted the same way, but the PVCs from its `volumeClaimTemplates` stay. They are named after it, so
+the new StatefulSet creates others and starts empty, while the data is in PVCs that nothing uses.
 
-A chart that simply no longer has the object does the same. So does a Pulumi program: what it no longer registers is
-deleted at the end of the `up`. `kubectl apply --prune` deletes a claim that left the files, if it fits the selector;
-without `--prune` kubectl deletes nothing.
+A chart that no longer contains the object does the same. So does a Pulumi program: what it no longer registers is
+deleted at the end of the `up`. `kubectl apply --prune` deletes a PVC that is no longer in the files, if it matches the
+selector; without `--prune` kubectl deletes nothing.
 
 ## Example
 ```yaml
@@ -23,14 +22,14 @@ metadata:
 ```
 
 ## Instead
-Keep the name: let the new chart take it from values, and set `fullnameOverride` or `existingClaim` to the old one. Add
-`helm.sh/resource-policy: keep` to the claim in a release before the one that drops it. To Pulumi say `retainOnDelete:
-true` (or `protect: true`, which refuses it) in an `up` before; from kubectl, hide it by taking the label that the
-selector asks for off the live claim.
+Keep the name: let the new chart read it from values, and set `fullnameOverride` or `existingClaim` to the old one. Add
+`helm.sh/resource-policy: keep` to the PVC in a release before the one that drops it. For Pulumi, set `retainOnDelete:
+true` (or `protect: true`, which makes the deletion fail) in an earlier `up`; for kubectl, remove the label that the
+selector matches from the live PVC.
 
 ## Fix safety
-Setting the old name is safe as long as nobody has upgraded yet. After that the new object holds data as well: copy it
-before going back.
+Setting the old name is safe before anyone has upgraded. After that the new object has data as well: copy it before you
+go back.
 """
 
 from __future__ import annotations
@@ -52,24 +51,24 @@ from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl, users_sentence
 
 FORWARD = ("sync", "apply", "up")
-"""Acts of engines to which going back is an act like any other."""
+"""Actions of engines that have no separate rollback."""
 KEPT_BY = {
-    "Pulumi": "retainOnDelete: true on the resource, in an up before this one, leaves it in the cluster.",
-    "kubectl": "kubectl prunes what an earlier apply made and the files no longer hold. What does not fit the selector "
-    "is left alone, and without --prune nothing is deleted.",
+    "Pulumi": "retainOnDelete: true on the resource, set in an earlier up, leaves it in the cluster.",
+    "kubectl": "kubectl prunes what an earlier apply created and the files no longer contain. Objects that do not "
+    "match the selector are left alone, and without --prune nothing is deleted.",
 }
 
 
 class Loss(Struct, frozen=True):
-    """What became of the data of an object that was deleted."""
+    """What happened to the data of a deleted object."""
 
     deletion: Event
     was: Resource
     successor: Resource | None
     lost: tuple[Event, ...]
-    """Volumes and claims that went with it."""
+    """Volumes and PVCs that were deleted with it."""
     stranded: tuple[Ref, ...]
-    """Volumes and claims that nobody uses any more."""
+    """Volumes and PVCs that nothing uses any more."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -79,7 +78,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         )
         for deletion, was in pruned(moment) if forward else ():
             if written_otherwise(case, moment.index, was.ref) is not None:
-                continue  # self-pruning-template-guard says why.
+                continue  # self-pruning-template-guard reports it.
             loss = _loss(moment, deletion, was)
             if loss is None or _is_called_so_by_pulumi(case, moment.index, loss):
                 continue
@@ -88,7 +87,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _goes_back(case: Case, step: int) -> bool:
-    """Whether a step deploys what an earlier one has deployed: what that drops came with the one between."""
+    """Whether a step deploys an earlier input again: what it drops was added in between."""
     return any(same_input(earlier, case.releases[step]) for earlier in case.releases[:step])
 
 
@@ -110,7 +109,7 @@ def _loss(moment: Moment, deletion: Event, was: Resource) -> Loss | None:
 
 
 def _is_called_so_by_pulumi(case: Case, step: int, loss: Loss) -> bool:
-    """Whether Pulumi has named both after their resource: then pulumi-rename-without-alias tells of it."""
+    """Whether Pulumi named both after their resource: then pulumi-rename-without-alias reports it."""
     programs = (r.program for r in case.releases[: step + 1] if r is not None and r.program is not None)
     refs = {loss.was.ref, loss.successor.ref if loss.successor else None}
     named = {one.ref for program in programs for one in program.registrations if one.auto_named and one.ref in refs}
@@ -118,7 +117,7 @@ def _is_called_so_by_pulumi(case: Case, step: int, loss: Loss) -> bool:
 
 
 def _successor(old: Release | None, new: Release | None, was: Resource) -> Resource | None:
-    """The new object of the same kind whose name is most like the old one."""
+    """The new object of the same kind with the most similar name."""
     if old is None or new is None:
         return None
     alike = [r for r in new.resources if (r.ref.kind, r.ref.namespace) == (was.ref.kind, was.ref.namespace)]
@@ -131,8 +130,8 @@ def _finding(moment: Moment, loss: Loss) -> Finding:
     ref, old = loss.was.ref, moment.before
     assert old is not None
     who = moment.speaker
-    none = "the new chart has none" if who not in KEPT_BY else "nothing takes its place"
-    there = f"{loss.successor.ref} takes its place and starts empty" if loss.successor else none
+    none = "the new chart has none" if who not in KEPT_BY else "nothing replaces it"
+    there = f"{loss.successor.ref} replaces it and starts empty" if loss.successor else none
     act = moment.act if who in KEPT_BY else f"the {moment.ended.action}"
     return found(
         RULE,
@@ -145,7 +144,7 @@ def _finding(moment: Moment, loss: Loss) -> Finding:
             users_sentence(old, ref),
             _rolled_back(moment, ref),
             KEPT_BY.get(who, ""),
-            f"{who} reported success." if moment.ended.outcome == "ok" else "",
+            f"{who} reports success." if moment.ended.outcome == "ok" else "",
         ),
         places=[
             *([loss.successor.place("metadata", "name")] if loss.successor else []),
@@ -163,13 +162,13 @@ def _damage(loss: Loss) -> Damage:
 
 
 def _fate(loss: Loss) -> str:
-    """What becomes of the data."""
+    """What happens to the data."""
     lost = ", ".join(str(event.object) for event in loss.lost)
     stranded = ", ".join(map(str, loss.stranded))
-    sentences = [f"{lost} goes with it, and the data that is on it." if lost else ""]
+    sentences = [f"Deleted with its data: {lost}." if lost else ""]
     if stranded:
-        kept = "is Released: only an administrator can get at its data" if loss.was.ref.kind == CLAIM else "stays"
-        sentences.append(f"{stranded} {kept}, and nobody uses it any more.")
+        kept = "is Released: only an administrator can access its data" if loss.was.ref.kind == CLAIM else "stays"
+        sentences.append(f"{stranded} {kept}, and nothing uses it any more.")
     return " ".join(filter(None, sentences))
 
 
@@ -177,8 +176,8 @@ def _rolled_back(moment: Moment, ref: Ref) -> str:
     for later, ended in enumerate(moment.rehearsal.steps[moment.index + 1 :], start=moment.index + 1):
         if ended.action == "rollback" and ref in ended.created and moment.at(later).live(ref):
             if ref.kind == "StatefulSet":
-                return "helm rollback makes it anew; only then its old claims are used again."
-            return "helm rollback makes one of the same name, with a new and empty volume."
+                return "helm rollback recreates it, which then uses its old PVCs again."
+            return "helm rollback creates one with the same name and a new, empty volume."
     return ""
 
 

@@ -1,31 +1,28 @@
-"""An operator is deleted before the objects that only it can let go, and they stay in `Terminating`.
+"""An operator is deleted before its custom resources, whose finalizer only it can remove: they stay Terminating.
 
 ## What happens
-An operator that has something to clean up puts a finalizer on its objects: a deleted one stays, with a
-`deletionTimestamp`, until the operator has taken the finalizer off. Helm deletes the workloads of a release first, then
-its roles, bindings and accounts, and kinds that it does not know at the very end; every custom kind is one of those.
-When the object is to go, its operator is gone. A pod of it may live for some seconds more, but its account may do
-nothing any longer. Helm has asked for the deletion, which was granted, and reports success; `helm uninstall --wait`
-waits until its timeout.
+An operator that must clean up puts a finalizer on its custom resources: a deleted one keeps a `deletionTimestamp` and
+stays until the operator removes the finalizer. Helm deletes the workloads of a release first, then its roles, bindings
+and ServiceAccounts, and unknown kinds last; that includes every custom kind. When the custom resource is deleted, its
+operator is already gone. A pod of it may run for some more seconds, but its ServiceAccount has no rights any more. The
+deletion request succeeds, so Helm reports success; `helm uninstall --wait` waits until its timeout.
 
-`kubectl delete -f` deletes in the order in which the files were applied, so the namespace, the definition and the
-operator go before the object, and then waits, for a week. Pulumi deletes in the reverse order of dependencies, and all
-that has as many of them behind it at once: an object that does not depend on its operator may go together with it, or
-after it.
+`kubectl delete -f` deletes in file order, so the namespace, the CRD and the operator are deleted before the custom
+resource; then kubectl waits, for up to a week. Pulumi deletes in reverse dependency order, and concurrently where there
+is no dependency: a custom resource that does not depend on its operator may be deleted together with it, or after it.
 
-What is left holds up everything around it: its definition stays in `Terminating`, and so does its namespace
-(`SomeFinalizersRemain`). `kubectl delete --force --grace-period=0` changes nothing, as it shortens the grace of pods
-and knows nothing of finalizers. Installing the operator again helps, in its own way: it takes the finalizer off, and
-the object is gone.
+The leftover blocks everything around it: its CRD stays Terminating, and so does its namespace (`SomeFinalizersRemain`).
+`kubectl delete --force --grace-period=0` does not help: it only affects pods. Reinstalling the operator helps: it
+removes the finalizer, and the object is deleted.
 
-Flux waits for what Helm deletes, unless the HelmRelease says `uninstall.disableWait`, and says `termination timeout`;
-when it tries again there is no release any more, and the HelmRelease goes. A Kustomization deletes custom kinds before
-workloads, waits for nothing between them, and is gone at once. `dependsOn` orders no deletions: of Kustomizations or
-HelmReleases that go together, any may be first.
+Flux waits for what Helm deletes, unless the HelmRelease sets `uninstall.disableWait`, and reports `termination
+timeout`; on retry the release no longer exists, and the HelmRelease is deleted. A Kustomization deletes custom kinds
+before workloads, does not wait in between, and is gone at once. `dependsOn` does not order deletions: of Kustomizations
+or HelmReleases that are deleted together, any may be first.
 
-Where the account and the rights of the operator are not part of the release, it is a race between its last seconds and
-the deletion. Where nobody knows who takes a finalizer off, a workload of the release that also defines the kind is
-taken for a likely one. Both are a `may`, and so it is where a pre-delete hook runs a program of its own.
+If the operator's ServiceAccount and rights are not part of the release, it is a race between its last seconds and the
+deletion. If it is unknown who removes a finalizer, a workload of the release that also has the CRD is the likely one.
+Both are a `may`, as is a release with a pre-delete hook that runs its own program.
 
 ## Example
 ```
@@ -34,14 +31,15 @@ templates/scaling.yaml   ScaledObject       # finalizer.keda.sh
 ```
 
 ## Instead
-Operators and their objects in two releases, uninstalled in the reverse order (with Flux: the objects in one commit, the
-operator in a later one); or a pre-delete hook Job that deletes the objects and waits until they are gone (`kubectl
-delete scaledobjects --all`, which waits by itself). With kubectl two folders, that of the objects deleted first. With
-Pulumi let the object depend on the operator and on what gives it its rights.
+Put the operator and its custom resources into two releases, and uninstall them in reverse order (with Flux: remove the
+custom resources in one commit and the operator in a later one). Or add a pre-delete hook Job that deletes the custom
+resources and waits until they are gone (`kubectl delete scaledobjects --all` waits by itself). With kubectl use two
+folders, and delete that of the custom resources first. With Pulumi let the custom resource depend on the operator and
+its role bindings.
 
 ## Fix safety
-Clearing a finalizer by hand (`kubectl patch ... -p '{"metadata":{"finalizers":null}}'`) skips what the operator would
-have cleaned up: load balancers, volumes, DNS entries, users of a database.
+Removing a finalizer by hand (`kubectl patch ... -p '{"metadata":{"finalizers":null}}'`) skips the operator's cleanup:
+load balancers, volumes, DNS entries, database users.
 """
 
 from __future__ import annotations
@@ -62,14 +60,14 @@ from seatrial.phrases.outcome import named
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         groups: dict[Ref, list[Held]] = {}
         for held in held_by_gone_operators(moment):
-            if held.deletion.object not in told:
+            if held.deletion.object not in reported:
                 groups.setdefault(held.operator.object, []).append(held)
         for group in groups.values():
-            told |= {held.deletion.object for held in group}
+            reported |= {held.deletion.object for held in group}
             yield _finding(moment, group)
 
 
@@ -86,21 +84,21 @@ def _finding(moment: Moment, group: list[Held]) -> Finding:
         objects=[operator.object, *refs],
         damage="failed-deploy",
         certainty="will" if sure else "may",
-        message=f"{named(refs)} stays in Terminating after {act}: {operator.object}, "
-        + ("which takes off" if first.known else "which may have to take off")
+        message=f"{named(refs)} stays Terminating after {act}: {operator.object}, "
+        + ("which removes" if first.known else "which probably removes")
         + f" its finalizer {first.finalizer}, is deleted {_before(first)}",
         details=(
             _order(moment.rehearsal, first),
             _rights(first, rights),
             _ended(moment, refs, first.finalizer),
-            "" if first.known else f"Who takes off {first.finalizer} is not known here: it may be somebody else.",
-            f"{unseen.ref} runs before: what its program does cannot be seen, and it may be there for this."
-            if unseen
-            else "",
+            ""
+            if first.known
+            else f"It is not known which controller removes {first.finalizer}; it may be another one.",
+            f"{unseen.ref} runs first and may delete it: its program cannot be read from here." if unseen else "",
             _later(moment, sample),
-            f"To end it: install the operator again, which takes the finalizer off; or, without its cleaning up, "
+            f"To recover: reinstall the operator, which removes the finalizer; or, without its cleanup, "
             f'kubectl patch {in_kubectl(sample)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'. '
-            "--force and --grace-period=0 are about pods and do not help.",
+            "--force and --grace-period=0 only affect pods and do not help.",
         ),
         places=_places(moment.case, moment.index, [*refs, operator.object]),
         evidence=[operator, *(held.deletion for held in group)],
@@ -115,7 +113,7 @@ def _before(held: Held) -> str:
 
 
 def _with_namespace(held: Held) -> bool:
-    """Whether both go with their namespace: then pods go first, and all else when they have stopped."""
+    """Whether both are deleted with their namespace: pods first, everything else after they have stopped."""
     alike = held.operator.object.namespace == held.deletion.object.namespace
     return alike and held.deletion.actor == held.operator.actor == "namespace-controller"
 
@@ -124,56 +122,63 @@ def _order(rehearsal: Rehearsal, held: Held) -> str:
     operator, deletion = held.operator, held.deletion
     if operator.step < deletion.step:
         ended = rehearsal.steps[operator.step]
-        return f"{operator.object} went with the {ended.action} of {ended.release or ended.source}, a step before."
+        return f"The {ended.action} of {ended.release or ended.source}, an earlier step, deleted {operator.object}."
     if _with_namespace(held):
-        return f"Both go with Namespace/{operator.object.namespace}: pods first, and all else when they have stopped."
+        return (
+            f"Both are deleted with Namespace/{operator.object.namespace}: pods first, everything else after they have "
+            "stopped."
+        )
     if operator.actor == "pulumi":
         return (
-            f"Pulumi deletes in the reverse order of dependencies. {deletion.object} does not depend on "
-            f"{operator.object}: nothing orders the two."
+            f"Pulumi deletes in reverse dependency order. {deletion.object} does not depend on {operator.object}, so "
+            "nothing orders the two."
         )
     if operator.actor == "kubectl":
         return (
-            "kubectl deletes in the order in which objects stand in the files, and waits only when it has asked for "
-            f"all: {operator.object} is gone before {deletion.object} is to go."
+            f"kubectl deletes in file order, and waits only at the end: {operator.object} is gone before it deletes "
+            f"{deletion.object}."
         )
     if operator.actor == "helm":
         return (
-            f"Helm deletes workloads first, then roles, bindings and accounts, and kinds that it does not know last: "
-            f"DELETE {operator.object}, and later DELETE {deletion.object}."
+            f"Helm deletes workloads first, then roles, bindings and ServiceAccounts, and custom kinds last: DELETE "
+            f"{operator.object}, and later DELETE {deletion.object}."
         )
     if operator.actor == FLUX:
-        return f"{_in_turn(operator, deletion)} Flux waits for nothing between, and dependsOn has no say in deletions."
+        return f"{_in_turn(operator, deletion)} Flux does not wait in between, and dependsOn does not order deletions."
     return _in_turn(operator, deletion)
 
 
 def _in_turn(operator: Event, deletion: Event) -> str:
     first, then = (operator, deletion) if operator.index < deletion.index else (deletion, operator)
-    return f"DELETE {first.object} came first, and DELETE {then.object} later."
+    return f"DELETE {first.object} comes first, and DELETE {then.object} later."
 
 
 def _rights(held: Held, rights: list[Ref]) -> str:
     if not rights:
         gone = held.operator.step < held.deletion.step or _with_namespace(held)
-        return "" if gone else "A pod of it that lives on for some seconds may win."
-    return f"A pod of it that lives on for some seconds cannot help: {named(rights)} went before as well."
+        return "" if gone else "A pod of the operator that runs for some more seconds may still remove it."
+    return f"A pod of the operator that still runs cannot help: {named(rights)} {_is(rights)} already deleted."
+
+
+def _is(refs: list[Ref]) -> str:
+    return "is" if len(refs) == 1 else "are"
 
 
 def _ended(moment: Moment, refs: list[Ref], finalizer: str) -> str:
-    """Who is content, and who waits."""
+    """What the engine reports, and what else waits."""
     ended = moment.ended
     who = moment.speaker
     if ended.outcome == "hung" and who in ("kubectl", "Pulumi"):
         return f"{who} {ended.error}."
-    content = "Helm reported success; with --wait it would wait until its timeout." if who == "Helm" else ""
+    content = "Helm reports success; with --wait it waits until its timeout." if who == "Helm" else ""
     content = content if ended.outcome == "ok" else ""
     if is_flux(moment.rehearsal):
         one = failed_release(ended, refs[0])
-        content = f"{flux_says(one)}. {goes_on(one)}" if one else "Flux is content: a Kustomization goes at once."
+        content = f"{flux_says(one)}. {goes_on(one)}" if one else "Flux reports success: it does not wait here."
     going = [ref for ref in _going(moment) if ref.kind in (DEFINITION, "Namespace")]
-    waits = f"{named(going)} waits for it, too." if going else ""
+    waits = f"Also Terminating because of it: {named(going)}." if going else ""
     words = f"Some content in the namespace has finalizers remaining: {finalizer} in {len(refs)} resource instances"
-    deleted = f'When its namespace is deleted, that stays as well: "{words}".' if refs[0].namespace else ""
+    deleted = f'When its namespace is deleted, that stays Terminating as well: "{words}".' if refs[0].namespace else ""
     return " ".join(filter(None, (content, waits, deleted)))
 
 
@@ -183,12 +188,12 @@ def _going(moment: Moment) -> list[Ref]:
 
 
 def _later(moment: Moment, ref: Ref) -> str:
-    """What becomes of it when the operator comes back."""
+    """What happens to it when the operator is reinstalled."""
     for event in moment.rehearsal.timeline:
         if event.step > moment.index and event.object == ref and event.effect == "deleted":
             act = moment.rehearsal.steps[event.step]
-            lost = " and is missing from the release then" if ref in act.missing else ""
-            return f"The {act.action} after it brings the operator back: {ref} goes at once{lost}."
+            lost = " and is then missing from the release" if ref in act.missing else ""
+            return f"The next {act.action} reinstalls the operator: {ref} is deleted at once{lost}."
     return ""
 
 
