@@ -1,15 +1,15 @@
-"""The selector of a workload changed, which the API server never allows: every upgrade fails.
+"""A workload's selector changed. It is immutable, so every upgrade fails.
 
 ## What happens
-`spec.selector` of a Deployment, DaemonSet, ReplicaSet or StatefulSet is set once. A label that was added to the
-selector labels of a chart, renamed, or taken from the chart's version makes every upgrade of an installed release fail
-with `field is immutable`. Helm changes the other objects all the same and deletes nothing: the release is half of each
-revision, the new revision is `failed`, the old one stays `deployed`.
+`spec.selector` of a Deployment, DaemonSet, ReplicaSet or StatefulSet cannot change. If a chart adds a label to its
+selector labels, renames one, or derives one from the chart version, every upgrade of an installed release fails with
+`field is immutable`. Helm still updates the other objects and deletes nothing: the cluster has a mix of both revisions,
+the new revision is `failed`, and the old one stays `deployed`.
 
-`--force` does not mean delete and create: it replaces the object, which is refused alike.
+`--force` does not delete and recreate: it replaces the object, which is rejected the same way.
 
-A selector with `helm.sh/chart` or `app.kubernetes.io/version` in it is such a change waiting for the next version of
-the chart. Where both revisions have the same version it is a `may`.
+A selector with `helm.sh/chart` or `app.kubernetes.io/version` will change with the next chart version. If both
+revisions have the same version, the finding is *may*.
 
 ## Example
 ```yaml
@@ -21,13 +21,13 @@ spec:
 ```
 
 ## Instead
-Select by labels that never change: the name and the instance. Put the others on the pods only. To change a selector
-after all, give the workload a new name, or delete it before the upgrade and accept the gap; with
-`kubectl delete --cascade=orphan` its pods go on running, but the new workload does not know them and they must be
+Select by labels that never change: name and instance. Put all other labels on the pods only. If the selector must
+change, give the workload a new name, or delete it before the upgrade and accept the downtime. With
+`kubectl delete --cascade=orphan` its pods keep running, but the new workload does not select them and they must be
 deleted by hand afterwards.
 
 ## Fix safety
-Taking a label out of the selector is itself a change of the selector: it breaks the releases that have it.
+Removing a label from the selector changes the selector too: it breaks upgrades of releases that have it.
 """
 
 from __future__ import annotations
@@ -56,29 +56,30 @@ SELECTOR = ("spec", "selector")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for refusal in refusals(rehearsal, case, KINDS):
         changed = differences(refusal, SELECTOR)
         if not changed and "spec.selector" not in refusal.event.message:
             continue
-        told.add(refusal.ref)
+        reported.add(refusal.ref)
+        moment, selects = Moment(rehearsal, case, refusal.step), _selects_old_pods(refusal)
         yield refused(
             RULE,
             rehearsal,
             case,
             refusal,
-            message=f"the selector of {refusal.ref} changed: {Moment(rehearsal, case, refusal.step).act} is refused",
+            message=f"the selector of {refusal.ref} changed, which is immutable: {moment.act} fails",
             changed=changed,
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, which "
-            f"stops its pods; with --cascade=orphan they go on{', and' if _selects_old_pods(refusal) else ', but'} the "
-            f"new one {'takes them over' if _selects_old_pods(refusal) else 'does not select them'}.",
+            "stops its pods. With --cascade=orphan they keep running, "
+            f"{'and the new one adopts them' if selects else 'but the new one does not select them'}.",
             confirm=in_cluster(refusal.ref, ".spec.selector"),
         )
-    yield from _waiting(rehearsal, case, told)
+    yield from _next_versions(rehearsal, case, reported)
 
 
 def _selects_old_pods(refusal: Refusal) -> bool:
-    """Whether the new selector, too, selects the pods that are there."""
+    """Whether the new selector also selects the existing pods."""
     if refusal.written is None or refusal.was is None:
         return False
     labels = dig(refusal.was.body, "spec", "template", "metadata", "labels") or {}
@@ -86,11 +87,11 @@ def _selects_old_pods(refusal: Refusal) -> bool:
     return bool(wanted.items() <= labels.items())
 
 
-def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
-    """Selectors that will change with the next version of the chart."""
+def _next_versions(rehearsal: Rehearsal, case: Case, reported: set[Ref]) -> Iterator[Finding]:
+    """Selectors that will change with the next chart version."""
     for moment, resource in newest_resources(rehearsal, case):
         labels = version_labels(dig(resource.body, *SELECTOR, "matchLabels"))
-        if resource.ref.kind in KINDS and labels and resource.ref not in told:
+        if resource.ref.kind in KINDS and labels and resource.ref not in reported:
             yield _next_version(moment, resource, labels)
 
 
@@ -102,11 +103,10 @@ def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Find
         objects=[resource.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"the selector of {resource.ref} contains {', '.join(labels)}: no other version of the chart can be "
-        "upgraded to",
+        message=f"the selector of {resource.ref} contains {', '.join(labels)}, so upgrades to other chart versions "
+        "fail",
         details=(
-            f"It selects {labels[0]}={value}, which the next version will write otherwise, and spec.selector may never "
-            "change. It happens when that label does.",
+            f"It selects {labels[0]}={value}, which changes with the next chart version. spec.selector is immutable.",
         ),
         places=[resource.place(*SELECTOR, "matchLabels", label) for label in labels],
         confirm=in_cluster(resource.ref, ".spec.selector"),

@@ -1,11 +1,11 @@
-"""A plain Job whose template changed is still there, and may not be changed: every upgrade fails.
+"""A regular Job of the previous revision still exists and its template changed. It is immutable, so the upgrade fails.
 
 ## What happens
-The pod template of a Job may never change, not even when the Job has finished. A Job that is an ordinary object of the
-release stays in the cluster under its name; the next revision with another image, another environment, a checksum or a
-version label in the template is refused with `field is immutable`. Helm changes the other objects all the same and
-deletes nothing. With `ttlSecondsAfterFinished` the Job may be gone when the upgrade comes: then Helm makes it anew, and
-it runs again.
+The pod template of a Job cannot change, even after the Job has completed. A Job that is a regular resource stays in the
+cluster under its name. A new revision with another image, environment, checksum or version label in the template is
+rejected with `field is immutable`. Helm still updates the other objects and deletes nothing. With
+`ttlSecondsAfterFinished` the Job may already be deleted when the upgrade comes: then Helm recreates it, and it runs
+again.
 
 ## Example
 ```yaml
@@ -21,15 +21,14 @@ spec:
 ```
 
 ## Instead
-Make it a hook (`helm.sh/hook: post-install,post-upgrade`, with `before-hook-creation`): Helm deletes the old one first.
-Mind that hooks come before or after the other objects, not among them. Or let the name change with the template:
-`seed-{{ .Release.Revision }}`, `seed-{{ .Values.image.tag }}`. In a Kustomization of Flux, where nothing of it is
-applied before the API server would take all, `kustomize.toolkit.fluxcd.io/force: enabled` on the Job has it deleted and
-made anew.
+Make it a hook (`helm.sh/hook: post-install,post-upgrade`, with `before-hook-creation`): Helm then deletes the old Job
+first. Note that hooks run before or after all other objects, not among them. Or let the name change with the template:
+`seed-{{ .Release.Revision }}`, `seed-{{ .Values.image.tag }}`. In a Flux Kustomization, where nothing is applied if one
+object is rejected, set `kustomize.toolkit.fluxcd.io/force: enabled` on the Job: Flux then deletes and recreates it.
 
 ## Fix safety
-A hook is not deleted when the release is uninstalled. A plain Job that becomes a hook is deleted by the upgrade that
-makes it one, which is what one wants here.
+A hook is not deleted when the release is uninstalled. The upgrade that turns a regular Job into a hook deletes the Job,
+which is intended here.
 """
 
 from __future__ import annotations
@@ -58,27 +57,27 @@ TEMPLATE = ("spec", "template")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for refusal in refusals(rehearsal, case, ("Job",)):
-        told.add(refusal.ref)
+        reported.add(refusal.ref)
         act = Moment(rehearsal, case, refusal.step).act
         yield refused(
             RULE,
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} is still there from the revision before and may not change: {act} is refused",
+            message=f"{refusal.ref} of the previous revision still exists and is immutable: {act} fails",
             changed=differences(refusal, ("spec",)),
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}.",
             confirm=in_cluster(refusal.ref, ".spec.template.spec.containers[*].image"),
         )
-    yield from _waiting(rehearsal, case, told)
+    yield from _next_versions(rehearsal, case, reported)
 
 
-def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
-    """Templates that will change with the next version of the chart, under a name that will not."""
+def _next_versions(rehearsal: Rehearsal, case: Case, reported: set[Ref]) -> Iterator[Finding]:
+    """Templates that will change with the next chart version, under the same name."""
     for moment, resource in newest_resources(rehearsal, case):
-        if resource.ref.kind != "Job" or resource.ref in told or not _stays(resource):
+        if resource.ref.kind != "Job" or resource.ref in reported or not _stays(resource):
             continue
         labels = version_labels(dig(resource.body, *TEMPLATE, "metadata", "labels"))
         if labels and not VERSION.search(resource.ref.name):
@@ -97,14 +96,14 @@ def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Find
         objects=[resource.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"the template of {resource.ref} contains {', '.join(labels)}: no other version of the chart can be "
-        "upgraded to while the Job is there",
+        message=f"the template of {resource.ref} contains {', '.join(labels)}, so upgrades to other chart versions "
+        "fail while the Job exists",
         details=(
-            f"Its pods are labelled {labels[0]}={value}, which the next version will write otherwise, and the template "
-            "of a Job may never change, finished or not. Its name stays the same.",
+            f"Its pods have the label {labels[0]}={value}, which changes with the next chart version. The template of "
+            "a Job is immutable, even after it has completed, and the name of the Job stays the same.",
         ),
         places=[resource.place(*TEMPLATE, "metadata", "labels", label) for label in labels],
-        confirm=f"kubectl get {in_kubectl(resource.ref)}  # still there before the upgrade",
+        confirm=f"kubectl get {in_kubectl(resource.ref)}  # exists before the upgrade",
     )
 
 

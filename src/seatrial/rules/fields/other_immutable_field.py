@@ -1,13 +1,13 @@
-"""An object changed in a field that may not change once it is there: every upgrade fails.
+"""An immutable field of an existing object changed, so every upgrade fails.
 
 ## What happens
-Many kinds have such fields: `data` of a ConfigMap or Secret with `immutable: true`, the type of a Secret, `roleRef` of
-a binding, the `clusterIP` of a Service, the provisioner and parameters of a StorageClass, the value of a PriorityClass,
-almost all of a Pod, and whatever an operator's definition protects (`self == oldSelf`). The API server refuses the
-change. Helm changes the other objects all the same and deletes nothing: the new revision is `failed`, the old one stays
-`deployed`.
+Many kinds have immutable fields: `data` of a ConfigMap or Secret with `immutable: true`, the type of a Secret,
+`roleRef` of a binding, the `clusterIP` of a Service, the provisioner and parameters of a StorageClass, the value of a
+PriorityClass, almost all of a Pod, and fields that an operator's CRD protects (`self == oldSelf`). The API server
+rejects the change. Helm still updates the other objects and deletes nothing: the new revision is `failed`, and the old
+one stays `deployed`.
 
-Rules of definitions in CEL other than `self == oldSelf` are not evaluated here.
+CEL rules of CRDs other than `self == oldSelf` are not evaluated.
 
 ## Example
 ```yaml
@@ -21,11 +21,11 @@ roleRef:
 ```
 
 ## Instead
-Let the name change with what may not change: a hash of the data in the name of an immutable ConfigMap, another name for
-the binding. Helm then makes the new one before it deletes the old one.
+Let the name change with the immutable field: a hash of the data in the name of an immutable ConfigMap, another name for
+the binding. Helm then creates the new object before it deletes the old one.
 
 ## Fix safety
-Deleting the object before the upgrade works as well, at the price of a moment without it.
+Deleting the object before the upgrade works too, but it is missing until the upgrade recreates it.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.immutable import differences, dotted, in_cluster, refusals, refused, try_again
 from seatrial.phrases.objects import in_kubectl
 
-TOLD_ELSEWHERE = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "PersistentVolumeClaim")
+HAVE_THEIR_OWN_RULE = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "PersistentVolumeClaim")
 METADATA = "metadata"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for refusal in refusals(rehearsal, case):
-        if refusal.ref.kind in TOLD_ELSEWHERE:
+        if refusal.ref.kind in HAVE_THEIR_OWN_RULE:
             continue
         changed = [difference for difference in differences(refusal) if difference.path[0] != METADATA]
-        what = dotted(changed[0].path) if len(changed) == 1 else "what may not change"
+        what = f"{dotted(changed[0].path)}, which is immutable" if len(changed) == 1 else "immutable fields"
         yield refused(
             RULE,
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} changed in {what}: {Moment(rehearsal, case, refusal.step).act} is refused",
+            message=f"{refusal.ref} changed {what}: {Moment(rehearsal, case, refusal.step).act} fails",
             changed=changed,
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, or "
-            "another name for it.",
+            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, or give "
+            "it another name.",
             confirm=in_cluster(refusal.ref, f".{dotted(changed[0].path)}" if changed else ""),
         )
 

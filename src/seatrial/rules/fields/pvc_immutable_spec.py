@@ -1,11 +1,12 @@
-"""A claim changed in what may not change: its access mode, its class, its volume, or its size downwards.
+"""An immutable field of a PVC changed: its access mode, storage class or volume, or its size was reduced.
 
 ## What happens
-Once a PersistentVolumeClaim is made, only the size that it asks for may change, only upwards, only when it is bound,
-and only where its StorageClass has `allowVolumeExpansion`. All else is refused with `spec is immutable after creation`.
-Helm changes the other objects all the same and deletes nothing.
+Once a PersistentVolumeClaim exists, only its requested size may change: only upwards, only if it is bound, and only if
+its StorageClass has `allowVolumeExpansion`. Any other change is rejected with `spec is immutable after creation`. Helm
+still updates the other objects and deletes nothing.
 
-Whether a bigger claim is taken depends on the class of the cluster, which a chart does not tell: that is a `may`.
+Whether a larger size is accepted depends on the StorageClass in the cluster, which the chart does not contain, so that
+finding is *may*.
 
 ## Example
 ```yaml
@@ -15,11 +16,11 @@ spec:
 ```
 
 ## Instead
-Leave the claim as it is, or make a second one under another name and copy the data. Where users may choose the size,
-tell them that it can only grow.
+Leave the PVC unchanged, or create a second one under another name and copy the data. If users can set the size,
+document that it can only grow.
 
 ## Fix safety
-Deleting the claim to get past the refusal deletes its data, unless its volume has the reclaim policy Retain.
+Deleting the PVC avoids the error but deletes its data, unless its volume has the reclaim policy Retain.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             case,
             refusal,
             certainty="may" if grows else "will",
-            message=f"{refusal.ref} asks for more, which not every cluster grants: {act} is refused"
+            message=f"{refusal.ref} requests more storage, which not every cluster allows: {act} fails"
             if grows
-            else f"{refusal.ref} changed in what may not change: {act} is refused",
+            else f"{refusal.ref} changed immutable fields: {act} fails",
             changed=changed,
-            way_out="It goes through where the claim is bound and its StorageClass has allowVolumeExpansion."
+            way_out="It succeeds if the PVC is bound and its StorageClass has allowVolumeExpansion."
             if grows
-            else f"To delete {in_kubectl(refusal.ref)} would get past this, and delete the data on it.",
+            else f"kubectl delete {in_kubectl(refusal.ref)} would avoid the error, but deletes the data.",
             confirm=in_cluster(refusal.ref, ".spec"),
         )
 

@@ -1,17 +1,17 @@
-"""A Deployment rolls its pods while they share a volume that one node may hold: the new pod waits for the old one.
+"""A Deployment does a rolling update with a volume that only one node may use: the new pod waits for the old one.
 
 ## What happens
 With `RollingUpdate` and `maxUnavailable` 0 (25 % of one to three replicas rounds down to 0) the old pod is stopped only
-when the new one is ready. A ReadWriteOnce volume can be attached to one node. Where the scheduler puts the new pod on
+after the new one is ready. A ReadWriteOnce volume can be attached to one node. If the scheduler puts the new pod on
 another node, it waits with `Multi-Attach error` for a volume that the old pod holds until the new one is ready. On the
-same node it works, which is why a cluster of one node never shows it. With ReadWriteOncePod it never works: one pod may
-hold the volume, wherever it is.
+same node it works, so a single-node cluster never shows the problem. With ReadWriteOncePod it never works: only one pod
+may use the volume, on any node.
 
-Without `--wait` Helm reports success; ten minutes later the Deployment says `ProgressDeadlineExceeded`. With `--wait`
-or `--atomic` Helm fails at its timeout, and a rollback meets the same. Two Deployments that share such a claim meet it
-from the first day on.
+Without `--wait` Helm reports success, and ten minutes later the Deployment reports `ProgressDeadlineExceeded`. With
+`--wait` or `--atomic` Helm fails at its timeout, and a rollback has the same problem. Two Deployments that share such a
+PVC have it from the first install on.
 
-For a chart alone it is a `may` that waits for the first change of the pod template.
+For a single chart version the finding is *may*: it happens at the first change of the pod template.
 
 ## Example
 ```yaml
@@ -27,11 +27,11 @@ spec:
 ```
 
 ## Instead
-`strategy: {type: Recreate}` stops the old pod first, at the price of a gap. So does `maxSurge: 0` with
-`maxUnavailable: 1`. A StatefulSet does it by nature. Or a volume that is ReadWriteMany.
+`strategy: {type: Recreate}` stops the old pod first, which means downtime. So does `maxSurge: 0` with
+`maxUnavailable: 1`. A StatefulSet always stops the old pod first. Or use a ReadWriteMany volume.
 
 ## Fix safety
-`Recreate` means a gap at every change. Remove `rollingUpdate` with it, or the API server refuses both together.
+`Recreate` means downtime at every change. Remove `rollingUpdate` with it: the API server rejects both together.
 """
 
 from __future__ import annotations
@@ -49,76 +49,76 @@ from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import named
 
-ELSEWHERE = "Multi-Attach error for volume"
-TAKEN = "PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+OTHER_NODE = "Multi-Attach error for volume"
+OTHER_POD = "PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 SHARED = ("ReadWriteMany", "ReadOnlyMany")
-ONE_POD = "ReadWriteOncePod means one pod, on whatever node: this never goes through."
+ONE_POD = "ReadWriteOncePod allows one pod, on any node, so this never succeeds."
 ONE_NODE = (
-    "ReadWriteOnce means one node: it goes through where the scheduler puts both pods on the same one, as on a cluster "
-    "with a single node."
+    "ReadWriteOnce allows one node: it succeeds if the scheduler puts both pods on the same node, as on a single-node "
+    "cluster."
 )
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for event in rehearsal.timeline:
-        if event.effect != "said" or event.step < 0 or not (ELSEWHERE in event.message or TAKEN in event.message):
+        if event.effect != "said" or event.step < 0 or not (OTHER_NODE in event.message or OTHER_POD in event.message):
             continue
-        workload = owner_of(Moment(rehearsal, case, event.step), event.object, event.after)
-        if workload is None or workload.kind != "Deployment" or workload in told:
+        moment = Moment(rehearsal, case, event.step)
+        workload = owner_of(moment, event.object, event.after)
+        if workload is None or workload.kind != "Deployment" or workload in reported:
             continue
-        others = [owner for owner in _holders(rehearsal, case, event) if owner != workload]
-        told.update((workload, *others))
-        yield _seen(rehearsal, case, event, workload, others)
-    yield from _waiting(rehearsal, case, told)
+        others = [owner for owner in _holders(moment, event) if owner != workload]
+        reported.update((workload, *others))
+        yield _seen(moment, event, workload, others)
+    yield from _next_changes(rehearsal, case, reported)
 
 
-def _seen(rehearsal: Rehearsal, case: Case, event: Event, workload: Ref, others: list[Ref]) -> Finding:
-    ended, written = rehearsal.steps[event.step], case.written(event.step, workload)
+def _seen(moment: Moment, event: Event, workload: Ref, others: list[Ref]) -> Finding:
+    result, written = moment.ended, moment.case.written(moment.index, workload)
     claims = list(_claims(event.after or {}, workload.namespace))
+    holds = f"a pod of {named(others)} holds" if others else "the old pod holds until the new one is ready"
     return found(
         RULE,
-        Moment(rehearsal, case, event.step),
+        moment,
         objects=[workload, *claims],
         damage="failed-deploy",
-        message=f"a pod of {workload} waits for {named(claims)}, which "
-        + (f"a pod of {named(others)} holds" if others else "the old pod holds until the new one is ready"),
+        message=f"a pod of {workload} waits for {named(claims)}, which {holds}",
         details=(
-            f'{event.object} says: "{event.message}"',
+            f'{event.object} reports: "{event.message}"',
             "" if others else _why(written),
-            ONE_POD if TAKEN in event.message else ONE_NODE,
-            f"{label_of(rehearsal.engine)} reported success; after ten minutes the Deployment says "
+            ONE_POD if OTHER_POD in event.message else ONE_NODE,
+            f"{label_of(moment.engine)} reported success; after ten minutes the Deployment reports "
             "ProgressDeadlineExceeded."
-            if ended.outcome == "ok"
-            else f"The {ended.action} {ended.outcome}: {ended.error}.",
+            if result.outcome == "ok"
+            else f"The {result.action} {result.outcome}: {result.error}.",
         ),
-        places=[*_strategy(written), *_modes(case, event.step, claims)],
+        places=[*_strategy(written), *_modes(moment, claims)],
         evidence=[event],
         confirm=f"kubectl describe pod -n {workload.namespace}  # FailedAttachVolume, while the other one is Running",
     )
 
 
-def _holders(rehearsal: Rehearsal, case: Case, event: Event) -> Iterator[Ref]:
+def _holders(moment: Moment, event: Event) -> Iterator[Ref]:
     """The workloads of the pods that the message names."""
     named_pods = event.message.partition("used by pod(s) ")[2]
     for name in filter(None, named_pods.split(", ")):
-        pod = Ref("Pod", event.object.namespace, name)
-        owner = owner_of(Moment(rehearsal, case, event.step), pod)
+        owner = owner_of(moment, Ref("Pod", event.object.namespace, name))
         if owner is not None:
             yield owner
 
 
-def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
-    """Deployments whose next change of the pod template meets this."""
+def _next_changes(rehearsal: Rehearsal, case: Case, reported: set[Ref]) -> Iterator[Finding]:
+    """Deployments that fail at the next change of their pod template."""
     deployed = newest(rehearsal, case)
     if deployed is None:
         return
     moment, release = deployed
     for resource in release.resources:
-        if resource.ref.kind != "Deployment" or resource.ref in told or not _keeps_old_pods(resource.body):
+        if resource.ref.kind != "Deployment" or resource.ref in reported or not _keeps_old_pods(resource.body):
             continue
         if any(restarted(step, resource.ref) for step in moments(rehearsal, case)):
-            continue  # It was seen to go well here; where it does not, it is told as seen.
+            continue  # This rehearsal shows that it succeeds; one in which it does not reports it as seen.
         claims = _claims(dig(resource.body, "spec", "template"), resource.ref.namespace)
         held = [ref for ref in claims if _is_for_one(release, ref)]
         if held:
@@ -139,7 +139,7 @@ def _next_change(moment: Moment, resource: Resource, claims: list[Ref]) -> Findi
             "It happens when the pod template changes and the scheduler puts the new pod on another node: "
             '"Multi-Attach error for volume ... Volume is already used by pod(s) ...".',
         ),
-        places=[*_strategy(resource), *_modes(moment.case, moment.index, claims)],
+        places=[*_strategy(resource), *_modes(moment, claims)],
         confirm=f"kubectl rollout restart deployment {resource.ref.name} -n {resource.ref.namespace}  # on two nodes",
     )
 
@@ -151,14 +151,14 @@ def _claims(pod: Body | None, namespace: str) -> Iterator[Ref]:
 
 
 def _is_for_one(release: Release, claim: Ref) -> bool:
-    """Whether the release itself says that one node, or one pod, may hold the volume."""
+    """Whether the release restricts the volume to one node or one pod."""
     written = release.find(claim)
     modes = listed(written.body, "spec", "accessModes") if written else []
     return bool(modes) and not any(mode in SHARED for mode in modes)
 
 
 def _keeps_old_pods(deployment: Body) -> bool:
-    """Whether no old pod is stopped before a new one is ready."""
+    """Whether old pods are stopped only after new ones are ready."""
     rollout = rollout_of(deployment, ())
     return rollout.rolls and rollout.replicas > 0 and rollout.unavailable_max == 0
 
@@ -168,16 +168,16 @@ def _why(written: Resource | None) -> str:
         return ""
     replicas = rollout_of(written.body, ()).replicas
     many = "1 replica" if replicas == 1 else f"{replicas} replicas"
-    return f"Of {many} none may be unavailable while it rolls: the old pod is stopped only when the new one is ready."
+    return f"With {many}, maxUnavailable is 0: the old pod is stopped only after the new one is ready."
 
 
 def _strategy(written: Resource | None) -> list[Pointer]:
     return [written.place("spec", "strategy")] if written else []
 
 
-def _modes(case: Case, step: int, claims: list[Ref]) -> list[Pointer]:
-    found = (case.written(step, claim) for claim in claims)
-    return [resource.place("spec", "accessModes") for resource in found if resource is not None]
+def _modes(moment: Moment, claims: list[Ref]) -> list[Pointer]:
+    written = (moment.case.written(moment.index, claim) for claim in claims)
+    return [resource.place("spec", "accessModes") for resource in written if resource is not None]
 
 
 RULE = Rule("ST306", "rwo-rollingupdate-deadlock", check)

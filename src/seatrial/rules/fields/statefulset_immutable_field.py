@@ -1,13 +1,14 @@
-"""A StatefulSet changed in a field that may not change, most often a label of its claim templates: the upgrade fails.
+"""An immutable field of a StatefulSet changed, most often a label in its volumeClaimTemplates, so the upgrade fails.
 
 ## What happens
-Of a StatefulSet only the replicas, the pod template, the update strategy and a few more may change. Its claim
-templates, `serviceName` and `podManagementPolicy` may not: not the size or the class of a claim, and not its labels
-either. Charts that put all their labels everywhere write `helm.sh/chart` into the claim templates, and break with every
-version. The API server does not say which field it was. Helm changes the other objects all the same, and deletes none.
+Only replicas, the pod template, the update strategy and a few other fields of a StatefulSet may change. Its
+`volumeClaimTemplates`, `serviceName` and `podManagementPolicy` may not: neither the size nor the storage class of a
+PVC, nor its labels. Charts that put all their labels on everything write `helm.sh/chart` into the volumeClaimTemplates
+and break with every version. The API server does not report which field it was. Helm still updates the other objects
+and deletes nothing.
 
-A claim template with `helm.sh/chart` or `app.kubernetes.io/version` among its labels is such a change waiting for the
-next version of the chart: where both revisions have the same version it is a `may`.
+A volumeClaimTemplate with the label `helm.sh/chart` or `app.kubernetes.io/version` will change with the next chart
+version. If both revisions have the same version, the finding is *may*.
 
 ## Example
 ```yaml
@@ -19,13 +20,13 @@ volumeClaimTemplates:
 ```
 
 ## Instead
-Give claim templates no labels, or those of the selector. To change the template all the same, take the StatefulSet away
-and leave its pods and claims: `kubectl delete statefulset db --cascade=orphan`, then upgrade. The new one adopts the
-pods; claims that are there stay as they are (resize them by hand).
+Give volumeClaimTemplates no labels, or those of the selector. If the template must change, delete the StatefulSet but
+keep its pods and PVCs: `kubectl delete statefulset db --cascade=orphan`, then upgrade. The new StatefulSet adopts the
+pods. Existing PVCs do not change (resize them by hand).
 
 ## Fix safety
-Removing the label is itself such a change: releases that have it need the orphan delete once. Never delete without
-`--cascade=orphan` where the pods must go on.
+Removing the label changes the template too: releases that have it need the orphan delete once. Never delete without
+`--cascade=orphan` if the pods must keep running.
 """
 
 from __future__ import annotations
@@ -63,32 +64,31 @@ CLAIMS = ("spec", "volumeClaimTemplates")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for refusal in refusals(rehearsal, case, ("StatefulSet",)):
         changed = [d for d in differences(refusal, ("spec",)) if d.path[1:2] not in [(f,) for f in CHANGEABLE]]
-        told.add(refusal.ref)
+        reported.add(refusal.ref)
         if any(difference.path[:2] == ("spec", "selector") for difference in changed):
-            continue  # immutable-selector-change says it better.
+            continue  # immutable-selector-change reports it.
         yield refused(
             RULE,
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} changed in what may not change: "
-            f"{Moment(rehearsal, case, refusal.step).act} is refused",
+            message=f"{refusal.ref} changed immutable fields: {Moment(rehearsal, case, refusal.step).act} fails",
             changed=changed,
             way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} --cascade=orphan and "
-            f"{try_again(rehearsal, refusal)}: pods and claims stay, and the new one takes them over.",
+            f"{try_again(rehearsal, refusal)}. Its pods and PVCs stay, and the new StatefulSet adopts them.",
             confirm=in_cluster(refusal.ref, f".{'.'.join(map(str, changed[0].path[:2]))}" if changed else ".spec"),
         )
-    yield from _waiting(rehearsal, case, told)
+    yield from _next_versions(rehearsal, case, reported)
 
 
-def _waiting(rehearsal: Rehearsal, case: Case, told: set[Ref]) -> Iterator[Finding]:
-    """Claim templates that will change with the next version of the chart."""
+def _next_versions(rehearsal: Rehearsal, case: Case, reported: set[Ref]) -> Iterator[Finding]:
+    """volumeClaimTemplates that will change with the next chart version."""
     for moment, resource in newest_resources(rehearsal, case):
         paths = list(_versioned(resource)) if resource.ref.kind == "StatefulSet" else []
-        if paths and resource.ref not in told:
+        if paths and resource.ref not in reported:
             yield _next_version(moment, resource, paths)
 
 
@@ -106,11 +106,11 @@ def _next_version(moment: Moment, resource: Resource, paths: list[Path]) -> Find
         objects=[resource.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"the claim templates of {resource.ref} are labelled {labels}: no other version of the chart can be "
-        "upgraded to",
+        message=f"volumeClaimTemplates of {resource.ref} have the label {labels}, so upgrades to other chart versions "
+        "fail",
         details=(
-            f"The label is {paths[0][-1]}={dig(resource.body, *paths[0])}, which the next version will write "
-            "otherwise, and claim templates may never change, not even in their labels.",
+            f"The label is {paths[0][-1]}={dig(resource.body, *paths[0])}, which changes with the next chart version. "
+            "volumeClaimTemplates are immutable, including their labels.",
         ),
         places=[resource.place(*path) for path in paths],
         confirm=in_cluster(resource.ref, ".spec.volumeClaimTemplates[*].metadata.labels"),
