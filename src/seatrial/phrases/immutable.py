@@ -61,7 +61,7 @@ FORCE_OF_ARGOCD = (
     "rejected. Its pods or its data are lost. Replace=true alone is rejected the same way."
 )
 
-MADE_UP = (
+GENERATED = (
     "The template did not change; it generates a new value on every render (revision number, timestamp or random "
     "string)."
 )
@@ -117,7 +117,7 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
         if MAY_NOT_CHANGE.search(event.message) and Moment(rehearsal, case, event.step).was(event.object):
             seen.add(event.object)
             refusal = _refusal(rehearsal, case, event)
-            if not _is_told_elsewhere(refusal):
+            if not _has_its_own_rule(refusal):
                 yield refusal
 
 
@@ -152,7 +152,7 @@ def refused(
         certainty=certainty,
         message=message,
         details=(
-            f"Changed: {_told(changed)}." if changed else MADE_UP,
+            f"Changed: {_changes(changed)}." if changed else GENERATED,
             f'The API server rejects it: "{shortened(refusal.event.message)}"',
             *_what_else(rehearsal, case, refusal),
             way_out,
@@ -222,7 +222,7 @@ def _refusal(rehearsal: Rehearsal, case: Case, event: Event) -> Refusal:
     return Refusal(event.step, event, written, old.find(event.object) if old else None)
 
 
-def _is_told_elsewhere(refusal: Refusal) -> bool:
+def _has_its_own_rule(refusal: Refusal) -> bool:
     """Existing hooks are hook-resource-already-exists; forced updates are force-replace-side-effects."""
     helms = refusal.event.actor == "helm"
     hook = helms and refusal.written is not None and hooks.is_hook(refusal.written.body)
@@ -242,12 +242,12 @@ def _differences(was: Any, now: Any, at: Path) -> Iterator[Difference]:
         yield Difference(at, was, now)
 
 
-def _told(changed: list[Difference]) -> str:
+def _changes(changed: list[Difference]) -> str:
     more = f", and {len(changed) - DIFFERENCES_MAX} more" if len(changed) > DIFFERENCES_MAX else ""
-    return "; ".join(_one_told(difference) for difference in changed[:DIFFERENCES_MAX]) + more
+    return "; ".join(_change(difference) for difference in changed[:DIFFERENCES_MAX]) + more
 
 
-def _one_told(one: Difference) -> str:
+def _change(one: Difference) -> str:
     if one.was is None:
         return f"{dotted(one.path)} is new ({_short(one.now)})"
     if one.now is None:
