@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from bench import Figure, processor_seconds
 from seatrial.cluster.cluster import Cluster
-from seatrial.engines.argocd import App, Fleet, Memory, Settings, sync_fleet
-from seatrial.engines.argocd.app import API_VERSION
+from seatrial.engines.argocd.app import API_VERSION, App, Settings
+from seatrial.engines.argocd.fleet import Fleet, Memory, sync_fleet
 from seatrial.engines.script import Target, play
 from seatrial.kinds.operators.manifests import crd_of
 from seatrial.kinds.operators.table import OperatorKind

@@ -20,11 +20,12 @@ from seatrial.model.release import Case
 from seatrial.model.resource import Place
 from seatrial.model.result import Difference, Played, Result
 from seatrial.model.timeline import Rehearsal, Schedule
-from seatrial.plan.plans import CheckOptions, Planned, plans
-from seatrial.play.other_helm import other_version
+from seatrial.plan.plan import Plan
+from seatrial.plan.plans import CheckOptions, plans
+from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import Heard, rehearse, rehearse_again
 from seatrial.rules import all_rules
-from seatrial.sources import Kind, git, kind_of, line_at
+from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.places import place_of
 
 LAZY: Schedule = "lazy"
@@ -32,12 +33,6 @@ EAGER: Schedule = "eager"
 BOUNDS = (LAZY, EAGER)
 """The two schedules that bound all others. The lazy one comes first: it shows more."""
 AT_ONCE = 4
-KINDS: dict[Kind, str] = {
-    "chart": "a chart",
-    "manifests": "manifests",
-    "trial": "a trial file",
-    "program": "a Pulumi program",
-}
 
 
 def check(
@@ -60,23 +55,23 @@ class _Checked(Struct, frozen=True):
     result: Result
 
 
-def _comparable(options: CheckOptions) -> Kind:
+def _comparable(options: CheckOptions) -> InputKind:
     """The kind of both inputs, which must be the same."""
     if len(options.inputs) > 1 or options.old:
         raise CannotContinue("--compare OLD needs exactly one input, and does not work with --from")
     kind = kind_of(options.inputs[0])
     if not git.is_ref(options.compare) and (other := kind_of(options.compare)) != kind:
-        both = f"{options.inputs[0]} is {KINDS[kind]}, {options.compare} is {KINDS[other]}"
+        both = f"{options.inputs[0]} is {kind.words}, {options.compare} is {other.words}"
         raise CannotContinue(f"--compare needs two inputs of the same kind: {both}")
     return kind
 
 
 @contextmanager
-def _on_disk(options: CheckOptions, kind: Kind) -> Iterator[CheckOptions]:
+def _on_disk(options: CheckOptions, kind: InputKind) -> Iterator[CheckOptions]:
     """The same trial with the old input; a trial file has its own steps. Manifests of a commit are written to disk."""
-    if kind == "trial":
+    if kind == TRIAL:
         yield replace(options, inputs=(options.compare,))
-    elif kind == "manifests" and git.is_ref(options.compare):
+    elif kind == MANIFESTS and git.is_ref(options.compare):
         with git.on_disk(options.compare, options.inputs[0]) as path:
             yield replace(options, instead=path)
     else:
@@ -96,29 +91,29 @@ def _judged(seen: list[Seen], line: Callable[[Place], str | None], rules: tuple[
     return _result(seen, tuple(map(_placed, _one_for_all_cases(agreed(found, schedules)))), line)
 
 
-def _played(planned: list[Planned], progress: Callable[[str], None]) -> Iterator[tuple[Case, Rehearsal]]:
+def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[tuple[Case, Rehearsal]]:
     """Every rehearsal, in order; several cases at a time, since half of the time the client sleeps."""
 
-    def play(piece: Planned) -> list[Rehearsal]:
+    def play(plan: Plan) -> list[Rehearsal]:
         heard = Heard()
-        said = f"rehearse {piece.case.name or 'the release'} with {piece.engine}"
+        said = f"rehearse {plan.case.name or 'the release'} with {plan.engine.name}"
         progress(f"{said}, {LAZY}")
-        lazy = rehearse(piece.plan, piece.engine, LAZY, keeps=heard)
+        lazy = rehearse(plan, LAZY, keeps=heard)
         progress(f"{said}, {EAGER}")
-        eager = rehearse_again(piece.plan, piece.engine, EAGER, heard)
-        return [_compared(lazy, piece), _compared(eager, piece)]
+        eager = rehearse_again(plan, EAGER, heard)
+        return [_compared(lazy, plan), _compared(eager, plan)]
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
-        for piece, rehearsals in zip(planned, pool.map(play, planned), strict=True):
-            yield from ((piece.case, rehearsal) for rehearsal in rehearsals)
+        for plan, rehearsals in zip(planned, pool.map(play, planned), strict=True):
+            yield from ((plan.case, rehearsal) for rehearsal in rehearsals)
 
 
-def _compared(rehearsal: Rehearsal, piece: Planned) -> Rehearsal:
+def _compared(rehearsal: Rehearsal, plan: Plan) -> Rehearsal:
     """A rehearsal with that of the engine's other major version, of which only the refusals are kept."""
-    plan = other_version(piece.plan, rehearsal)
-    if plan is None:
+    other_plan = other_version(plan, rehearsal)
+    if other_plan is None:
         return rehearsal
-    other = rehearse(plan, piece.engine, rehearsal.schedule)
+    other = rehearse(other_plan, rehearsal.schedule)
     refusals = tuple(event for event in other.timeline if event.effect == "refused")
     return replace(rehearsal, otherwise=replace(other, timeline=refusals))
 
@@ -183,5 +178,5 @@ class One(Struct, frozen=True):
 
 def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
     """Rehearse the first case of the input once."""
-    piece = next(plans(options))
-    return One(rehearse(piece.plan, piece.engine, schedule, seed=seed), piece.plan.case)
+    plan = next(plans(options))
+    return One(rehearse(plan, schedule, seed=seed), plan.case)

@@ -12,6 +12,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.engines.helm.other_version import with_client
 from seatrial.helm.binary import find
 from seatrial.model.timeline import Rehearsal, Schedule
 from seatrial.plan.plan import Plan
@@ -167,11 +168,15 @@ def planned(folder: Path, difference: Difference) -> Plan:
     for name, text in {**files, **difference.files}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    return next(iter(plans(CheckOptions(inputs=(str(folder / "trial.yaml"),))))).plan
+    return next(iter(plans(CheckOptions(inputs=(str(folder / "trial.yaml"),)))))
 
 
 def ends(rehearsal: Rehearsal) -> str:
     return " ".join(step.outcome for step in rehearsal.steps)
+
+
+def simulated(plan: Plan) -> Plan:
+    return replace(plan, steps=with_client(plan.steps, simulated=True))
 
 
 def left(rehearsal: Rehearsal) -> list[tuple[object, ...]]:
@@ -187,8 +192,8 @@ def difference(request: pytest.FixtureRequest) -> Difference:
 
 def test_the_two_versions_end_differently(difference: Difference, tmp_path: Path) -> None:
     plan = planned(tmp_path, difference)
-    assert ends(rehearse(plan, "helm", difference.schedule)) == difference.helm_4
-    assert ends(rehearse(replace(plan, by_rules_of_helm_3=True), "helm", difference.schedule)) == difference.helm_3
+    assert ends(rehearse(plan, difference.schedule)) == difference.helm_4
+    assert ends(rehearse(simulated(plan), difference.schedule)) == difference.helm_3
 
 
 @pytest.mark.parametrize(("name", "expected"), [("SEATRIAL_HELM3", "helm_3"), ("SEATRIAL_HELM4", "helm_4")])
@@ -198,7 +203,7 @@ def test_the_real_binaries_end_the_same_way(difference: Difference, tmp_path: Pa
     plan = planned(tmp_path, difference)
     binary = find(os.environ[name])
     newer = difference.helm_4_3 if binary.major == 4 and not binary.version.startswith(("4.0", "4.1", "4.2")) else ""
-    played = rehearse(replace(plan, helm=binary), "helm", difference.schedule)
+    played = rehearse(replace(plan, steps=with_client(plan.steps, binary)), difference.schedule)
     assert ends(played) == (newer or getattr(difference, expected))
     if expected == "helm_3":
-        assert left(rehearse(replace(plan, by_rules_of_helm_3=True), "helm", difference.schedule)) == left(played)
+        assert left(rehearse(simulated(plan), difference.schedule)) == left(played)

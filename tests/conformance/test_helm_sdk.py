@@ -10,11 +10,11 @@ import pytest
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
+from seatrial.engines.act import HelmAct
 from seatrial.engines.helm.sdk import FLAGS, options_of
 from seatrial.helm import sdk as helmsdk
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Ref
-from seatrial.model.trial import Step
 
 CONFIG = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  color: {{ .Values.color | default `red` }}\n"
@@ -199,7 +199,7 @@ def test_the_field_manager_is_helm_in_any_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("flag", "action"), [(flag, action) for flag, (acts, _) in FLAGS.items() for action in acts])
 def test_every_action_accepts_its_flags(helm: Helm, flag: str, action: str) -> None:
     """The library parses its options before it looks for the release."""
-    options, _ = options_of(Step(action, flags=(flag,)))
+    options, _ = options_of(HelmAct(action, "", "", flags=(flag,)))
     play: dict[str, Callable[[], object]] = {
         "install": lambda: helm.install(helm.chart(cm=CONFIG), **options),
         "upgrade": lambda: helm.upgrade(helm.chart(cm=CONFIG), **options),
@@ -214,7 +214,7 @@ def test_every_action_accepts_its_flags(helm: Helm, flag: str, action: str) -> N
 
 def test_a_flag_of_another_action_is_an_error() -> None:
     with pytest.raises(CannotContinue) as why:
-        options_of(Step("uninstall", flags=("--atomic",)))
+        options_of(HelmAct("uninstall", "", "", flags=("--atomic",)))
     assert str(why.value) == (
         "step uninstall: the flag --atomic cannot be rehearsed; known are --cascade=background, --cascade=foreground, "
         "--cascade=orphan, --ignore-not-found, --keep-history, --no-hooks, --wait, --wait=hookOnly, --wait=legacy, "

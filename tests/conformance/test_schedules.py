@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from seatrial.cluster import controllers
+from seatrial.engines.act import HelmAct
+from seatrial.engines.engine import PlannedStep
 from seatrial.helm import sdk as helmsdk
+from seatrial.model.engine import EngineId
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal, Schedule, StepResult
 from seatrial.model.trial import Step
-from seatrial.plan.plan import Plan, Played
+from seatrial.plan.plan import Plan
 from seatrial.play.over_http import DOUBT_SECONDS
 from seatrial.play.rehearse import rehearse
 
@@ -53,26 +56,27 @@ WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue}\nspec
 SCHEDULES: tuple[Schedule, ...] = ("eager", "lazy")
 
 
-def installs(folder: Path, *flags: str, **templates: str) -> Played:
+def installs(folder: Path, *flags: str, **templates: str) -> PlannedStep[HelmAct]:
     return step_of("install", folder, *flags, **templates)
 
 
-def step_of(action: str, folder: Path, *flags: str, **templates: str) -> Played:
+def step_of(action: str, folder: Path, *flags: str, **templates: str) -> PlannedStep[HelmAct]:
     """A step with its own chart, after which the cluster does not settle."""
     (folder / "templates").mkdir(parents=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: demo\nversion: 0.1.0\n")
     for name, text in templates.items():
         (folder / "templates" / f"{name}.yaml").write_text(text)
     step = Step(action, flags=flags, settle=False)
-    return Played(step, "demo", "default", chart=lambda: helmsdk.Chart.load(folder))
+    act = HelmAct(action, "demo", "default", lambda: helmsdk.Chart.load(folder), flags=flags)
+    return PlannedStep(step, "helm", "demo", "default", act)
 
 
-def played(schedule: Schedule, *steps: Played) -> Rehearsal:
-    return rehearse(Plan(steps, Case("", (None,) * len(steps))), "helm", schedule)
+def played(schedule: Schedule, *steps: PlannedStep[HelmAct]) -> Rehearsal:
+    return rehearse(Plan(EngineId("helm"), steps, Case("", (None,) * len(steps))), schedule)
 
 
-def seeded(step: Played, seed: int) -> Rehearsal:
-    return rehearse(Plan((step,), Case("", (None,))), "helm", "seeded", seed=seed)
+def seeded(step: PlannedStep[HelmAct], seed: int) -> Rehearsal:
+    return rehearse(Plan(EngineId("helm"), (step,), Case("", (None,))), "seeded", seed=seed)
 
 
 def only(rehearsal: Rehearsal) -> StepResult:

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 from test_schedules import CONFIG, DEFINITION, DEPLOYMENT, JOB_HOOK, WIDGET
 
+from seatrial.engines.act import HelmAct
+from seatrial.engines.engine import PlannedStep
 from seatrial.helm import sdk as helmsdk
+from seatrial.model.engine import EngineId
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.model.trial import Step
-from seatrial.plan.plan import Plan, Played
+from seatrial.plan.plan import Plan
 from seatrial.play.rehearse import Heard, rehearse, rehearse_again
 
 READY = DEPLOYMENT.replace("CONFIG", "there")
@@ -32,8 +35,11 @@ class Chart:
         self.loaded = 0
         self._folder = folder
         steps = (Step("install", flags=flags), Step("upgrade", flags=flags), Step("uninstall"))
-        played = tuple(Played(step, "demo", "default", chart=self._load) for step in steps)
-        self.plan = Plan(played, Case("", (None,) * len(played)))
+        self.plan = Plan(EngineId("helm"), tuple(map(self._planned, steps)), Case("", (None,) * len(steps)))
+
+    def _planned(self, step: Step) -> PlannedStep[HelmAct]:
+        act = HelmAct(step.action, "demo", "default", self._load, flags=step.flags)
+        return PlannedStep(step, "helm", "demo", "default", act)
 
     def _load(self) -> helmsdk.Chart:
         self.loaded += 1
@@ -47,11 +53,11 @@ def lines(rehearsal: Rehearsal) -> list[str]:
 @pytest.mark.parametrize("flags", [(), ("--wait",)])
 def test_equal_responses_are_replayed_without_helm(tmp_path: Path, flags: tuple[str, ...]) -> None:
     chart, heard = Chart(tmp_path, READY, CONFIG, JOB_HOOK, flags=flags), Heard()
-    lazy = rehearse(chart.plan, "helm", "lazy", keeps=heard)
+    lazy = rehearse(chart.plan, "lazy", keeps=heard)
     assert chart.loaded == 2
-    eager = rehearse_again(chart.plan, "helm", "eager", heard)
+    eager = rehearse_again(chart.plan, "eager", heard)
     assert chart.loaded == 2
-    real = rehearse(chart.plan, "helm", "eager")
+    real = rehearse(chart.plan, "eager")
     assert chart.loaded == 4
     assert (lines(eager), eager.steps) == (lines(real), real.steps)
     assert lines(eager) != lines(lazy)
@@ -60,16 +66,16 @@ def test_equal_responses_are_replayed_without_helm(tmp_path: Path, flags: tuple[
 def test_helm_runs_again_if_a_response_differs(tmp_path: Path) -> None:
     """In the slow cluster the kind of the template is not served yet, so only there the install fails."""
     chart, heard = Chart(tmp_path, WIDGET.replace("SIZE", "1"), crd=DEFINITION), Heard()
-    lazy = rehearse(chart.plan, "helm", "lazy", keeps=heard)
-    eager = rehearse_again(chart.plan, "helm", "eager", heard)
-    assert (lines(eager), eager.steps) == (lines(real := rehearse(chart.plan, "helm", "eager")), real.steps)
+    lazy = rehearse(chart.plan, "lazy", keeps=heard)
+    eager = rehearse_again(chart.plan, "eager", heard)
+    assert (lines(eager), eager.steps) == (lines(real := rehearse(chart.plan, "eager")), real.steps)
     assert (lazy.steps[0].outcome, eager.steps[0].outcome) == ("failed", "ok")
 
 
 def test_a_hang_is_not_replayed(tmp_path: Path) -> None:
     chart, heard = Chart(tmp_path, STUCK, flags=("--wait",)), Heard()
-    rehearse(chart.plan, "helm", "lazy", keeps=heard)
+    rehearse(chart.plan, "lazy", keeps=heard)
     loaded = chart.loaded
-    eager = rehearse_again(chart.plan, "helm", "eager", heard)
+    eager = rehearse_again(chart.plan, "eager", heard)
     assert chart.loaded == 2 * loaded
     assert [step.outcome for step in eager.steps] == ["hung", "hung", "ok"]

@@ -9,13 +9,15 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.engines.kubectl.commands import Manifest
+from seatrial.engines.act import Apply, HelmAct, Manifest
+from seatrial.engines.engine import PlannedStep
 from seatrial.helm import sdk as helmsdk
+from seatrial.model.engine import EngineId
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Rehearsal, Schedule
 from seatrial.model.trial import Step
-from seatrial.plan.plan import Plan, Played
+from seatrial.plan.plan import Plan
 from seatrial.play.rehearse import rehearse
 
 NAMES = ("a", "b", "c")
@@ -52,10 +54,10 @@ def releases() -> st.SearchStrategy[list[Body]]:
 
 def played(objects: list[Body], schedule: Schedule, seed: int = 0) -> Rehearsal:
     steps = tuple(
-        Played(Step(action), "", "default", objects=tuple(map(Manifest, objects)))
+        PlannedStep(Step(action), "kubectl", "", "default", Apply(tuple(map(Manifest, objects))))
         for action in ("apply", "apply", "delete")
     )
-    return rehearse(Plan(steps, Case("", (None, None, None))), "kubectl", schedule, seed=seed)
+    return rehearse(Plan(EngineId("kubectl", "1.34"), steps, Case("", (None, None, None))), schedule, seed=seed)
 
 
 def lines(rehearsal: Rehearsal) -> list[str]:
@@ -112,11 +114,12 @@ def test_install_and_uninstall_leave_only_what_existed_before(objects: list[Body
         (Path(folder) / "templates").mkdir()
         (Path(folder) / "Chart.yaml").write_text("apiVersion: v2\nname: demo\nversion: 0.1.0\n")
         (Path(folder) / "templates" / "all.yaml").write_text("\n---\n".join(map(json.dumps, objects)))
-        steps = tuple(
-            Played(Step(action), "demo", "default", chart=lambda: helmsdk.Chart.load(Path(folder)))
+        acts = (
+            HelmAct(action, "demo", "default", lambda: helmsdk.Chart.load(Path(folder)))
             for action in ("install", "uninstall", "install")
         )
-        first, gone, again = rehearse(Plan(steps, Case("", (None, None, None))), "helm", schedule).steps
+        steps = tuple(PlannedStep(Step(act.action), "helm", "demo", "default", act) for act in acts)
+        first, gone, again = rehearse(Plan(EngineId("helm"), steps, Case("", (None, None, None))), schedule).steps
     assert (first.outcome, gone.outcome, again.outcome) == ("ok", "ok", "ok")
     assert len(first.created) >= len(objects)
     assert first.created == gone.deleted == again.created

@@ -9,12 +9,14 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.engines.kubectl.commands import Manifest
+from seatrial.engines.act import Apply, Manifest
+from seatrial.engines.engine import PlannedStep
+from seatrial.model.engine import EngineId
 from seatrial.model.release import Case
 from seatrial.model.resource import Body
 from seatrial.model.timeline import Rehearsal, Schedule
 from seatrial.model.trial import Step
-from seatrial.plan.plan import Plan, Played
+from seatrial.plan.plan import Plan
 from seatrial.play.rehearse import rehearse
 
 PROGRAM = """
@@ -47,9 +49,10 @@ def _app(name: str) -> tuple[Body, Body, Body]:
 
 def played(objects: list[Body], schedule: Schedule, seed: int = 0) -> Rehearsal:
     steps = tuple(
-        Played(Step(action), "", "default", objects=tuple(map(Manifest, objects))) for action in ("apply", "delete")
+        PlannedStep(Step(action), "kubectl", "", "default", Apply(tuple(map(Manifest, objects))))
+        for action in ("apply", "delete")
     )
-    return rehearse(Plan(steps, Case("", (None, None))), "kubectl", schedule, seed=seed)
+    return rehearse(Plan(EngineId("kubectl", "1.34"), steps, Case("", (None, None))), schedule, seed=seed)
 
 
 def lines(rehearsal: Rehearsal) -> list[str]:

@@ -8,13 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial import kinds
-from seatrial.engines.kubectl.commands import Manifest
+from seatrial.engines.act import Apply, Manifest
+from seatrial.engines.engine import PlannedStep
 from seatrial.kinds import Need, Stage
+from seatrial.model.engine import EngineId
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Rehearsal, Schedule
 from seatrial.model.trial import Step
-from seatrial.plan.plan import Plan, Played
+from seatrial.plan.plan import Plan
 from seatrial.play.rehearse import rehearse
 
 NAMES = ("a", "b")
@@ -103,9 +105,10 @@ def played(objects: list[Body], schedule: Schedule, seed: int) -> Rehearsal:
     ]
     rest += [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}} for name in NAMES]
     steps = tuple(
-        Played(Step("apply"), "", "default", objects=tuple(map(Manifest, bodies))) for bodies in (objects, rest)
+        PlannedStep(Step("apply"), "kubectl", "", "default", Apply(tuple(map(Manifest, bodies))))
+        for bodies in (objects, rest)
     )
-    return rehearse(Plan(steps, Case("", (None, None))), "kubectl", schedule, seed=seed)
+    return rehearse(Plan(EngineId("kubectl", "1.34"), steps, Case("", (None, None))), schedule, seed=seed)
 
 
 def is_met(need: Need, there: dict[Ref, Body]) -> bool:

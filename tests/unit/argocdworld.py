@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.argocd import App, Fleet, Memory, Settings, delete_fleet, sync_fleet
+from seatrial.engines.argocd.app import App, Settings
+from seatrial.engines.argocd.fleet import Fleet, Memory, delete_fleet, sync_fleet
 from seatrial.engines.argocd.reconciling import Compared, compare
 from seatrial.engines.script import Command, Part, Script, Target, play
 from seatrial.model.resource import Body, Ref, ref_of

@@ -6,7 +6,9 @@ from typing import Any
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.pulumi import Checkpoint, destroy, refresh, up
+from seatrial.engines.pulumi.checkpoint import Checkpoint
+from seatrial.engines.pulumi.deploying import destroy, up
+from seatrial.engines.pulumi.refreshing import refresh
 from seatrial.engines.script import Command, play
 from seatrial.model.program import Options, Program, Registration, urn_of
 from seatrial.model.resource import Body, Ref, ref_of

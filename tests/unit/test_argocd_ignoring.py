@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from seatrial.engines.argocd import App, Settings
+from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.ignoring import not_understood
 from seatrial.engines.argocd.jqpaths import paths
+from seatrial.engines.argocd.settings import settings_of
 from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.script import Target
 from seatrial.model.resource import Body, ref_of
-from seatrial.plan.stage.argocd_settings import settings_of
 
 BODY: Body = {
     "metadata": {"annotations": {"a/b": "1"}},

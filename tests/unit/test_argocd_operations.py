@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.argocd import App, Fleet, Memory, Settings, sync_fleet
+from seatrial.engines.argocd.app import App, Settings
+from seatrial.engines.argocd.fleet import Fleet, Memory, sync_fleet
 from seatrial.engines.script import Target, play
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.play.in_process import InProcess

@@ -6,7 +6,7 @@ import pytest
 from argocdworld import World, config
 from msgspec.structs import replace
 
-from seatrial.engines.argocd import App, Settings
+from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.script import Command
 from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import pytest
 from argocdworld import World, config
 
-from seatrial.engines.argocd import App, Settings
+from seatrial.engines.argocd.app import App, Settings
+from seatrial.engines.argocd.declared import declared
 from seatrial.engines.argocd.fleet import app_health
 from seatrial.engines.script import Command, Target
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, ref_of
-from seatrial.plan.stage.applications import declared
 from seatrial.readiness.argocd import health
 from seatrial.readiness.argocd.verdict import HealthScript
 

@@ -312,9 +312,9 @@ def test_a_kustomization_inside_a_folder_of_manifests_is_refused(
 @pytest.mark.parametrize(
     ("flag", "said"),
     [
-        (("--engine", "flux@0.41"), "--engine flux@0.41: what is modelled is flux@2.9"),
-        (("--engine", "kubectl@1.20"), "--engine kubectl@1.20: what is modelled is kubectl@1.34"),
-        (("--engine", "pulumi@3"), "--engine pulumi@3: what is modelled is pulumi@4.32"),
+        (("--engine", "flux@0.41"), "--engine flux@0.41: only 2.9 can be rehearsed"),
+        (("--engine", "kubectl@1.20"), "--engine kubectl@1.20: only 1.34 can be rehearsed"),
+        (("--engine", "pulumi@3"), "--engine pulumi@3: only 4.32 can be rehearsed"),
         (("--repo", "platform"), "--repo platform: takes URL=PATH, the folder that stands for a repository"),
     ],
 )

@@ -6,14 +6,8 @@ import msgspec
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.flux import (
-    Fleet,
-    Ignored,
-    Kustomization,
-    Memory,
-    delete_fleet,
-    sync_fleet,
-)
+from seatrial.engines.flux.fleet import delete_fleet, sync_fleet
+from seatrial.engines.flux.objects import Fleet, Ignored, Kustomization, Memory
 from seatrial.engines.flux.order import in_order, stages
 from seatrial.engines.script import Command, Target, play
 from seatrial.model.resource import Body, Ref, ref_of

@@ -8,8 +8,10 @@ from msgspec.structs import replace
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.flux import Fleet, HelmRelease, Memory, Policy, sync_fleet
-from seatrial.engines.script import Answer, Command, Helm, Target, play
+from seatrial.engines.act import HelmAct
+from seatrial.engines.flux.fleet import sync_fleet
+from seatrial.engines.flux.objects import Fleet, HelmRelease, Memory, Policy
+from seatrial.engines.script import Answer, Command, Target, play
 from seatrial.model.resource import Body, ref_of
 from seatrial.play.in_process import InProcess
 
@@ -107,7 +109,7 @@ class _World:
         roots = tuple(Target(ref_of(body, namespaced=body is OWN), body) for body in (DEFINITION, OWN))
         return play(sync_fleet(Fleet(roots, {}, {release.ref: release}), self.memory), self._client)
 
-    def _helm(self, act: Helm) -> Answer:
+    def _helm(self, act: HelmAct) -> Answer:
         self.acts.append(act.action)
         words = next(self.answers)
         if act.action in ("install", "upgrade") and (self.stores or not words):

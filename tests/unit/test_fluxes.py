@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.plan.stage.flux import Gathered, gather
-from seatrial.sources.flux.building import read_folder
+from seatrial.engines.flux.stage import Prepared, prepare
+from seatrial.sources.flux.building import Known, read_folder
 from seatrial.sources.repos import Repos
 
 SOURCE = """
@@ -44,8 +44,8 @@ def test_what_a_chart_may_bring_that_is_not_at_hand_is_not_waited_for(at: Path) 
     assert [str(ref) for ref in one.health_checks] == ["ClusterIssuer/ours"]
     assert gathered.notes == (
         "flux: Kustomization/flux-system/apps waits for CustomResourceDefinition/gates.canal.example, which nothing "
-        "here brings; it is taken to be ready",
-        "flux: HelmRelease/flux-system/operator is taken to become Ready: operator of its source is not at hand "
+        "here brings; assuming it is ready",
+        "flux: assuming HelmRelease/flux-system/operator becomes Ready: operator of its source is not at hand "
         "(--repo URL=PATH)",
     )
 
@@ -61,7 +61,7 @@ def test_what_is_depended_on_elsewhere_and_what_of_cel_is_not_decided_is_named(a
         f"{who}: nobody here writes the status of X.a.example; it is taken to become what is checked in CEL",
         f"{who}: its readyExpr about network reads status.lastAppliedRevision, which is not known here; what it "
         "depends on counts when it is Ready",
-        f"{who} depends on Kustomization/flux-system/network, which is not here and is taken to be Ready",
+        f"{who} depends on Kustomization/flux-system/network, which was not found; assuming it is Ready",
     )
 
 
@@ -90,7 +90,7 @@ def test_a_cluster_begins_with_what_bootstrap_wrote(at: Path) -> None:
     _write(at / "apps/issuer.yaml", ISSUER)
     _write(at / "cluster/flux-system/sync.yaml", SOURCE + "---\n" + _kustomization("cluster"))
     _write(at / "cluster/apps.yaml", _kustomization("apps") + "---\n" + ISSUER.replace("ours", "another"))
-    gathered = gather(read_folder("cluster"), Repos({}), {})
+    gathered = prepare(read_folder("cluster"), Known(Repos({}), {}, "cluster", {}))
     roots = ["GitRepository/flux-system/platform", "Kustomization/flux-system/cluster"]
     assert [str(target.ref) for target in gathered.fleet.roots] == roots
     assert [ref.name for ref in gathered.fleet.kustomizations] == ["cluster", "apps"]
@@ -102,9 +102,9 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _gathered(at: Path, kustomization: str) -> Gathered:
+def _gathered(at: Path, kustomization: str) -> Prepared:
     _write(at / "cluster/all.yaml", SOURCE + "---\n" + kustomization)
-    return gather(read_folder("cluster"), Repos({}), {})
+    return prepare(read_folder("cluster"), Known(Repos({}), {}, "cluster", {}))
 
 
 def _kustomization(name: str, more: str = "prune: true") -> str:

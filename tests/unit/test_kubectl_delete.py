@@ -4,7 +4,8 @@ import pytest
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
-from seatrial.engines.kubectl.commands import Manifest, apply, delete
+from seatrial.engines.act import Manifest
+from seatrial.engines.kubectl.commands import apply, delete
 from seatrial.engines.script import Script, play
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from kustomizing import needs_kustomize
 
+from seatrial.engines.argocd.settings import settings_of
 from seatrial.engines.argocd.tracking import is_excluded, tracking
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
-from seatrial.plan.stage.argocd_settings import settings_of
 from seatrial.readiness.argocd import script_for
 from seatrial.readiness.argocd.verdict import HealthScript
 from seatrial.sources.argocd.applications import render_application

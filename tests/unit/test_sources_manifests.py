@@ -9,6 +9,7 @@ import pytest
 from chartfolder import config_map, write
 from kustomizing import needs_kustomize
 
+from seatrial.engines.engine import load
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.resource import Place
 from seatrial.model.trial import Step
@@ -110,8 +111,8 @@ def test_a_path_is_a_chart_manifests_or_a_trial(tmp_path: Path) -> None:
     write(tmp_path, files)
     (tmp_path / "c.tgz").write_bytes(b"\x1f\x8b\x08")
     paths = ("c", "c.tgz", "m", "a.yaml", "broken.yaml", "-", "t.yaml")
-    assert [kind_of(path) for path in paths] == ["chart", "chart", *["manifests"] * 4, "trial"]
-    assert read_trial("t.yaml").steps == (Step("install", "./v1"),)
+    assert [kind_of(path).name for path in paths] == ["chart", "chart", *["manifests"] * 4, "trial"]
+    assert read_trial("t.yaml", lambda name: load(name).actions).steps == (Step("install", "./v1"),)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_kinds_are_found_beside_what_is_part_of_something_else(tmp_path: Path) -
 def test_a_step_that_names_no_act_is_told_which_there_are(step: str, tmp_path: Path) -> None:
     write(tmp_path, {"t.yaml": f"steps: [{step}]\n"})
     with pytest.raises(CannotContinue, match=r"a step names one act; known are install, upgrade, .*, rebuild$"):
-        read_trial("t.yaml")
+        read_trial("t.yaml", lambda name: load(name).actions)
 
 
 @needs_kustomize
@@ -167,7 +168,7 @@ def test_a_kustomization_is_built_in_the_order_of_kinds(tmp_path: Path) -> None:
     account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: x}\n"
     files = {"k/kustomization.yaml": "namePrefix: my-\nresources: [a.yaml, b.yaml]\n"}
     write(tmp_path, {**files, "k/a.yaml": config_map("a"), "k/b.yaml": account})
-    assert kind_of("k") == "manifests"
+    assert kind_of("k").name == "manifests"
     built = read_manifests("k")
     assert [str(r.ref) for r in built.resources] == ["ServiceAccount/default/my-x", "ConfigMap/default/my-a"]
 

@@ -12,7 +12,7 @@ import pytest
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release
 from seatrial.model.resource import Body
-from seatrial.sources import kind_of
+from seatrial.sources import MANIFESTS, PROGRAM, kind_of
 from seatrial.sources.pulumi import read_program
 
 Write = Callable[[Any], str]
@@ -55,7 +55,7 @@ def state(kind: str, name: str, **more: Any) -> Body:
 
 
 def read(path: str) -> Release:
-    assert kind_of(path) == "program"
+    assert kind_of(path) == PROGRAM
     return read_program(path)
 
 
@@ -162,7 +162,7 @@ def test_one_sentence_says_why_a_file_is_of_no_use(write: Write, content: Any, w
 
 def test_other_json_is_not_taken_for_pulumis(write: Write) -> None:
     path = write({"apiVersion": "v1", "kind": "List", "items": []})
-    assert kind_of(path) == "manifests"
+    assert kind_of(path) == MANIFESTS
     with pytest.raises(CannotContinue, match="neither `pulumi preview --json` nor `pulumi stack export` writes such"):
         read_program(path)
 

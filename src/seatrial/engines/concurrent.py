@@ -11,7 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from seatrial.engines import Stuck
-from seatrial.engines.script import WRITES, Answer, Command, Helm, Line, Part, Say, Wait, next_line
+from seatrial.engines.act import HelmAct
+from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Say, Wait, next_line
 from seatrial.model.resource import Ref
 
 ROUNDS_MAX = 1_000_000
@@ -125,4 +126,4 @@ def _advance(job: Job[T], schedule: Schedule[T]) -> Part[bool]:
 
 
 def _acts(line: Line) -> bool:
-    return isinstance(line, Say | Helm) or (isinstance(line, Command) and line.verb in WRITES)
+    return isinstance(line, Say | HelmAct) or (isinstance(line, Command) and line.verb in WRITES)

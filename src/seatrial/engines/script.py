@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from seatrial.engines import Ended, Stuck
+from seatrial.engines.act import HelmAct
 from seatrial.model.resource import Body, Ref, dig, group_of
 from seatrial.model.timeline import Effect
 
@@ -81,17 +82,6 @@ class Say(Struct, frozen=True):
     effect: Effect = "said"
 
 
-class Helm(Struct, frozen=True):
-    """Run the real Helm; `message` of the answer is its error, `stuck` where it would wait forever."""
-
-    action: str
-    release: str
-    namespace: str
-    chart: Callable[[], Any] | None = None
-    values: Body = {}
-    flags: tuple[str, ...] = ()
-
-
 class Answer(Struct, frozen=True):
     """What came back; `message` is the API server's refusal, empty on success."""
 
@@ -107,7 +97,7 @@ class Answer(Struct, frozen=True):
 
 T = TypeVar("T")
 L = TypeVar("L")
-Line = Command | Survey | Pause | Wait | Outwait | Say | Helm
+Line = Command | Survey | Pause | Wait | Outwait | Say | HelmAct
 Part = Generator[Line, Answer, T]
 """A part of a script, and its result."""
 Script = Part[Ended]

@@ -1,8 +1,15 @@
-"""Which engine, in which version. Knows no engine by name."""
+"""Which engine, in which version, and what its actions are. Knows no engine by name."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
+
+Role = Literal["install", "replace", "back", "remove", "other"]
+"""What an action does to a release: deploy it where there is none, deploy over what is there (or where there is none),
+return to an earlier revision, remove it; or nothing of these."""
+Takes = Literal["source", "optional source", "revision", "nothing"]
 
 
 class EngineId(Struct, frozen=True, order=True):
@@ -23,6 +30,26 @@ class EngineId(Struct, frozen=True, order=True):
         """The version to compare with: `(4, 2, 3)`."""
         parts = self.version.removeprefix("v").split(".")[:3]
         return tuple(int(digits) for part in parts if (digits := part.partition("-")[0]).isdigit())
+
+
+class Action(Struct, frozen=True):
+    """One thing that an engine can be asked to do: a step of a trial."""
+
+    name: str
+    """As a trial file has it: `upgrade`."""
+    role: Role
+    words: str
+    """As sentences have it: `helm upgrade`, `the sync`."""
+    takes: Takes = "source"
+    """What a trial file says after the name."""
+    shows: tuple[str, ...] = ()
+    """Flags that make it another action to people, and are named with it: `kubectl apply --prune`."""
+    unordered: tuple[str, ...] = ()
+    """Requests that are sent at once for all objects of a kind."""
+
+    def called(self, flags: tuple[str, ...]) -> str:
+        """What sentences call it with these flags."""
+        return " ".join((self.words, *(flag for flag in self.shows if flag in flags)))
 
 
 def engine_id(text: str) -> EngineId:

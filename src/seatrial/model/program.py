@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.model.resource import Body, Place, Ref, group_of
+from seatrial.model.resource import Body, Place, Ref
 
 KUBERNETES = "kubernetes:"
 PROVIDER = "pulumi:providers:kubernetes"
@@ -195,12 +195,3 @@ def api_version_of(type_: str) -> tuple[str, str]:
     """The apiVersion and kind of a Kubernetes type token such as `kubernetes:apps/v1:Deployment`."""
     _, module, kind = (*type_.split(":"), "", "")[:3]
     return module.removeprefix("core/"), kind
-
-
-def is_kubernetes_object(registration: Registration) -> bool:
-    """Whether this resource is one Kubernetes object: no component, no Release, no provider, nothing of a cloud."""
-    if not registration.custom or not registration.type.startswith(KUBERNETES):
-        return False
-    return registration.type != HELM_RELEASE and not group_of(api_version_of(registration.type)[0]).startswith(
-        ("helm.sh", "pulumi")
-    )

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from seatrial.model.engine import EngineId
+from seatrial.model.engine import EngineId, Role
 from seatrial.model.refusal import NO_FAILURE, Failure, Refusal
 from seatrial.model.resource import Body, Ref
 
@@ -155,6 +155,11 @@ class StepResult(Struct, frozen=True):
     """Of Flux: one for each Kustomization and each HelmRelease."""
     failure: Failure = NO_FAILURE
     """Why it failed: the refused requests that its error is about, and what else the engine complains of."""
+    by: str = ""
+    """What ran it, as people call it: `Argo CD`; `kubectl` for what people do meanwhile."""
+    act: str = ""
+    """What it is called in a sentence: `helm upgrade`, `the sync`."""
+    role: Role = "other"
     again: Outcome | None = None
     """How it ended when it was tried again as it is, which only a race lets end otherwise."""
 
@@ -167,6 +172,10 @@ class Rehearsal(Struct, frozen=True, dict=True):
     steps: tuple[StepResult, ...]
     timeline: tuple[Event, ...]
     not_modelled: tuple[str, ...] = ()
+    label: str = ""
+    """The engine as people call it: `Argo CD`."""
+    actors: tuple[str, ...] = ()
+    """Whose events are the engine's: its own, and those of an engine that it has in it."""
     otherwise: Rehearsal | None = None
     """The same by the rules of the engine's other major version, as far as that was played; its refusals alone."""
 

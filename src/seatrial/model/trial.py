@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from seatrial.model.engine import Action, EngineId, Takes, engine_id
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 
-ACTIONS: dict[str, tuple[str, ...]] = {
-    "helm": ("install", "upgrade", "rollback", "uninstall", "test"),
-    "argocd": ("sync", "delete"),
-    "flux": ("sync", "delete"),
-    "kubectl": ("apply", "delete"),
-    "pulumi": ("up", "refresh", "destroy"),
-}
 ANYONES = ("apply", "delete", "rebuild")
-"""Steps that any trial may hold: what other people do meanwhile."""
+"""Steps that any trial may hold: what other people do meanwhile, and a rebuild."""
 ROLLS_BACK = ("--atomic", "--rollback-on-failure")
 """Flags of Helm 3 and 4 that undo a failed step."""
 WAITS = ("--wait", *ROLLS_BACK)
-WITHOUT_SOURCE = ("rollback", "uninstall", "test")
-SOURCE_OPTIONAL = ("destroy", "refresh")
 
 
 class StorageClass(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +70,7 @@ class Step(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True):
-    engines: tuple[str, ...]
+    engines: tuple[EngineId, ...]
     steps: tuple[Step, ...]
     namespace: str = "default"
     release: str = ""
@@ -107,52 +99,32 @@ class _Written(Struct, frozen=True, forbid_unknown_fields=True):
     assume: Body = {}
 
 
-_FIRST_AGAIN_LAST = {
-    "helm": ("install", "upgrade", "uninstall"),
-    "kubectl": ("apply", "apply", "delete"),
-    "pulumi": ("up", "up", "destroy"),
-}
+ActionsOf = Callable[[str], tuple[Action, ...]]
+"""The actions of the engine of a name; raises `CannotContinue` where there is none."""
 
 
-def default_steps(source: str, old: str, *, engine: str) -> tuple[Step, ...]:
-    """The trial of an input that brings none: there, the same again, and away; with an old revision, the whole way."""
-    first, again, last = _FIRST_AGAIN_LAST.get(engine, ("sync", "sync", "delete"))
-    leave = Step(last, "" if engine == "helm" else source)
-    if not old:
-        # Who applies manifests seldom deletes by them; the others have hooks, orphans and kept objects there.
-        leaves = engine in ("helm", "argocd", "flux", "pulumi")
-        return (Step(first, source), Step(again, source), *((leave,) if leaves else ()))
-    back = Step("rollback", revision=1) if engine == "helm" else Step(again, old)
-    return (Step(first, old), Step(again, source), Step(again, source), back, leave, Step(first, source))
-
-
-def steps_after(source: str, revision: int) -> tuple[Step, ...]:
-    """The trial of a chart whose release is deployed already, in that revision."""
-    return (
-        *(Step("upgrade", source), Step("upgrade", source)),
-        *(Step("rollback", revision=revision), Step("uninstall"), Step("install", source)),
-    )
-
-
-def parse(data: Any, *, place: str) -> Trial:
+def parse(data: Any, actions_of: ActionsOf, *, place: str) -> Trial:
     """Read a trial file's content; `place` names it in what we say."""
     written = _converted(data, _Written, place)
-    engines = (written.engine,) if isinstance(written.engine, str) else tuple(written.engine)
-    for name in engines:
-        if name.partition("@")[0] not in ACTIONS:
-            raise CannotContinue(f"{place}: engine: there is no engine {name!r}; known are {', '.join(ACTIONS)}")
+    named = (written.engine,) if isinstance(written.engine, str) else tuple(written.engine)
+    engines = tuple(map(engine_id, named))
+    try:
+        known = {action.name: action.takes for engine in engines for action in actions_of(engine.name)}
+    except CannotContinue as why:
+        raise CannotContinue(f"{place}: engine: {why}") from None
     if not written.steps:
         raise CannotContinue(f"{place}: steps: a trial needs at least one step")
-    steps = tuple(_step(entry, engines, f"{place}: steps[{index}]") for index, entry in enumerate(written.steps))
+    for name in ANYONES:
+        known.setdefault(name, "source")
+    steps = tuple(_step(entry, known, f"{place}: steps[{index}]") for index, entry in enumerate(written.steps))
     assume = {**written.assume, "operators": list(_operators(written.assume.get("operators"), place))}
     return Trial(
         engines, steps, written.namespace, written.release, _converted(assume, Assumptions, f"{place}: assume")
     )
 
 
-def _step(written: Any, engines: tuple[str, ...], place: str) -> Step:
+def _step(written: Any, known: Mapping[str, Takes], place: str) -> Step:
     """From `upgrade: chart` with what stands beside it, or the act alone: `uninstall`."""
-    known = dict.fromkeys([*(a for name in engines for a in ACTIONS[name.partition("@")[0]]), *ANYONES])
     entry: Body = written if isinstance(written, dict) else {written: None} if isinstance(written, str) else {}
     acts = [key for key in entry if key in known]
     if len(acts) != 1:
@@ -163,12 +135,15 @@ def _step(written: Any, engines: tuple[str, ...], place: str) -> Step:
     if action == "rebuild":
         if not isinstance(what, list) or not what:
             raise CannotContinue(f"{place}: rebuild takes a list of steps")
-        steps = tuple(_step(e, engines, f"{place}.rebuild[{i}]") for i, e in enumerate(what))
+        steps = tuple(_step(e, known, f"{place}.rebuild[{i}]") for i, e in enumerate(what))
         return Step(action, steps=_as_needed(steps, place), **fields)
-    if action == "rollback":
-        return Step(action, revision=_revision(what, place), **fields)
-    if action in WITHOUT_SOURCE or (action in SOURCE_OPTIONAL and what in (None, {})):
-        return Step(action, **fields)
+    match known[action]:
+        case "revision":
+            return Step(action, revision=_revision(what, place), **fields)
+        case "nothing":
+            return Step(action, **fields)
+        case "optional source" if what in (None, {}):
+            return Step(action, **fields)
     if not isinstance(what, str) or not what:
         raise CannotContinue(f"{place}: {action} names what it is about: a path, or for delete Kind/namespace/name")
     return Step(action, what, **fields)

@@ -12,26 +12,24 @@ from msgspec.structs import replace
 from seatrial import sources
 from seatrial.cluster.discovery.schema import published_versions
 from seatrial.cluster.discovery.served import Discovery
-from seatrial.engines import argocd, flux, pulumi
-from seatrial.engines.helm import process
-from seatrial.engines.kubectl import commands as kubectl
+from seatrial.engines.engine import Engine, configured, load
+from seatrial.engines.setting import Setting
 from seatrial.helm.history import History, existing_objects
 from seatrial.helm.records import record_name
 from seatrial.kinds.core.crd import api_versions
+from seatrial.model.engine import EngineId, engine_id
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import name_of
 from seatrial.model.result import Prerequisite
-from seatrial.model.trial import Step, Trial, default_steps, steps_after
+from seatrial.model.trial import Step, Trial
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
 from seatrial.plan.prerequisites import needed
 from seatrial.plan.prerequisites.combined import not_brought, said_to_be_there, taken_for_granted
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
-from seatrial.plan.stage.argocd import namespaces_made
-from seatrial.plan.stage.argocd_settings import is_setting, settings_of
-from seatrial.plan.stage.steps import RENDERED, USUAL_ENGINE, Opened, Setting, staged, usual_engine
-from seatrial.sources import git
+from seatrial.plan.steps import planned_steps, usual_engine
+from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
 from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
     consumers_of,
@@ -41,20 +39,16 @@ from seatrial.sources.charts.consumers import (
 )
 from seatrial.sources.charts.rendering import NotRendered
 from seatrial.sources.charts.values import ValueFlags
-from seatrial.sources.manifests.reading import read_manifests
+from seatrial.sources.opened import Opened
 from seatrial.sources.repos import charts_given, repos_of
 from seatrial.sources.stored import asked, read_history
 
 KUBE_VERSION = "1.34"
-WAIT = "--wait"
-"""The case of those who wait: CI pipelines, Flux, `--atomic`."""
+HELM = EngineId(CHART.engine)
 WAITING_STEPS = 2
 CONSUMERS_MAX = 30
 RENDERINGS_MAX = 3
 """A kind that is taken for granted may let a template write what it asks for, and that may need another."""
-HELM_3 = "helm@3: played by its rules, with what Helm 4 renders; --helm-binary PATH plays a Helm 3 of yours"
-PLAYABLE = ("helm", "kubectl", "argocd", "flux", "pulumi")
-ONE_VERSION = {engine.NAME: engine.VERSION for engine in (flux, kubectl, pulumi)}
 
 
 class CheckOptions(Struct, frozen=True):
@@ -86,30 +80,19 @@ class CheckOptions(Struct, frozen=True):
     """What is deployed in the place of the input, under its name."""
 
 
-class Planned(Struct, frozen=True):
-    """A plan, and the engine that rehearses it."""
-
-    engine: str
-    plan: Plan
-
-    @property
-    def case(self) -> Case:
-        return self.plan.case
-
-
-def plans(options: CheckOptions) -> Iterator[Planned]:
+def plans(options: CheckOptions) -> Iterator[Plan]:
     """Every case of every input, for every engine that plays it."""
     repos_of(options.repos)
     for path in options.inputs:
         kind = sources.kind_of(path)
-        if kind == "trial":
+        if kind == TRIAL:
             if options.old:
                 raise CannotContinue(f"{path} is a trial file, which says its own steps: --from does not go with it")
             if options.matrix or options.consumers:
                 flag = "--matrix" if options.matrix else "--consumers"
                 raise CannotContinue(f"{path} is a trial file, which says what is deployed: {flag} does not go with it")
             base = str(PurePath(path).parent)
-            yield from _of_trial(sources.read_trial(path), Opened(base, base), options)
+            yield from _of_trial(sources.read_trial(path, lambda name: load(name).actions), Opened(base, base), options)
         elif options.consumers:
             yield from _of_library(path, options)
         else:
@@ -121,42 +104,40 @@ def newest_releases(options: CheckOptions) -> list[Release]:
     newest: dict[tuple[str, str, str], Release] = {}
     for path in options.inputs:
         first = next(plans(replace(options, inputs=(path,))))
-        for release in first.plan.case.releases:
+        for release in first.case.releases:
             if release is not None:
                 newest[path, release.namespace, release.name] = release
     return list(newest.values())
 
 
-def _of_input(path: str, kind: str, options: CheckOptions) -> Iterator[Planned]:
+def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Plan]:
     """The default trial of a chart, of manifests or of a program."""
-    if kind == "manifests" and git.is_ref(options.old):
+    if kind == MANIFESTS and git.is_ref(options.old):
         said = f"--from {options.old} takes a chart or a Pulumi program, and {path} is manifests"
         raise CannotContinue(f"{said}; name a folder with the old ones, or compare: --compare {options.old}")
-    for engine in options.engines or (usual_engine(path, kind),):
-        name = engine.partition("@")[0]
-        if kind == "program" and name != pulumi.NAME:
-            raise CannotContinue(f"{path} is played with {USUAL_ENGINE[kind]}, not with {name}")
+    for engine in map(engine_id, options.engines or (usual_engine(path, kind),)):
+        if kind == PROGRAM and engine.name != kind.engine:
+            raise CannotContinue(f"{path} is {kind.words}: it is rehearsed with {kind.engine}, not with {engine.name}")
         opened = Opened("", path)
-        history = _history(path, opened, options) if name == "helm" else None
-        steps = default_steps(options.instead or path, options.old, engine=name)
-        if history is not None:
-            steps = steps_after(path, history.current.number)
+        history = _history(path, opened, options) if engine.name == HELM.name else None
+        deployed = history.current.number if history else 0
+        steps = load(engine.name).default_trial(options.instead or path, options.old, deployed)
         # Manifests bear no name: those of the old revision belong to the app that the new ones are of.
-        one = PurePath(path).stem if kind == "manifests" and (options.old or options.instead) else ""
+        one = PurePath(path).stem if kind == MANIFESTS and (options.old or options.instead) else ""
         trial = Trial(engines=(engine,), steps=steps, release=one)
         yield from _of_trial(trial, opened, replace(options, engines=()), history)
         if options.matrix:
-            if name != "helm":
-                raise CannotContinue(f"--matrix gives values to a chart, and {path} is played with {name}")
+            if engine.name != HELM.name:
+                raise CannotContinue(f"--matrix gives values to a chart, and {path} is rehearsed with {engine.name}")
             yield from _of_matrix(path, trial, opened, options, history)
 
 
 def _of_matrix(
     path: str, trial: Trial, opened: Opened, options: CheckOptions, history: History | None
-) -> Iterator[Planned]:
+) -> Iterator[Plan]:
     """Every way from cell to cell that changes which objects there are."""
     found = cells(options.matrix)
-    setting = _setting(trial, "", opened, options, history)
+    setting = _setting(trial, HELM, "", opened, options, history)
     new = {cell: both_acts(path, cell, setting) for cell in found}
     installed = {cell: both[0] for cell, both in new.items()}
     upgraded = {cell: both[1] for cell, both in new.items()}
@@ -174,11 +155,11 @@ def _of_matrix(
         first = () if history else (Step("install", options.old or path, set=transition.old.settings),)
         case = transition.new.name if history else transition.name
         variant = replace(trial, steps=(*first, step, step))
-        planned = _planned(variant, "helm", replace(setting, case=case), options)
+        planned = _planned(variant, replace(setting, case=case))
         yield _with(planned, differences=tuple(differ), notes=notes)
 
 
-def _of_library(path: str, options: CheckOptions) -> Iterator[Planned]:
+def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
     """The charts that use a library: each from the old one to the new one, or where there is no old one, by itself."""
     if options.matrix:
         raise CannotContinue("--matrix and --consumers do not go together: flip the values of one consumer at a time")
@@ -194,9 +175,9 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Planned]:
         opened = Opened("", path)
         new = opened.add(with_library(chart, library))
         was = opened.add(with_library(chart, old, f"{chart} ({library.name} of {options.old})")) if options.old else new
-        trial = Trial(engines=("helm",), steps=(Step("install", was), Step("upgrade", new), Step("upgrade", new)))
-        setting = _setting(trial, chart, opened, options, None)
-        planned = _planned(trial, "helm", setting, options)
+        trial = Trial(engines=(HELM,), steps=(Step("install", was), Step("upgrade", new), Step("upgrade", new)))
+        setting = _setting(trial, HELM, chart, opened, options, None)
+        planned = _planned(trial, setting)
         before, after = (both_acts(source, Cell(()), setting) for source in (was, new))
         called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
         yield _with(planned, notes=notes, consumer=consumer_of(chart, called, before, after))
@@ -207,104 +188,81 @@ def _history(path: str, opened: Opened, options: CheckOptions) -> History | None
     if not options.old or git.is_ref(options.old):
         return None
     kind = sources.kind_of(asked(options.old)[0])
-    if kind == "trial":
+    if kind == TRIAL:
         raise CannotContinue(f"{options.old} is a trial file: --from takes a chart, git:REF or a stored release")
-    if kind == "chart":
+    if kind == CHART:
         return None
     usual = opened.chart(path).name
     return read_history(options.old, name=options.release_name, namespace=options.namespace, usual=usual)
 
 
-def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Planned]:
-    engines = options.engines or trial.engines
-    if options.helm_binary and not any(engine.partition("@")[0] == "helm" for engine in engines):
-        raise CannotContinue(f"--helm-binary goes with the engine helm, and this is played with {', '.join(engines)}")
+def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Plan]:
+    engines = tuple(map(engine_id, options.engines)) or trial.engines
+    if options.helm_binary and not any(engine.name == HELM.name for engine in engines):
+        named = ", ".join(map(str, engines))
+        raise CannotContinue(f"--helm-binary goes with the engine helm, and this is rehearsed with {named}")
     for engine in engines:
-        name = engine.partition("@")[0]
-        if name not in PLAYABLE:
-            raise CannotContinue(f"the engine {engine} cannot be played yet; known are {', '.join(PLAYABLE)}")
-        _refuse_version(engine)
-        process.chosen(engine, options.helm_binary)
         left_out: list[str] = []
-        for case, variant in _cases(trial, opened, options, own=not opened.base):
-            setting = _setting(variant, case, opened, options, history)
-            if name == argocd.NAME:
-                setting = _with_argocd(setting, engine.partition("@")[2], variant, options)
-            elif name == flux.NAME:
-                setting = replace(setting, repos=repos_of(options.repos))
+        for case, variant in _cases(trial, load(engine.name), opened, options):
             try:
-                planned = _planned(variant, name, replace(setting, engine=name), options)
+                planned = _planned(variant, _setting(variant, engine, case, opened, options, history))
             except NotRendered as why:
                 left_out.append(_left_out(case, why, opened))
                 continue
-            planned = _with(planned, notes=(*planned.case.notes, *left_out))
-            yield _by_rules_of_helm_3(planned) if process.by_rules(engine, options.helm_binary) else planned
+            yield _with(planned, notes=(*planned.case.notes, *left_out))
 
 
 def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
-    """What is said of a case that cannot be rendered, where that is no fault of the chart's; else it is the end."""
-    if case in ("", WAIT):
+    """What is reported of a case that cannot be rendered, where that is no fault of the chart's; else it is the end."""
+    if not case or case.startswith("--"):
         raise why
     if not opened.missing or opened.base:
         raise CannotContinue(f"with {case}: {why}") from None
     return f"{case} was left out: {why}"
 
 
-def _by_rules_of_helm_3(planned: Planned) -> Planned:
-    told = _with(planned, notes=(*planned.case.notes, HELM_3))
-    return replace(told, plan=replace(told.plan, by_rules_of_helm_3=True))
-
-
-def _cases(trial: Trial, opened: Opened, options: CheckOptions, *, own: bool) -> Iterator[tuple[str, Trial]]:
+def _cases(trial: Trial, engine: Engine[Any], opened: Opened, options: CheckOptions) -> Iterator[tuple[str, Trial]]:
     """The plain one; each ci/*-values.yaml of the newest chart; and, where we chose the steps, those that wait."""
     yield "", trial
-    newest = next((step for step in reversed(trial.steps) if _is_rendered(step, opened)), None)
+    newest = next((step for step in reversed(trial.steps) if _is_rendered(step, engine, opened)), None)
     if newest is None:
         return
     if options.values == ValueFlags() and not newest.values and not newest.set:
         yield from ((name, trial) for name in sorted(opened.chart(newest.source).cases))
-    if own and newest.action in RENDERED:
-        yield WAIT, replace(trial, steps=tuple(_waiting(step) for step in trial.steps[:WAITING_STEPS]))
+    if engine.wait_flag and not opened.base:
+        waiting = tuple(_waiting(step, engine) for step in trial.steps[:WAITING_STEPS])
+        yield engine.wait_flag, replace(trial, steps=waiting)
 
 
-def _refuse_version(engine: str) -> None:
-    """A version of an engine that is modelled in one only; Helm and Argo CD know which they have."""
-    name, _, version = engine.partition("@")
-    has = ONE_VERSION.get(name)
-    if has and version and not f"{has}.".startswith(f"{version.removeprefix('v')}."):
-        raise CannotContinue(f"--engine {engine}: what is modelled is {name}@{has}")
+def _is_rendered(step: Step, engine: Engine[Any], opened: Opened) -> bool:
+    if not engine.has_cases or not _deploys(step, engine):
+        return False
+    path = opened.path(step.source)
+    return git.is_ref(path) or sources.kind_of(path) == CHART
 
 
-def _with_argocd(setting: Setting, version: str, trial: Trial, options: CheckOptions) -> Setting:
-    """Argo CD set up as the assumed objects and those beside Applications say, and its repositories."""
-    paths = {setting.opened.path(step.source) for step in trial.steps if step.action == "sync"}
-    beside = [path for path in sorted(paths) if not git.is_ref(path) and sources.kind_of(path) == "manifests"]
-    written = (resource.body for path in beside for resource in read_manifests(path).resources)
-    said = [body for body in (*setting.assumed, *written) if is_setting(body)]
-    others = tuple(body for body in setting.assumed if not is_setting(body))
-    return replace(setting, argocd=settings_of(version, said), repos=repos_of(options.repos), assumed=others)
+def _waiting(step: Step, engine: Engine[Any]) -> Step:
+    return replace(step, flags=(*step.flags, engine.wait_flag)) if _deploys(step, engine) else step
 
 
-def _is_rendered(step: Step, opened: Opened) -> bool:
-    if step.action == "sync":
-        path = opened.path(step.source)
-        return git.is_ref(path) or sources.kind_of(path) == "chart"
-    return step.action in RENDERED
+def _deploys(step: Step, engine: Engine[Any]) -> bool:
+    action = engine.action(step.action)
+    return action is not None and action.role in ("install", "replace")
 
 
-def _waiting(step: Step) -> Step:
-    return replace(step, flags=(*step.flags, WAIT)) if step.action in RENDERED else step
-
-
-def _setting(trial: Trial, case: str, opened: Opened, options: CheckOptions, history: History | None) -> Setting:
+def _setting(
+    trial: Trial, engine: EngineId, case: str, opened: Opened, options: CheckOptions, history: History | None
+) -> Setting:
     kube_version = minor_of(options.kube_version or trial.assume.kubernetes)
     namespace = history.namespace if history else options.namespace or trial.namespace
-    served = Discovery(kube_version).api_versions()
+    discovery = Discovery(kube_version)
+    served = discovery.api_versions()
     said = said_to_be_there(
         trial.assume, opened, namespace, served, api_versions=options.api_versions, files=options.assume
     )
     assumed = tuple(said)
-    return Setting(
+    setting = Setting(
+        engine=engine,
         opened=opened,
         case=case,
         values=options.values,
@@ -312,33 +270,37 @@ def _setting(trial: Trial, case: str, opened: Opened, options: CheckOptions, his
         release=history.name if history else options.release_name or trial.release,
         kube_version=kube_version,
         api_versions=(*served, *options.api_versions, *api_versions(assumed)),
+        api_version_of=discovery.api_version_of,
         assumed=assumed,
         history=history,
+        repos=repos_of(options.repos),
         charts=charts_given(options.charts),
         include_crds=options.include_crds,
+        helm_binary=options.helm_binary,
     )
+    return configured(load(engine.name), setting, trial)
 
 
-def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions) -> Planned:
+def _planned(trial: Trial, setting: Setting) -> Plan:
     history = setting.history
     before = history.current.release if history else None
     for _ in range(RENDERINGS_MAX):
-        played = tuple(staged(trial.steps, setting))
-        given = [release for release in (before, *(release for _, release in played)) if release is not None]
+        steps = tuple(planned_steps(trial.steps, setting))
+        given = [release for release in (before, *(step.release for step in steps)) if release is not None]
         taken = taken_for_granted(before, given, setting)
         unknown = [name for name in api_versions(body for body, _ in taken) if name not in setting.api_versions]
         if not unknown:
             break
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
-    notes = tuple(dict.fromkeys(note for step, _ in played for note in step.notes))
+    notes = tuple(dict.fromkeys(note for step in steps for note in step.notes))
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
         raise NothingToCheck("\n  ".join((empty, *notes)))
-    made = {name for step, _ in played if step.fleet for name in namespaces_made(step.fleet)}
+    made = {name for step in steps for name in step.namespaces}
     taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in made]
     case = Case(
         name=setting.case,
-        releases=tuple(release for _, release in played),
+        releases=tuple(step.release for step in steps),
         before=before,
         assumed=(
             *(_stored(history) if history else ()),
@@ -346,26 +308,24 @@ def _planned(trial: Trial, engine: str, setting: Setting, options: CheckOptions)
             *needed.default_storage(given),
         ),
         missing_dependencies=setting.opened.missing,
-        differences=tuple(between_steps(played, setting)) if engine == "helm" else (),
+        differences=tuple(between_steps(steps, setting)),
         notes=notes,
     )
-    plan = Plan(
-        steps=tuple(step for step, _ in played),
+    return Plan(
+        engine=setting.engine,
+        steps=steps,
         case=case,
         kube_version=setting.kube_version,
         assumed=(*not_brought(trial, given, setting), *(body for body, _ in taken)),
         deployed=tuple(existing_objects(history)) if history else (),
-        argocd=setting.argocd,
         server_side=history is None or history.server_side,
-        helm=process.chosen(engine, options.helm_binary),
         revisions=tuple((revision.number, revision.release) for revision in history.revisions) if history else (),
     )
-    return Planned(engine, plan)
 
 
-def _with(planned: Planned, **fields: Any) -> Planned:
+def _with(plan: Plan, **fields: Any) -> Plan:
     """The same plan, with more said about its case."""
-    return replace(planned, plan=replace(planned.plan, case=replace(planned.case, **fields)))
+    return replace(plan, case=replace(plan.case, **fields))
 
 
 def _touches_others(release: Release) -> bool:

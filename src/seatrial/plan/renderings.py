@@ -6,17 +6,20 @@ Says in which objects the renderings differ. Plays nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from seatrial.engines.act import HelmAct
+from seatrial.engines.engine import PlannedStep
+from seatrial.engines.setting import Setting
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.result import Consumer, Difference
 from seatrial.model.trial import Step
 from seatrial.plan.matrix import Cell, differences
-from seatrial.plan.plan import Played
-from seatrial.plan.stage.steps import RENDERED, Setting, staged
+from seatrial.plan.steps import planned_steps
 from seatrial.sources.charts.chart import ChartSource
 from seatrial.sources.charts.gates import gate_of
 
@@ -28,7 +31,7 @@ def both_acts(source: str, cell: Cell, setting: Setting) -> Acts:
     """A chart under the values of a cell, as it is installed and as an upgrade renders it."""
     steps = (Step("install", source, set=cell.settings), Step("upgrade", source, set=cell.settings))
     try:
-        installed, upgraded = (release for _, release in staged(steps, replace(setting, history=None)))
+        installed, upgraded = (step.release for step in planned_steps(steps, replace(setting, history=None)))
     except CannotContinue as why:
         raise CannotContinue(f"with {cell.name}: {why}") from None
     assert installed is not None and upgraded is not None
@@ -42,15 +45,15 @@ def between_acts(installed: Release, upgraded: Release, chart: ChartSource, case
         yield replace(difference, asks=gate.asks, asked=gate.place) if gate else difference
 
 
-def between_steps(played: Iterable[tuple[Played, Release | None]], setting: Setting) -> Iterator[Difference]:
+def between_steps(planned: Iterable[PlannedStep[Any]], setting: Setting) -> Iterator[Difference]:
     """The differences between the acts of a trial that render the same chart with the same values."""
     rendered: dict[tuple[str, bytes], dict[str, Release]] = {}
-    for act, release in played:
-        if act.step.action in RENDERED and release is not None:
-            values = msgspec.json.encode(release.values, order="sorted")
-            rendered.setdefault((act.step.source, values), {}).setdefault(act.step.action, release)
+    for one in planned:
+        if isinstance(one.act, HelmAct) and one.act.chart is not None and one.release is not None:
+            values = msgspec.json.encode(one.release.values, order="sorted")
+            rendered.setdefault((one.step.source, values), {}).setdefault(one.act.action, one.release)
     for (source, _), acts in rendered.items():
-        if len(acts) == len(RENDERED):
+        if len(acts) == 2:
             yield from between_acts(acts["install"], acts["upgrade"], setting.opened.chart(source), setting.case)
 
 

@@ -8,7 +8,8 @@ from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Stuck
-from seatrial.engines.script import Answer, Command, Helm, Line, Outwait, Pause, Say, Survey, Wait
+from seatrial.engines.act import HelmAct
+from seatrial.engines.script import Answer, Command, Line, Outwait, Pause, Say, Survey, Wait
 from seatrial.model.resource import Ref, group_of, version_of
 
 REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
@@ -29,8 +30,8 @@ UNAVAILABLE = "the server is currently unable to handle the request"
 class InProcess:
     """The embedded cluster as `engines.script.Client`."""
 
-    def __init__(self, cluster: Cluster, actor: str, helm: Callable[[Helm], Answer] | None = None) -> None:
-        """`helm` plays for engines that have a Helm in them."""
+    def __init__(self, cluster: Cluster, actor: str, helm: Callable[[HelmAct], Answer] | None = None) -> None:
+        """`helm` runs the acts of engines that have a Helm in them."""
         self._cluster = cluster
         self._actor = actor
         self._helm = helm
@@ -50,7 +51,7 @@ class InProcess:
                 return self._wait(refs)
             case Outwait(refs, seconds):
                 return Answer(200, {"late": self._cluster.outwait(refs, seconds)})
-            case Helm():
+            case HelmAct():
                 assert self._helm is not None
                 return self._helm(line)
             case Say(ref, words, effect):

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec.structs import replace
-
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
-from seatrial.engines.helm import sdk as helm
-from seatrial.engines.pulumi import Checkpoint
-from seatrial.helm.ownership import RELEASE_NAME
 from seatrial.model.errors import CannotContinue
-from seatrial.model.program import Program
-from seatrial.model.resource import Body, annotations_of, group_of, metadata, name_of, version_of
+from seatrial.model.resource import Body, group_of, metadata, name_of, version_of
 from seatrial.play.in_process import REQUESTS
+
+HELM = "helm"
 
 
 def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
@@ -31,23 +27,6 @@ def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
         if reply.code >= 400 and reply.body["reason"] != "AlreadyExists":
             raise CannotContinue(f"assume {kind.kind}/{name_of(body)}: {reply.body['message']}")
         cluster.settle()
-
-
-def stack_before(program: Program, assumed: Iterable[Body]) -> Checkpoint:
-    """The stack of a program before it is first brought up: it has the namespaces that were made ahead for others.
-
-    What is taken to be in a namespace of the program needs it; whose it is, Pulumi would otherwise not know.
-    """
-    ahead = {name_of(body): body for body in assumed if body.get("kind") == "Namespace" and _is_taken_over(body)}
-    stack = Checkpoint()
-    for one in program.registrations:
-        if one.ref is not None and one.ref.kind == "Namespace" and one.ref.name in ahead:
-            stack.put(replace(one, object=ahead[one.ref.name]))
-    return stack
-
-
-def _is_taken_over(namespace: Body) -> bool:
-    return RELEASE_NAME in annotations_of(namespace)
 
 
 def put_deployed(cluster: Cluster, deployed: Iterable[Body], *, server_side: bool) -> None:
@@ -69,8 +48,8 @@ def put_deployed(cluster: Cluster, deployed: Iterable[Body], *, server_side: boo
             name=name_of(body) if patch_type else "",
             body={**body, "apiVersion": kind.api_version},
             patch_type=patch_type,
-            field_manager=helm.NAME,
-            actor=helm.NAME,
+            field_manager=HELM,
+            actor=HELM,
         )
         reply = cluster.request(request)
         if reply.code >= 400 and kind.api_version == api_version:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import posixpath
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+from msgspec import Struct
 
 from seatrial.model import trial
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Place
-from seatrial.model.trial import Trial
+from seatrial.model.trial import ActionsOf, Trial
 from seatrial.sources import git
 from seatrial.sources.charts.files import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
@@ -18,15 +20,29 @@ from seatrial.sources.programs import NAMES, is_program, is_recording
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
 
-Kind = Literal["chart", "manifests", "trial", "program"]
+
+class InputKind(Struct, frozen=True):
+    """What a path of the user's can be."""
+
+    name: str
+    words: str
+    """In a sentence: `a chart`."""
+    engine: str = ""
+    """The engine that it is rehearsed with where the user names none."""
+
+
+CHART = InputKind("chart", "a chart", "helm")
+MANIFESTS = InputKind("manifests", "manifests", "kubectl")
+TRIAL = InputKind("trial", "a trial file")
+PROGRAM = InputKind("program", "a Pulumi program", "pulumi")
 
 _GZIP = b"\x1f\x8b"
 
 
-def kind_of(path: str) -> Kind:
+def kind_of(path: str) -> InputKind:
     """What a path of the user's is: a chart (folder or .tgz), manifests (file, folder or `-`), or a trial file."""
     if path == STDIN:
-        return "manifests"
+        return MANIFESTS
     if "://" in path:
         raise CannotContinue(f"{path}: charts are read from disk; fetch it first with: helm pull {path}")
     where = Path(path)
@@ -38,24 +54,24 @@ def kind_of(path: str) -> Kind:
         raise CannotContinue(sentence)
     content = read_bytes(path, "look at the file")
     if content.startswith(_GZIP):
-        return "chart"
+        return CHART
     if is_recording(content):
-        return "program"
-    return "trial" if _is_trial(path) else "manifests"
+        return PROGRAM
+    return TRIAL if _is_trial(path) else MANIFESTS
 
 
-def kind_at(source: str, beside: str) -> Kind:
+def kind_at(source: str, beside: str) -> InputKind:
     """What `git:REF` names: a program, or what Pulumi wrote; else a chart."""
     tree, own = git.located(source, beside)
     if any(git.files_in(tree, posixpath.join(own, name)) for name in NAMES):
-        return "program"
+        return PROGRAM
     if git.files_in(tree, posixpath.join(own, "Chart.yaml")):
-        return "chart"
-    return "program" if own.endswith(".json") or is_program(beside) else "chart"
+        return CHART
+    return PROGRAM if own.endswith(".json") or is_program(beside) else CHART
 
 
-def read_trial(path: str) -> Trial:
-    return trial.parse(_first_document(path), place=shown(path))
+def read_trial(path: str, actions_of: ActionsOf) -> Trial:
+    return trial.parse(_first_document(path), actions_of, place=shown(path))
 
 
 def line_at(place: Place) -> str | None:
@@ -64,12 +80,12 @@ def line_at(place: Place) -> str | None:
     return text.line_at(place.line) if text else None
 
 
-def _folder(folder: Path) -> Kind:
+def _folder(folder: Path) -> InputKind:
     if is_program(str(folder)):
-        return "program"
+        return PROGRAM
     if (folder / "Chart.yaml").is_file():
-        return "chart"
-    return "manifests"
+        return CHART
+    return MANIFESTS
 
 
 def _is_trial(path: str) -> bool:

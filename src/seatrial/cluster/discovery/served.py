@@ -75,6 +75,11 @@ class Discovery:
         found = self._by_kind.get((group, kind), ())
         return next((served for served in found if not version or served.version == version), None)
 
+    def api_version_of(self, group: str, kind: str) -> str:
+        """The apiVersion in which the API server prefers to serve a kind; empty where it does not serve it."""
+        found = self.of_kind(group, kind)
+        return found.api_version if found else ""
+
     def versions(self, group: str, plural: str) -> tuple[str, ...]:
         """The versions of a resource, the preferred one first."""
         found = (version for g, version, p in self._served if g == group and p == plural)

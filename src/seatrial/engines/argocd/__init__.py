@@ -5,10 +5,48 @@ Models Argo CD 2.8 to 3.5 (`versions`), from the source of v3.5.1: gitops-engine
 
 from __future__ import annotations
 
-from seatrial.engines.argocd.app import App, Filter, Settings
-from seatrial.engines.argocd.fleet import Fleet, Memory, delete_fleet, sync_fleet
-from seatrial.engines.argocd.sets import AppSet
+from collections.abc import Iterable
 
-NAME = "argocd"
+from seatrial.engines import Ended
+from seatrial.engines.act import Sync
+from seatrial.engines.argocd.fleet import Memory, delete_fleet, sync_fleet
+from seatrial.engines.argocd.stage import NAME, VERSIONS, configure, stage
+from seatrial.engines.engine import Engine, PlannedStep, Scene, round_trip
+from seatrial.engines.script import Script
+from seatrial.model.engine import Action
+from seatrial.model.resource import Ref
 
-__all__ = ["NAME", "App", "AppSet", "Filter", "Fleet", "Memory", "Settings", "delete_fleet", "sync_fleet"]
+FIRST_SYNC_SECONDS = 1_750_000_000
+SYNC_SECONDS = 3_600
+"""When syncs are assumed to begin, and how far apart; hooks that have no name of their own are named by it."""
+
+
+def _script(planned: PlannedStep[Sync], scene: Scene) -> Script:
+    act = planned.act
+    if planned.step.action == "delete":
+        return delete_fleet(act.fleet, act.settings, scene.memory)
+    started = FIRST_SYNC_SECONDS + scene.index * SYNC_SECONDS
+    return sync_fleet(act.fleet, act.settings, scene.memory, started=started, flags=planned.step.flags)
+
+
+def _synced(planned: PlannedStep[Sync], ended: Ended) -> Iterable[Ref]:
+    tasks = (task for operation in ended.operations for task in operation.tasks if not task.hook)
+    return (task.object for task in tasks if task.status == "Synced")
+
+
+ENGINE = Engine(
+    name=NAME,
+    label="Argo CD",
+    versions=VERSIONS,
+    actions=(
+        Action("sync", "replace", "the sync"),
+        Action("delete", "remove", "deleting the Application"),
+    ),
+    default_trial=round_trip("sync", "delete"),
+    configure=configure,
+    stage=stage,
+    script=_script,
+    expected=_synced,
+    memory=lambda before: Memory(),
+    has_cases=True,
+)

@@ -13,7 +13,8 @@ from functools import cache
 
 from msgspec import Struct
 
-from seatrial.model.resource import Body, Ref, dig, listed, name_of
+from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model.resource import Body, Ref, dig, group_of, listed, name_of
 
 IN_CLUSTER = ("https://kubernetes.default.svc", "in-cluster")
 """The server that Argo CD runs on, and the name that it has there."""
@@ -45,6 +46,10 @@ class Project(Struct, frozen=True):
     """None is any: only what is cluster-scoped has to be allowed."""
     namespaced_denied: tuple[Kinds, ...] = ()
     windows: tuple[Body, ...] = ()
+
+
+def is_project(body: Body) -> bool:
+    return body.get("kind") == "AppProject" and group_of(str(body.get("apiVersion", ""))) == GROUP
 
 
 def project_of(body: Body) -> Project:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from seatrial.model.errors import CannotContinue
-
-NEWEST = (3, 5)
-KNOWN = tuple((2, minor) for minor in range(8, 15)) + tuple((3, minor) for minor in range(6))
+KNOWN = (*((2, minor) for minor in range(8, 15)), *((3, minor) for minor in range(6)))
+NEWEST = KNOWN[-1]
 
 Behaviour = Literal[
     "PostDelete hooks",
@@ -79,16 +77,10 @@ def has(version: tuple[int, int], behaviour: Behaviour) -> bool:
     return version >= SINCE[behaviour]
 
 
-def parse(asked: str) -> tuple[int, int]:
-    """The version behind `argocd@`; patch releases are not told apart."""
-    if not asked:
-        return NEWEST
-    parts = asked.removeprefix("v").split(".")
-    numbers = tuple(int(part) for part in parts[:2] if part.isdecimal())
-    if numbers not in KNOWN:
-        first, last = (".".join(map(str, version)) for version in (KNOWN[0], KNOWN[-1]))
-        raise CannotContinue(f"argocd@{asked}: Argo CD {first} to {last} are known")
-    return numbers[0], numbers[1]
+def parse(text: str) -> tuple[int, int]:
+    """`3.5` as numbers; patch releases are not told apart."""
+    major, minor, *_ = (*text.removeprefix("v").split("."), "0") if text else NEWEST
+    return int(major), int(minor)
 
 
 def shown(version: tuple[int, int]) -> str:

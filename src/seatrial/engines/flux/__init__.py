@@ -5,28 +5,34 @@ Models Flux 2.9: kustomize-controller 1.9, helm-controller 1.6 (which embeds Hel
 
 from __future__ import annotations
 
+from seatrial.engines.act import Reconcile
+from seatrial.engines.engine import Engine, PlannedStep, Scene, round_trip
 from seatrial.engines.flux.fleet import delete_fleet, sync_fleet
-from seatrial.engines.flux.objects import (
-    Fleet,
-    HelmRelease,
-    Ignored,
-    Kustomization,
-    Memory,
-    Policy,
+from seatrial.engines.flux.objects import Memory
+from seatrial.engines.flux.stage import NAME, USUAL_FOR, stage
+from seatrial.engines.script import Script
+from seatrial.model.engine import Action
+
+
+def _script(planned: PlannedStep[Reconcile], scene: Scene) -> Script:
+    run = delete_fleet if planned.step.action == "delete" else sync_fleet
+    return run(planned.act.fleet, scene.memory)
+
+
+ENGINE = Engine(
+    name=NAME,
+    label="Flux",
+    versions=("2.9",),
+    actions=(
+        Action("sync", "replace", "the sync"),
+        Action("delete", "remove", "flux delete"),
+    ),
+    default_trial=round_trip("sync", "delete"),
+    stage=stage,
+    script=_script,
+    expected=lambda planned, ended: (),
+    memory=lambda before: Memory(),
+    inside=("helm",),
+    has_cases=True,
+    usual_for=USUAL_FOR,
 )
-
-NAME = "flux"
-VERSION = "2.9"
-
-__all__ = [
-    "NAME",
-    "VERSION",
-    "Fleet",
-    "HelmRelease",
-    "Ignored",
-    "Kustomization",
-    "Memory",
-    "Policy",
-    "delete_fleet",
-    "sync_fleet",
-]

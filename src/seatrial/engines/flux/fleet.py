@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines import Ended, Stuck
+from seatrial.engines.act import HelmAct
 from seatrial.engines.concurrent import Job, awaited, give_up, interleave
 from seatrial.engines.flux import helmrelease, kustomization
 from seatrial.engines.flux.applying import about
@@ -31,7 +32,6 @@ from seatrial.engines.script import (
     WRITES,
     Answer,
     Command,
-    Helm,
     Line,
     Part,
     Pause,
@@ -89,7 +89,7 @@ class _Controllers:
         return min((job for job in self.jobs if not job.waits), key=self._order)
 
     def on_line(self, job: Job[_Reconciliation], line: Line, answer: Answer) -> Part[bool]:
-        if isinstance(line, Helm):
+        if isinstance(line, HelmAct):
             self.acts.setdefault(job.of.ref, []).append(line.action)
         self.notice(line, answer, job.of.depth)
         if isinstance(line, Command) and line.verb == "delete" and not answer.message:
@@ -108,7 +108,7 @@ class _Controllers:
 
     def notice(self, line: Line, answer: Answer, depth: int = 0) -> None:
         """Count changes, and find the Kustomizations and HelmReleases that are created."""
-        if isinstance(line, Helm):
+        if isinstance(line, HelmAct):
             self.changes += 1
         if not isinstance(line, Command) or line.dry_run or answer.message or line.verb not in WRITES:
             return

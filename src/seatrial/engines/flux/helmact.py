@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.engines import Stuck
+from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Cause
 from seatrial.engines.flux.objects import HelmRelease, Memory, Policy
 from seatrial.engines.flux.storage import newest
 from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
-from seatrial.engines.script import Answer, Helm, Part
+from seatrial.engines.script import Answer, Part
 from seatrial.helm import hooks
 from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.model.resource import Ref
@@ -52,7 +53,7 @@ def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Pa
     before = yield from revision_of(release)
     # Where hooks come after the waiting, Helm waits itself. Else Flux is heard waiting, and others go on meanwhile.
     own = ("--wait", *(("--wait-for-jobs",) if policy.waits_for_jobs else ())) if _helm_waits(release, policy) else ()
-    answer = yield Helm(action, *whose(release), release.chart, release.values, (*_flags(policy), *own))
+    answer = yield HelmAct(action, *whose(release), release.chart, release.values, (*_flags(policy), *own))
     revision = yield from revision_of(release)
     if answer.message:
         said = yield from said_of(answer, release, action, memory)
@@ -64,7 +65,7 @@ def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Pa
         if waited.words:
             return Act(f"{failed}{waited.words.strip()}", waited.stuck, revision, cause="waited")
     if release.tests:
-        tested = yield Helm("test", *whose(release))
+        tested = yield HelmAct("test", *whose(release))
         if tested.message:
             said = yield from said_of(tested, release, "test", memory)
             name = f"{full_name(release, revision)} with chart {release.chart_name}"

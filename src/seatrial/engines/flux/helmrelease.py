@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.dependencies import TERMINAL
 from seatrial.engines.flux.drift import detect
@@ -18,7 +19,7 @@ from seatrial.engines.flux.objects import Deployed, Good, HelmRelease, Memory, P
 from seatrial.engines.flux.storage import borne_out
 from seatrial.engines.flux.uninstalling import UNINSTALLED, uninstall
 from seatrial.engines.flux.waiting import statuses_of
-from seatrial.engines.script import Helm, Part, Say, Wait
+from seatrial.engines.script import Part, Say, Wait
 
 TRIES_MAX = 5
 """Of those that are tried again for ever."""
@@ -137,7 +138,7 @@ def _uninstalled(done: Act, state: Deployed, release: HelmRelease, memory: Memor
 
 
 def _rolled_back(state: Deployed, good: Good, release: HelmRelease) -> Part[Deployed]:
-    answer = yield Helm("rollback", *whose(release))
+    answer = yield HelmAct("rollback", *whose(release))
     how = f"failed: {answer.message.strip()}" if answer.message else "succeeded"
     name = f"{full_name(release, good.revision)} with chart {good.chart}"
     yield Say(release.ref, f"Helm rollback to previous release {name} {how}")

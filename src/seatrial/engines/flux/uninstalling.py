@@ -5,11 +5,12 @@ Upstream: internal/action/uninstall.go of helm-controller 1.6, and `WaitForTermi
 
 from __future__ import annotations
 
+from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.helmact import full_name, revision_of, said_of, whose
 from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import HelmRelease, Memory
 from seatrial.engines.flux.waiting import Waited
-from seatrial.engines.script import Helm, Part, Survey, Wait
+from seatrial.engines.script import Part, Survey, Wait
 from seatrial.model.resource import metadata, ref_of
 
 UNINSTALLED = "uninstallation completed with 1 error(s): "
@@ -32,7 +33,7 @@ def leave(release: HelmRelease, memory: Memory) -> Part[Attempt]:
 
 def uninstall(release: HelmRelease, memory: Memory, *flags: str) -> Part[Waited]:
     """Have Helm uninstall, and wait until all is gone, unless that is not wanted."""
-    answer = yield Helm("uninstall", *whose(release), flags=(*flags, *release.uninstall.flags))
+    answer = yield HelmAct("uninstall", *whose(release), flags=(*flags, *release.uninstall.flags))
     waited = yield from said_of(answer, release, "uninstall", memory)
     if not waited.words and release.uninstall.waits:
         waited = yield from _until_gone(release)

@@ -1,1 +1,62 @@
-"""Helm as an engine: the real SDK, a helm binary, and a model of Helm 3."""
+"""Helm as an engine: the real SDK, a helm binary, and a simulated Helm 3.
+
+The real Helm runs over HTTP and is no script; `script` is the simulated one.
+"""
+
+from __future__ import annotations
+
+from seatrial.engines import Api, Ended
+from seatrial.engines.act import HelmAct
+from seatrial.engines.engine import Before, Engine, PlannedStep, Scene
+from seatrial.engines.helm import process, sdk, v3
+from seatrial.engines.helm.other_version import other_version
+from seatrial.engines.helm.stage import configure, stage
+from seatrial.engines.script import Script
+from seatrial.model.engine import Action
+from seatrial.model.trial import Step
+
+
+def _default_trial(source: str, old: str, revision: int) -> tuple[Step, ...]:
+    upgrade, install, uninstall = Step("upgrade", source), Step("install", source), Step("uninstall")
+    if revision:
+        return (upgrade, upgrade, Step("rollback", revision=revision), uninstall, install)
+    if not old:
+        return (install, upgrade, uninstall)
+    return (Step("install", old), upgrade, upgrade, Step("rollback", revision=1), uninstall, install)
+
+
+def _shelf(before: Before) -> v3.Shelf:
+    was = before.release
+    return {(was.namespace, was.name, number): release for number, release in before.revisions} if was else {}
+
+
+def _run(act: HelmAct, api: Api) -> Ended:
+    return process.run(act, api, act.binary) if act.binary else sdk.run(act, api)
+
+
+def _simulated(planned: PlannedStep[HelmAct], scene: Scene) -> Script:
+    return v3.play_act(v3.Act(planned.step, planned.name, planned.namespace, scene.memory, planned.release))
+
+
+ENGINE = Engine(
+    name=sdk.NAME,
+    label="Helm",
+    versions=(v3.VERSION, sdk.VERSION),
+    actions=(
+        Action("install", "install", "helm install", unordered=("apply", "create")),
+        Action("upgrade", "replace", "helm upgrade"),
+        Action("rollback", "back", "helm rollback", takes="revision"),
+        Action("uninstall", "remove", "helm uninstall", takes="nothing", unordered=("delete",)),
+        Action("test", "other", "helm test", takes="nothing"),
+    ),
+    default_trial=_default_trial,
+    configure=configure,
+    stage=stage,
+    script=_simulated,
+    run=_run,
+    expected=sdk.expected,
+    memory=_shelf,
+    other_version=other_version,
+    has_cases=True,
+    wait_flag="--wait",
+)

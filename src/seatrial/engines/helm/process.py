@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seatrial.engines import Api, Ended, Stuck
+from seatrial.engines.act import HelmAct
 from seatrial.engines.helm import v3 as rules
 from seatrial.engines.helm.sdk import (
     FAREWELL_SECONDS,
-    NAME,
     PATIENCE_SECONDS,
     VERSION,
     is_final,
@@ -16,9 +16,10 @@ from seatrial.engines.helm.sdk import (
     patience_seconds,
 )
 from seatrial.helm.binary import CHART, FLAG, VALUES, Binary, Process, find, is_flag_error
+from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
-from seatrial.model.trial import Step, waits
+from seatrial.model.trial import waits
 from seatrial.readiness import helm3
 from seatrial.readiness.kstatus import (
     is_ready_for_wait,
@@ -31,45 +32,41 @@ LONGEST_SECONDS = 900
 """More than any wait of Helm's own takes."""
 
 
-def chosen(engine: str, path: str) -> Binary | None:
-    """The helm binary that plays for an engine `helm@3`; None where the SDK does, or where it is another engine."""
-    name, _, version = engine.partition("@")
-    if name != NAME:
-        return None
+def chosen(engine: EngineId, path: str) -> Binary | None:
+    """The helm binary that runs for an engine `helm@3`; None where the SDK does."""
     found = find(path) if path else None
-    has = found.version if found else VERSION
+    has, version = found.version if found else VERSION, engine.version
     if version and f"{has}.".startswith(f"{version.removeprefix('v')}."):
         return found
     if version and found:
         raise CannotContinue(f"--engine {engine}: {FLAG} {path} is Helm {has}")
-    if version and not by_rules(engine, path):
+    if version and not is_simulated(engine, path):
         raise CannotContinue(f"--engine {engine}: what is built in is Helm {has}; name another one with {FLAG} PATH")
     return found
 
 
-def by_rules(engine: str, path: str) -> bool:
-    """Whether `helm@3` is asked for and no binary of it is given: then its rules are played."""
-    name, _, version = engine.partition("@")
-    return name == NAME and not path and bool(version) and f"{rules.VERSION}.".startswith(f"{version.lstrip('v')}.")
+def is_simulated(engine: EngineId, path: str) -> bool:
+    """Whether `helm@3` is asked for and no binary of it is given."""
+    version = engine.version.removeprefix("v")
+    return not path and bool(version) and f"{rules.VERSION}.".startswith(f"{version}.")
 
 
-def act(step: Step, api: Api, binary: Binary, *, release: str, namespace: str, chart: bytes, values: Body) -> Ended:
-    """Play one step with a helm binary against `api`; a hang is ended as soon as it is certain."""
-    _, timeout = options_of(step)  # refuses what leads elsewhere, such as --kubeconfig
-    api.believes(_content(step, binary))
-    command = _command(step, release, namespace, chart, values)
-    process = Process(binary, command, api.kubeconfig(namespace), chart=chart, values=values)
+def run(act: HelmAct, api: Api, binary: Binary) -> Ended:
+    """Run one act with a helm binary against `api`; a hang is ended as soon as it is certain."""
+    _, timeout = options_of(act)  # refuses what leads elsewhere, such as --kubeconfig
+    api.believes(_content(act, binary))
+    process = Process(binary, _command(act), api.kubeconfig(act.namespace), chart=act.archive, values=act.values)
     try:
         stuck = _watched(process, api, timeout)
         if is_final(stuck):
-            _let_go(process, api, step)
+            _let_go(process, api, act)
     finally:
         process.close()
     if stuck is not None and is_final(stuck):
         words = f"{stuck.sentence}. Helm would fail when --timeout ({timeout}) is over"
         return Ended("hung", words, process.warnings, stuck)
     if process.failed and is_flag_error(process.error):
-        raise CannotContinue(f"step {step.action}: helm {binary.version} says: {process.error.splitlines()[0]}")
+        raise CannotContinue(f"step {act.action}: helm {binary.version} says: {process.error.splitlines()[0]}")
     if process.failed:
         return Ended("failed", process.error, process.warnings, stuck)
     return Ended("ok", warnings=process.warnings)
@@ -87,26 +84,26 @@ def _watched(process: Process, api: Api, timeout: str) -> Stuck | None:
     return stuck
 
 
-def _let_go(process: Process, api: Api, step: Step) -> None:
+def _let_go(process: Process, api: Api, act: HelmAct) -> None:
     """End a wait as its timeout would: Helm records that the act has failed."""
-    if step.action in ("install", "upgrade"):
+    if act.action in ("install", "upgrade"):
         process.stop()
     else:
         api.hang_up()
     process.wait(FAREWELL_SECONDS)
 
 
-def _command(step: Step, release: str, namespace: str, chart: bytes, values: Body) -> list[str]:
-    given = [CHART] if chart else [str(step.revision)] if step.action == "rollback" and step.revision else []
-    written = ["--values", VALUES] if chart and values else []
-    flags = [flag for flag in step.flags if not flag.startswith("--timeout")]
-    return [step.action, release, *given, "--namespace", namespace, *written, *flags]
+def _command(act: HelmAct) -> list[str]:
+    given = [CHART] if act.archive else [str(act.revision)] if act.action == "rollback" and act.revision else []
+    written = ["--values", VALUES] if act.archive and act.values else []
+    flags = [flag for flag in act.flags if not flag.startswith("--timeout")]
+    return [act.action, act.release, *given, "--namespace", act.namespace, *written, *flags]
 
 
-def _content(step: Step, binary: Binary) -> Callable[[Body], bool]:
-    waited = waits(step.flags)
-    if binary.major < 4 or LEGACY in step.flags:
+def _content(act: HelmAct, binary: Binary) -> Callable[[Body], bool]:
+    waited = waits(act.flags)
+    if binary.major < 4 or LEGACY in act.flags:
         return helm3.is_ready_for_wait if waited else helm3.is_hook_done
     if not waited:
         return is_ready_without_wait
-    return is_ready_with_jobs if "--wait-for-jobs" in step.flags else is_ready_for_wait
+    return is_ready_with_jobs if "--wait-for-jobs" in act.flags else is_ready_for_wait

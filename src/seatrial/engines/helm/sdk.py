@@ -6,19 +6,19 @@ Helm's behaviour is not modelled here: the SDK is Helm 4.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
 from seatrial.engines import Api, Ended, Stalled, Stuck
+from seatrial.engines.act import HelmAct
 from seatrial.engines.durations import seconds_in
+from seatrial.engines.engine import PlannedStep
 from seatrial.helm import hooks
 from seatrial.helm import sdk as helmsdk
 from seatrial.model.errors import CannotContinue
-from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref
-from seatrial.model.trial import Step
 from seatrial.readiness import helm3
 from seatrial.readiness.kstatus import (
     is_ready_for_wait,
@@ -29,9 +29,6 @@ from seatrial.readiness.kstatus import (
 NAME = "helm"
 VERSION = helmsdk.VERSION
 MAJOR = int(VERSION.partition(".")[0])
-
-UNORDERED: dict[str, tuple[str, ...]] = {"install": ("apply", "create"), "uninstall": ("delete",)}
-"""What Helm sends at once for all objects of a kind; everything else is one after another."""
 
 TIMEOUT = "5m0s"
 """Helm's own default of --timeout. A hang never takes so long here: it is a fixpoint."""
@@ -83,48 +80,32 @@ WITHOUT_CONTEXT = ("rollback", "uninstall", "test")
 """Acts that the SDK cannot cancel."""
 
 
-def act(
-    step: Step,
-    api: Api,
-    *,
-    release: str,
-    namespace: str,
-    chart: Callable[[], helmsdk.Chart] | None,
-    values: Body,
-) -> Ended:
-    """Play one step with the real Helm against `api`; a hang is ended as soon as it is certain."""
-    with helmsdk.connection(api.kubeconfig, namespace) as config:
-        return _acted(step, api, config, release, namespace, chart, values)
+def run(act: HelmAct, api: Api) -> Ended:
+    """Run one act of the real Helm against `api`; a hang is ended as soon as it is certain."""
+    with helmsdk.connection(api.kubeconfig, act.namespace) as config:
+        return _acted(act, api, config)
 
 
-def _acted(
-    step: Step,
-    api: Api,
-    config: helmsdk.Config,
-    release: str,
-    namespace: str,
-    chart: Callable[[], helmsdk.Chart] | None,
-    values: Body,
-) -> Ended:
-    options, timeout = options_of(step)
-    if INSTALLS in step.flags and (status := _status(config, release)) in INSTALLS_OVER:
-        step = as_install(step)
-        options = {**options_of(step)[0], **({"replace": True} if status else {})}
+def _acted(act: HelmAct, api: Api, config: helmsdk.Config) -> Ended:
+    options, timeout = options_of(act)
+    if INSTALLS in act.flags and (status := _status(config, act.release)) in INSTALLS_OVER:
+        act = as_install(act)
+        options = {**options_of(act)[0], **({"replace": True} if status else {})}
     context = helmsdk.HelmContext()
-    call = _call(step, config, context, release, namespace, chart, values, options)
+    call = _call(act, config, context, options)
     api.believes(_content(options))
     ended = _Call(call)
     stuck: Stuck | None = None
     while not is_final(stuck) and not ended.wait(PATIENCE_SECONDS):
         stuck = api.stuck(patience_seconds(timeout)) or stuck
         if api.silent():
-            raise Stalled(f"helm {step.action} neither ended nor asked for anything any more")
+            raise Stalled(f"helm {act.action} neither ended nor asked for anything any more")
     if is_final(stuck):
-        if step.action in WITHOUT_CONTEXT:
+        if act.action in WITHOUT_CONTEXT:
             api.hang_up()
         else:
             context.cancel()
-    # A cancelled Helm that waits for watchers may lock itself up. It is left behind then: nobody hears it any more.
+    # A cancelled Helm that waits for watchers may lock itself up. It is left behind then: nothing hears it any more.
     if ended.wait(FAREWELL_SECONDS):
         config.close()
         context.close()
@@ -146,23 +127,23 @@ def is_final(stuck: Stuck | None) -> bool:
     return stuck is not None and not stuck.passed_seconds
 
 
-def options_of(step: Step) -> tuple[Body, str]:
+def options_of(act: HelmAct) -> tuple[Body, str]:
     """The SDK's options for Helm's own flags, and the timeout as the user wrote it."""
     options: Body = {"timeout_seconds": TIMEOUT_SECONDS}
     timeout = TIMEOUT
-    for flag in step.flags:
+    for flag in act.flags:
         name, _, value = flag.replace(" ", "=", 1).partition("=")
         if name == "--timeout":
             timeout = value
             continue
         acts, said = FLAGS.get(flag, ((), {}))
-        if step.action not in acts:
-            known = ", ".join(sorted(known for known, (acts, _) in FLAGS.items() if step.action in acts)) or "none"
-            raise CannotContinue(f"step {step.action}: the flag {flag} cannot be rehearsed; known are {known}")
+        if act.action not in acts:
+            known = ", ".join(sorted(known for known, (acts, _) in FLAGS.items() if act.action in acts)) or "none"
+            raise CannotContinue(f"step {act.action}: the flag {flag} cannot be rehearsed; known are {known}")
         options.update(said)
-    if step.action == "install" and "server_side_apply" in options:
+    if act.action == "install" and "server_side_apply" in options:
         options["server_side_apply"] = options["server_side_apply"] == "true"  # `auto` is for what is there already
-    if step.action == "upgrade":
+    if act.action == "upgrade":
         options.pop("create_namespace", None)  # only for what `--install` installs
     return options, timeout
 
@@ -171,9 +152,9 @@ def patience_seconds(timeout: str) -> float:
     return seconds_in(timeout) or TIMEOUT_SECONDS
 
 
-def as_install(step: Step) -> Step:
+def as_install(act: HelmAct) -> HelmAct:
     """What `upgrade --install` does where there is nothing to upgrade; flags that install does not know are dropped."""
-    return replace(step, action="install", flags=tuple(flag for flag in step.flags if _is_for("install", flag)))
+    return replace(act, action="install", flags=tuple(flag for flag in act.flags if _is_for("install", flag)))
 
 
 def _is_for(action: str, flag: str) -> bool:
@@ -188,9 +169,10 @@ def _status(config: helmsdk.Config, release: str) -> str:
         return ""
 
 
-def expected(release: Release, action: str) -> tuple[Ref, ...]:
-    """What should be in the cluster when an act on this release has succeeded."""
-    return tuple(dict.fromkeys(r.ref for r in release.resources if _stays(r.body, action)))
+def expected(planned: PlannedStep[HelmAct], ended: Ended) -> Iterable[Ref]:
+    """What should be in the cluster when an act on a release has succeeded."""
+    resources = planned.release.resources if planned.release else ()
+    return (resource.ref for resource in resources if _stays(resource.body, planned.step.action))
 
 
 def _stays(body: Body, action: str) -> bool:
@@ -199,29 +181,21 @@ def _stays(body: Body, action: str) -> bool:
     return hooks.runs_at(body, action) and hooks.SUCCEEDED not in hooks.delete_policies(body)
 
 
-def _call(
-    step: Step,
-    config: helmsdk.Config,
-    context: helmsdk.HelmContext,
-    release: str,
-    namespace: str,
-    chart: Callable[[], helmsdk.Chart] | None,
-    values: Body,
-    options: Body,
-) -> Callable[[], Any]:
-    match step.action:
+def _call(act: HelmAct, config: helmsdk.Config, context: helmsdk.HelmContext, options: Body) -> Callable[[], Any]:
+    release, namespace = act.release, act.namespace
+    match act.action:
         case "install" | "upgrade":
-            assert chart is not None
-            function = helmsdk.install if step.action == "install" else helmsdk.upgrade
-            loaded = chart()
-            return lambda: function(config, context, loaded, release, values, namespace=namespace, **options)
+            assert act.chart is not None
+            function = helmsdk.install if act.action == "install" else helmsdk.upgrade
+            loaded = act.chart()
+            return lambda: function(config, context, loaded, release, act.values, namespace=namespace, **options)
         case "rollback":
-            return lambda: helmsdk.rollback(config, release, version=step.revision or None, **options)
+            return lambda: helmsdk.rollback(config, release, version=act.revision or None, **options)
         case "uninstall":
             return lambda: helmsdk.uninstall(config, release, **options)
         case "test":
             return lambda: helmsdk.run_tests(config, release, **options)
-    raise CannotContinue(f"helm has no step {step.action}; it knows {', '.join(hooks.EVENTS_OF)}")
+    raise CannotContinue(f"helm has no step {act.action}; it knows {', '.join(hooks.EVENTS_OF)}")
 
 
 class _Call:

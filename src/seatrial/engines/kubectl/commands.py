@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable
 
 import msgspec
-from msgspec import Struct
 
 from seatrial.engines import Ended, threeway
+from seatrial.engines.act import Manifest
 from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectl.applyset import begin, finish, parent_of
 from seatrial.engines.kubectl.flags import Asked, asked, asked_to_delete
@@ -60,13 +60,6 @@ are the ways you can resolve this warning:
   value; in this case, you'll become the manager if the other manager(s)
   stop managing the field (remove it from their configuration).
 See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts"""
-
-
-class Manifest(Struct, frozen=True):
-    """An object, and the file it stands in; none where it is only named."""
-
-    body: Body
-    file: str = "STDIN"
 
 
 def apply(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = ()) -> Script:

@@ -6,11 +6,38 @@ of what is protected. Cut from the model: `--continue-on-error`, `--target`, and
 
 from __future__ import annotations
 
-from seatrial.engines.pulumi.checkpoint import Checkpoint
+from seatrial.engines.act import Up
+from seatrial.engines.engine import Engine, PlannedStep, Scene, round_trip
 from seatrial.engines.pulumi.deploying import destroy, up
 from seatrial.engines.pulumi.refreshing import refresh
+from seatrial.engines.pulumi.stacks import Stacks
+from seatrial.engines.pulumi.stage import NAME, stage
+from seatrial.engines.script import Script
+from seatrial.model.engine import Action
+from seatrial.model.program import acted_on
 
-NAME = "pulumi"
-VERSION = "4.32"
 
-__all__ = ["NAME", "VERSION", "Checkpoint", "destroy", "refresh", "up"]
+def _script(planned: PlannedStep[Up], scene: Scene) -> Script:
+    stack = scene.memory.of(planned.name, planned.act.program)
+    match planned.step.action:
+        case "destroy":
+            return destroy(stack)
+        case "refresh":
+            return refresh(stack)
+    return up(acted_on(planned.act.program, scene.acts_on), stack)
+
+
+ENGINE = Engine(
+    name=NAME,
+    label="Pulumi",
+    versions=("4.32",),
+    actions=(
+        Action("up", "replace", "pulumi up"),
+        Action("refresh", "other", "pulumi refresh", takes="optional source"),
+        Action("destroy", "remove", "pulumi destroy", takes="optional source"),
+    ),
+    default_trial=round_trip("up", "destroy"),
+    stage=stage,
+    script=_script,
+    memory=Stacks,
+)

@@ -210,6 +210,11 @@ def cluster_scoped(group: str, kind: str) -> bool | None:
     return None if entry is None else not entry.namespaced
 
 
+def named_kind(text: str) -> Entry | None:
+    """The kind that `Kind/namespace/name` begins with; None where this names no object."""
+    return next((entry for entry in CATALOGUE.values() if entry.kind == text.split("/")[0]), None)
+
+
 def plural_of(group: str, kind: str) -> str | None:
     entry = CATALOGUE.get((group, kind))
     return None if entry is None else entry.plural

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.engines.setting import Setting
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, metadata, name_of
 from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Assumptions, Trial
 from seatrial.plan.prerequisites import needed
 from seatrial.plan.prerequisites.declared import assumed_objects, described_in, storage_classes, without_brought
-from seatrial.plan.stage.steps import Opened, Setting
 from seatrial.sources.manifests.reading import read_manifests
+from seatrial.sources.opened import Opened
 
 
 def taken_for_granted(

@@ -12,8 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from seatrial.engines.argocd import Filter, Settings, versions
-from seatrial.engines.argocd.projects import project_of
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import Filter, Settings
+from seatrial.engines.argocd.projects import is_project, project_of
 from seatrial.engines.argocd.tracking import SHIPPED_EXCLUSIONS
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.errors import CannotContinue
@@ -28,7 +29,7 @@ FLAG = "--enable-progressive-syncs"
 VARIABLE = "ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS"
 PROGRESSIVE = "applicationsetcontroller.enable.progressive.syncs"
 OPENSHIFT = "openshift-gitops"
-OPENSHIFT_VERSION = (3, 3)
+OPENSHIFT_VERSION = "3.3"
 """Of OpenShift GitOps 1.20."""
 APISERVICES = Filter(groups=("apiregistration.k8s.io",), kinds=("APIService",))
 TEKTON = Filter(groups=("tekton.dev",), kinds=("TaskRun", "PipelineRun"))
@@ -47,7 +48,7 @@ FIELDS_OF_OPERATOR = {
 
 def settings_of(asked: str, bodies: Iterable[Body]) -> Settings:
     """Argo CD in the version asked for (`3.5`, `openshift-gitops`), set up as these objects say."""
-    settings = _as_it_comes(asked)
+    settings = _as_installed(asked)
     for body in bodies:
         if body.get("kind") == "ConfigMap" and name_of(body) == CONFIG_MAP:
             settings = _configured(settings, {str(k): str(v) for k, v in (body.get("data") or {}).items()})
@@ -67,14 +68,10 @@ def is_setting(body: Body) -> bool:
     return body.get("kind") in ("ArgoCD", "AppProject") and group_of(str(body.get("apiVersion", ""))) == GROUP
 
 
-def is_project(body: Body) -> bool:
-    return body.get("kind") == "AppProject" and group_of(str(body.get("apiVersion", ""))) == GROUP
-
-
-def _as_it_comes(asked: str) -> Settings:
+def _as_installed(asked: str) -> Settings:
+    version = versions.parse(OPENSHIFT_VERSION if asked == OPENSHIFT else asked)
     if asked == OPENSHIFT:
-        return Settings(OPENSHIFT_VERSION, exclusions=(*SHIPPED_EXCLUSIONS, APISERVICES, TEKTON))
-    version = versions.parse(asked)
+        return Settings(version, exclusions=(*SHIPPED_EXCLUSIONS, APISERVICES, TEKTON))
     shipped = versions.has(version, "exclusions in argocd-cm")
     return Settings(version, exclusions=SHIPPED_EXCLUSIONS if shipped else ())
 

@@ -1,12 +1,17 @@
-"""What a trial has behind it when a step begins: the revision a rollback returns to, the values an upgrade keeps.
+"""The revisions that Helm has recorded when a step begins: what a rollback returns to, which values an upgrade keeps.
 
-Reckons that every step before went well; plays nothing.
+Assumes that every step before succeeded; runs nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from msgspec import Struct
 
+from seatrial.engines.act import HelmAct
+from seatrial.engines.engine import PlannedStep
 from seatrial.helm.history import History
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, dig
@@ -21,14 +26,24 @@ class Deployed(Struct, frozen=True):
     defaults: Body = {}
 
 
-class Past:
+def recorded_before(step: Step, earlier: Sequence[PlannedStep[Any]], history: History | None) -> Revisions:
+    """What Helm has recorded after the earlier steps; nothing on a cluster that is rebuilt."""
+    revisions = Revisions(history)
+    for planned in earlier:
+        revisions = Revisions(None) if planned.step.fresh else revisions
+        if isinstance(planned.act, HelmAct):
+            revisions.record(planned, planned.act)
+    return Revisions(None) if step.fresh else revisions
+
+
+class Revisions:
     """The revisions of every release of a trial so far, by their numbers."""
 
     def __init__(self, history: History | None) -> None:
         self._revisions: dict[tuple[str, str], dict[int, Deployed]] = {}
         self._current: dict[tuple[str, str], int] = {}
         self.unsure = False
-        """Whether there may be revisions that no step says: a step that goes back where it fails adds one."""
+        """Whether there may be revisions that no step names: a step that rolls back when it fails adds one."""
         if history is not None:
             self._revisions[history.name, history.namespace] = {
                 revision.number: Deployed(revision.release, dig(revision.record, "chart", "values") or {})
@@ -54,27 +69,27 @@ class Past:
             return merged(last.release.values, given), None
         return given or last.release.values, None
 
-    def deploy(self, release: Release, defaults: Body, step: Step) -> None:
-        self.unsure = self.unsure or any(flag in ROLLS_BACK for flag in step.flags)
-        self._add(release.name, release.namespace, Deployed(release, defaults))
+    def record(self, planned: PlannedStep[Any], act: HelmAct) -> None:
+        """Add the revision that a step makes, or drop those that it removes."""
+        if act.action == "uninstall":
+            self._uninstall(act)
+        elif planned.release is not None:
+            self.unsure = self.unsure or any(flag in ROLLS_BACK for flag in act.flags)
+            self._add(act.release, act.namespace, Deployed(planned.release, act.defaults))
 
-    def roll_back(self, name: str, namespace: str, revision: int) -> Release | None:
-        """The release of the revision that a rollback goes back to; 0 is the one before the last."""
+    def target(self, name: str, namespace: str, revision: int) -> Deployed | None:
+        """The revision that a rollback goes back to; 0 is the one before the last."""
         revisions = self._revisions.get((name, namespace), {})
-        target = revisions.get(revision or max(revisions, default=0) - 1)
-        if target is None:
-            return None
-        self._add(name, namespace, target)
-        return target.release
+        return revisions.get(revision or max(revisions, default=0) - 1)
 
     def numbers(self, name: str, namespace: str) -> list[int]:
-        """Of the revisions that there are by now."""
+        """Of the revisions that there are by then."""
         return sorted(self._revisions.get((name, namespace), ()))
 
-    def uninstall(self, name: str, namespace: str, step: Step) -> None:
-        self._current.pop((name, namespace), None)
-        if "--keep-history" not in step.flags:
-            self._revisions.pop((name, namespace), None)
+    def _uninstall(self, act: HelmAct) -> None:
+        self._current.pop((act.release, act.namespace), None)
+        if "--keep-history" not in act.flags:
+            self._revisions.pop((act.release, act.namespace), None)
 
     def _add(self, name: str, namespace: str, deployed: Deployed) -> None:
         revisions = self._revisions.setdefault((name, namespace), {})

@@ -1,4 +1,4 @@
-"""From releases to Applications of Argo CD: what it makes of a chart or of manifests. Reads nothing, plays nothing."""
+"""Applications as their manifests say they are, with what their sources were rendered to. Reads no files."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import hashlib
 import msgspec
 from msgspec.structs import replace
 
-from seatrial.engines import argocd
 from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.projects import Project, complaints, destination_of
+from seatrial.engines.argocd.rollout import rollout_of
+from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.script import Target
 from seatrial.model.release import Release
-from seatrial.model.resource import Body, dig, listed, metadata, name_of
+from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of
 
-TAKEN_AS = (
-    "argocd: taken as the source of one Application with automated sync and pruning, as most are; an Application of "
-    "your own says otherwise"
-)
+DELETING = ("sync", "create-delete")
+"""The values of `applicationsSync` that let a set delete Applications."""
 
 
-def app_of(release: Release) -> argocd.App:
-    """The Application that a release is the source of, where nobody gives one."""
+def app_of(release: Release) -> App:
+    """The Application that a release is the source of, where the user gives none."""
     targets = targets_of(release)
-    return argocd.App(
+    return App(
         name=release.name,
         destination=release.namespace,
         targets=targets,
@@ -36,7 +36,7 @@ def app_of(release: Release) -> argocd.App:
 
 def declared(
     application: Body, release: Release | None, version: tuple[int, int], error: str = "", *, assumed: bool = False
-) -> argocd.App:
+) -> App:
     """The Application as its manifest says it is, with what its sources were rendered to."""
     policy = dig(application, "spec", "syncPolicy") or {}
     written = policy.get("automated")
@@ -44,7 +44,7 @@ def declared(
     on = isinstance(written, dict) and not off
     automated: Body = written if isinstance(written, dict) and on else {}
     targets = targets_of(release) if release else ()
-    return argocd.App(
+    return App(
         name=name_of(application),
         namespace=str(metadata(application).get("namespace") or "argocd"),
         destination=str(dig(application, "spec", "destination", "namespace") or ""),
@@ -65,10 +65,22 @@ def declared(
     )
 
 
-def in_project(app: argocd.App, application: Body, project: Project) -> argocd.App:
+def in_project(app: App, application: Body, project: Project) -> App:
     """The Application in its project: with all that this permits, or with why it may not be in it."""
     said = ";".join(complaints(application, project))
     return replace(app, project=project, error=said or app.error)
+
+
+def declared_set(ref: Ref, body: Body, made: tuple[Body, ...], settings: Settings) -> AppSet:
+    """The ApplicationSet as its manifest says it is, with the Applications that it makes."""
+    said = dig(body, "spec", "syncPolicy", "applicationsSync")
+    return AppSet(
+        ref,
+        made,
+        rollout_of(body, made) if settings.progressive_syncs is not False else None,
+        updates=said not in ("create-only", "create-delete"),
+        deletes=said in (None, "", *DELETING),
+    )
 
 
 def revision_of(targets: tuple[Target, ...]) -> str:

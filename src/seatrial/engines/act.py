@@ -1,0 +1,79 @@
+"""What an engine does in one step: a closed union. `play` decides once how each is run. Data only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from seatrial.helm.binary import Binary
+from seatrial.model.program import Program
+from seatrial.model.resource import Body
+
+if TYPE_CHECKING:  # Loading a folder loads its engine, and a check needs one or two of them.
+    from seatrial.engines.argocd.app import Settings
+    from seatrial.engines.argocd.fleet import Fleet as Applications
+    from seatrial.engines.flux.objects import Fleet as FluxObjects
+
+
+class HelmAct(Struct, frozen=True):
+    """One act of Helm on one release, for a step or for an engine that has a Helm in it.
+
+    As a line of a script: `message` of the answer is Helm's error, `stuck` where it would wait forever.
+    """
+
+    action: str
+    release: str
+    namespace: str
+    chart: Callable[[], Any] | None = None
+    """Loads the chart. Helm takes a new one for every act: rendering drops what the values disable, for good."""
+    values: Body = {}
+    flags: tuple[str, ...] = ()
+    revision: int = 0
+    """For `rollback`; 0 is the previous one."""
+    archive: bytes = b""
+    """The chart as a helm binary takes it."""
+    defaults: Body = {}
+    """The values of the chart itself, as Helm records them."""
+    asks: bool = False
+    """Whether its templates ask the cluster, the revision or chance."""
+    binary: Binary | None = None
+    """The helm that runs in place of the SDK."""
+    simulated: bool = False
+    """Whether Helm 3 is simulated in place of a real Helm."""
+
+
+class Manifest(Struct, frozen=True):
+    """An object, and the file that it was read from; none where it is only named."""
+
+    body: Body
+    file: str = "STDIN"
+
+
+class Apply(Struct, frozen=True):
+    """Objects to apply or delete, in the order of their files."""
+
+    objects: tuple[Manifest, ...]
+
+
+class Sync(Struct, frozen=True):
+    """Applications to sync or delete, and how Argo CD is set up."""
+
+    fleet: Applications
+    settings: Settings
+
+
+class Reconcile(Struct, frozen=True):
+    """What Flux keeps in the cluster."""
+
+    fleet: FluxObjects
+
+
+class Up(Struct, frozen=True):
+    """A Pulumi program to bring up, refresh or destroy."""
+
+    program: Program
+
+
+Act = HelmAct | Apply | Sync | Reconcile | Up

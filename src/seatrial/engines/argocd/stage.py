@@ -1,0 +1,160 @@
+"""A step of Argo CD, prepared: the Applications that an input is or holds, and all that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from seatrial.engines.act import Sync
+from seatrial.engines.argocd import versions
+from seatrial.engines.argocd.app import App, Settings
+from seatrial.engines.argocd.declared import app_of, declared, declared_set, in_project
+from seatrial.engines.argocd.fleet import Fleet
+from seatrial.engines.argocd.ignoring import not_understood
+from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
+from seatrial.engines.argocd.rollout import rollout_of
+from seatrial.engines.argocd.settings import OPENSHIFT, OPENSHIFT_VERSION, is_setting, settings_of
+from seatrial.engines.engine import PlannedStep, known_version
+from seatrial.engines.setting import Setting, is_chart, release_of, served
+from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model.engine import EngineId
+from seatrial.model.errors import NothingToCheck
+from seatrial.model.release import Resource
+from seatrial.model.resource import Body, Ref, dig, labels_of
+from seatrial.model.trial import Step, Trial
+from seatrial.sources import MANIFESTS, git, kind_of
+from seatrial.sources.argocd.gathering import Gathered, gather
+from seatrial.sources.argocd.helm import as_argocd_renders
+from seatrial.sources.manifests.reading import read_manifests
+
+NAME = "argocd"
+VERSIONS = tuple(map(versions.shown, versions.KNOWN))
+OWN_KINDS = ("Application", "ApplicationSet", "AppProject")
+SECRET_TYPE = "argocd.argoproj.io/secret-type"
+ASSUMED = (
+    "argocd: no Application given; assuming one with automated sync and pruning. Pass an Application manifest to "
+    "change that."
+)
+
+
+def configure(setting: Setting, trial: Trial) -> Setting:
+    """Argo CD set up as the assumed objects and those beside Applications say."""
+    asked = setting.engine.version
+    openshift = asked == OPENSHIFT
+    engine = EngineId(NAME, OPENSHIFT_VERSION) if openshift else known_version(setting.engine, VERSIONS)
+    paths = {setting.opened.path(step.source) for step in trial.steps if step.action == "sync"}
+    beside = [path for path in sorted(paths) if not git.is_ref(path) and kind_of(path) == MANIFESTS]
+    written = (resource.body for path in beside for resource in read_manifests(path).resources)
+    said = [body for body in (*setting.assumed, *written) if is_setting(body)]
+    others = tuple(body for body in setting.assumed if not is_setting(body))
+    config = settings_of(asked if openshift else engine.version, said)
+    return replace(setting, engine=engine, config=config, assumed=others)
+
+
+def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Sync]:
+    """A chart or manifests as the source of one Application, or Applications as they are.
+
+    Rendered as Argo CD does: always for an install. Each sync is one of another commit, or comes when what was rendered
+    for this one is no longer cached.
+    """
+    settings: Settings = setting.config
+    release = release_of(step, setting, turn=len(earlier))
+    if is_chart(step, setting):
+        release = as_argocd_renders(release)
+    root = None if _is_argocds_own(release.resources) else app_of(release)
+    globs = versions.has(settings.version, "globs of value files")
+    found = gather(release.resources, setting.repos, root=root.ref if root else None, globs=globs, **served(setting))
+    if root is None and all(found.applications[ref].absent for ref in found.roots):
+        absent = (one.absent for one in found.applications.values() if one.absent)
+        raise NothingToCheck(f"{release.source}: {'; '.join(dict.fromkeys(absent))}")
+    fleet = fleet_of(found, root, settings)
+    apps = (*fleet.roots, *fleet.others.values())
+    notes = (*((ASSUMED,) if root else ()), *found.notes, *_notes(found, apps, settings))
+    return PlannedStep(
+        step,
+        NAME,
+        release.name,
+        release.namespace,
+        Sync(fleet, settings),
+        replace(release, resources=(*release.resources, *found.resources)),
+        tuple(dict.fromkeys(notes)),
+        tuple(app.destination for app in apps if "CreateNamespace=true" in app.options),
+    )
+
+
+def fleet_of(found: Gathered, root: App | None, settings: Settings) -> Fleet:
+    """The Applications that are synced: `root`, or those that were found first; and all that come of them."""
+    projects = {**settings.projects, **{name: project_of(body) for name, body in found.projects.items()}}
+    apps: dict[Ref, App] = {}
+    for ref, one in found.applications.items():
+        app = declared(one.body, one.release, settings.version, one.error, assumed=bool(one.absent))
+        project = projects.get(_project(one.body))
+        apps[ref] = app if project is None else in_project(app, one.body, project)
+    sets = {ref: declared_set(ref, body, made, settings) for ref, (body, made) in found.sets.items()}
+    if root is not None:
+        return Fleet((root,), apps, sets)
+    rolled = {ref for one in sets.values() if one.rollout is not None for ref in one.rollout.apps}
+    roots = [ref for ref in found.roots if ref not in rolled]
+    others = {ref: app for ref, app in apps.items() if ref not in roots}
+    return Fleet(tuple(apps[ref] for ref in roots), others, sets, tuple(found.given))
+
+
+def _project(application: Body) -> str:
+    return str(dig(application, "spec", "project") or DEFAULT)
+
+
+def _notes(found: Gathered, apps: Iterable[App], settings: Settings) -> Iterator[str]:
+    """What is assumed about sets, Applications and their projects."""
+    yield from _expressions("resource.customizations", settings.ignore_differences)
+    for ref, (body, made) in found.sets.items():
+        if rollout_of(body, made) is not None:
+            yield _about_steps(ref, settings)
+    for app in apps:
+        if app.ref in found.applications:
+            yield from _about(app, found.applications[app.ref].body)
+
+
+def _about(app: App, application: Body) -> Iterator[str]:
+    name = _project(application)
+    if not app.assumed:
+        yield from _expressions(f"ignoreDifferences of {app.ref}", app.ignore_differences)
+    if app.project is None and name != DEFAULT:
+        yield f"argocd: AppProject {name} was not found; assuming it permits all that {app.ref} does"
+    for window in windows_for(application, app.project) if app.project else ():
+        when = f"{window.get('kind')} {window.get('schedule')!r} for {window.get('duration')}"
+        yield (
+            f"argocd: a sync window of AppProject {name} ({when}) may hold {app.ref} back: there is no clock here, so "
+            f'it is rehearsed as if none did. Then it says "Sync operation blocked by sync window"'
+        )
+
+
+def _expressions(where: str, entries: tuple[Body, ...]) -> Iterator[str]:
+    for expression in not_understood(entries):
+        yield f"argocd: {where}: {expression!r} is not evaluated, so what it would ignore counts"
+
+
+def _about_steps(ref: Ref, settings: Settings) -> str:
+    """Whether the steps of a set count: how the cluster that it is for is set up is seldom known."""
+    match settings.progressive_syncs:
+        case None:
+            return (
+                f"argocd: assuming --enable-progressive-syncs, as {ref} has steps; that is off unless "
+                f"argocd-cmd-params-cm turns it on, and then all of its Applications sync at once"
+            )
+        case False:
+            return f"argocd: progressive syncs are not turned on, so all Applications of {ref} sync at once"
+    return f"argocd: the Applications of {ref} sync step by step, and never by themselves: nothing of them heals itself"
+
+
+def _is_argocds_own(resources: Iterable[Resource]) -> bool:
+    found = list(resources)
+    own = all(
+        (r.ref.group == GROUP and r.ref.kind in OWN_KINDS)
+        or is_setting(r.body)
+        or SECRET_TYPE in labels_of(r.body)
+        or r.ref.kind == "Namespace"
+        for r in found
+    )
+    return own and any(r.ref.kind in OWN_KINDS[:2] for r in found)

@@ -1,0 +1,164 @@
+"""An engine is one folder that exports one object, `ENGINE`. Here is its shape, and how it is found and loaded."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial import engines
+from seatrial.engines import Api, Ended
+from seatrial.engines.act import Act
+from seatrial.engines.script import Script
+from seatrial.engines.setting import Setting
+from seatrial.helm import hooks
+from seatrial.model.engine import Action, EngineId
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release
+from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import Rehearsal
+from seatrial.model.trial import Step, Trial
+
+A = TypeVar("A", bound=Act)
+DefaultTrial = Callable[[str, str, int], tuple[Step, ...]]
+"""The steps for a source, an old one (or none), and the revision that is deployed already (or 0)."""
+
+
+class PlannedStep(Struct, Generic[A], frozen=True):
+    """One step with everything that is needed to run it."""
+
+    step: Step
+    by: str
+    """The name of the engine that runs it: the one that is rehearsed, or kubectl for what people do meanwhile."""
+    name: str
+    """Of the release; empty where there is none, as with kubectl."""
+    namespace: str
+    act: A
+    release: Release | None = None
+    """What it deploys. For a rollback that is the release of the revision it goes back to."""
+    notes: tuple[str, ...] = ()
+    """What is assumed about this step."""
+    namespaces: tuple[str, ...] = ()
+    """Those that the engine itself creates."""
+
+
+Other = tuple[EngineId, tuple[PlannedStep[Any], ...]]
+
+
+class Before(Struct, frozen=True):
+    """What is in the cluster before the first step."""
+
+    assumed: tuple[Body, ...] = ()
+    release: Release | None = None
+    """The release that is deployed already."""
+    revisions: tuple[tuple[int, Release], ...] = ()
+    """All that is recorded of it."""
+
+
+class Scene(Struct, frozen=True):
+    """Where a script runs."""
+
+    index: int
+    """Of the step in its trial."""
+    memory: Any
+    """What the engine remembers of this cluster from one step to the next, outside of it."""
+    acts_on: Callable[[str, str], bool]
+    """Whether anything in the cluster acts on a kind of a group."""
+
+
+def regular_resources(planned: PlannedStep[Any], ended: Ended) -> Iterable[Ref]:
+    """What should be there when a step has succeeded: all that is no hook of Helm's."""
+    resources = planned.release.resources if planned.release else ()
+    return (resource.ref for resource in resources if not hooks.is_hook(resource.body))
+
+
+class Engine(Struct, Generic[A], frozen=True):
+    """What is known of one engine outside of its folder."""
+
+    name: str
+    """That of its folder."""
+    label: str
+    """As people call it: `Argo CD`."""
+    versions: tuple[str, ...]
+    """Those that can be asked for, oldest first. The last one is rehearsed unless another one is asked for."""
+    actions: tuple[Action, ...]
+    default_trial: DefaultTrial
+    stage: Callable[[Step, Setting, Sequence[PlannedStep[Any]]], PlannedStep[A]]
+    """Prepares a step, given the steps before it: opens, renders, builds."""
+    script: Callable[[PlannedStep[A], Scene], Script]
+    """What it does in a step, as a script."""
+    run: Callable[[A, Api], Ended] | None = None
+    """Runs the real client over HTTP, for acts that are no script."""
+    configure: Callable[[Setting, Trial], Setting] | None = None
+    """Settles the version and how the engine is set up; by `versions` alone where there is none."""
+    expected: Callable[[PlannedStep[A], Ended], Iterable[Ref]] = regular_resources
+    """What should be in the cluster when a step has succeeded."""
+    memory: Callable[[Before], Any] = lambda before: None
+    """What it remembers of a cluster."""
+    inside: tuple[str, ...] = ()
+    """Engines that it has in it: their requests are its own."""
+    other_version: Callable[[Sequence[PlannedStep[Any]], Rehearsal], Other | None] | None = None
+    """The same steps for its other major version, to compare, given how they were rehearsed."""
+    has_cases: bool = False
+    """Whether each ci/*-values.yaml of a chart is a case of its own."""
+    wait_flag: str = ""
+    """The flag that makes it wait for what it deploys, where it does not by itself: a case of its own."""
+    usual_for: tuple[tuple[str, str], ...] = ()
+    """Groups and kinds: manifests that hold one are this engine's, where the user names none."""
+
+    def action(self, name: str) -> Action | None:
+        return next((action for action in self.actions if action.name == name), None)
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        """Whose events are this engine's."""
+        return self.name, *self.inside
+
+
+def names() -> tuple[str, ...]:
+    """The engines that there are: one folder each."""
+    return tuple(sorted(found.name for found in pkgutil.iter_modules(engines.__path__) if found.ispkg))
+
+
+def load(name: str) -> Engine[Any]:
+    """The engine of a name. Its folder is imported now, and those of others are not."""
+    if name not in names():
+        raise CannotContinue(f"there is no engine {name!r}; known are {', '.join(names())}")
+    engine: Engine[Any] = import_module(f"{engines.__name__}.{name}").ENGINE
+    return engine
+
+
+def configured(engine: Engine[Any], setting: Setting, trial: Trial) -> Setting:
+    """The setting for an engine in the version that is asked for. Refuses versions that it does not have."""
+    if engine.configure is not None:
+        return engine.configure(setting, trial)
+    return replace(setting, engine=known_version(setting.engine, engine.versions))
+
+
+def known_version(asked: EngineId, versions: tuple[str, ...]) -> EngineId:
+    """The newest version that is asked for: `3` and `3.5.1` are 3.5."""
+    wanted = f"{asked.version.removeprefix('v')}."
+    alike = [known for known in versions if f"{known}.".startswith(wanted) or wanted.startswith(f"{known}.")]
+    if asked.version and not alike:
+        span = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else versions[0]
+        raise CannotContinue(f"--engine {asked}: only {span} can be rehearsed")
+    return EngineId(asked.name, (alike or versions)[-1])
+
+
+def round_trip(deploy: str, remove: str, *, removes_at_once: bool = True) -> DefaultTrial:
+    """A default trial for one action that deploys, whatever is there: deploy, the same again, remove.
+
+    With an old source: deploy it, then the new one twice, then the old one again, remove, and deploy the new one.
+    """
+
+    def steps(source: str, old: str, revision: int) -> tuple[Step, ...]:
+        again, last = Step(deploy, source), Step(remove, source)
+        if not old:
+            return (again, again, last) if removes_at_once else (again, again)
+        return (Step(deploy, old), again, again, Step(deploy, old), last, again)
+
+    return steps

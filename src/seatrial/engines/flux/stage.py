@@ -1,0 +1,165 @@
+"""A step of Flux, prepared: the Kustomizations and HelmReleases of an input, and all that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.engines.act import Reconcile
+from seatrial.engines.engine import PlannedStep
+from seatrial.engines.flux.declared import declared, declared_release, not_evaluated
+from seatrial.engines.flux.objects import (
+    HELM_GROUP,
+    KUSTOMIZE_GROUP,
+    Fleet,
+    HelmRelease,
+    Kustomization,
+)
+from seatrial.engines.script import Target
+from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
+from seatrial.model.errors import NothingToCheck
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Origin, Ref
+from seatrial.model.trial import Step
+from seatrial.sources.flux.building import Known, Shelf, read_folder
+from seatrial.sources.flux.gathering import ACTED_ON, Charted, Gathered, at_home, beginning, gather
+
+NAME = "flux"
+USUAL_FOR = ACTED_ON
+HOME = "flux-system"
+ONE_KUSTOMIZATION = (
+    "flux: no Kustomization or HelmRelease given; assuming one Kustomization with prune and without wait. Pass one of "
+    "your own to change that."
+)
+ONE_HELMRELEASE = (
+    "flux: no HelmRelease given; assuming one with nothing but the chart and its values. Pass one of your own to "
+    "change that."
+)
+
+
+class Prepared(Struct, frozen=True):
+    """What Flux keeps in the cluster, and all objects of it as one release."""
+
+    fleet: Fleet
+    release: Release
+    notes: tuple[str, ...] = ()
+
+
+def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Reconcile]:
+    """Manifests as what Flux begins with, or as one Kustomization; a chart as that of one HelmRelease."""
+    release, opened = release_of(step, setting, read=read_folder), setting.opened
+    if is_chart(step, setting):
+        prepared = _of_chart(Charted({}, opened.chart(step.source), values_of(step, setting), release), release)
+    else:
+        known = Known(setting.repos, setting.charts, release.source, {}, served(setting), opened.kept(Shelf))
+        prepared = prepare(release, known)
+    act = Reconcile(prepared.fleet)
+    return PlannedStep(step, NAME, release.name, release.namespace, act, prepared.release, prepared.notes)
+
+
+def prepare(release: Release, known: Known) -> Prepared:
+    """What comes of manifests: themselves, where they are what a cluster begins with, or else as one Kustomization."""
+    known.objects.update((resource.ref, resource.body) for resource in release.resources)
+    first = beginning(release)
+    found = gather(first or release.resources, known)
+    if not first:
+        return _of_manifests(release, found)
+    absent = _absent(found)
+    if absent and not found.resources:
+        raise NothingToCheck(f"{release.source}: {'; '.join(absent)}")
+    return _prepared(replace(release, resources=tuple(first)), found, _targets(first))
+
+
+def _of_manifests(release: Release, found: Gathered) -> Prepared:
+    """Manifests as the path of one Kustomization."""
+    own = Kustomization(release.name or "app", HOME, _targets(release.resources), timeout="5m0s")
+    source = {"kind": "GitRepository", "name": HOME}
+    body: Body = {"spec": {"prune": True, "interval": "10m", "path": "./", "sourceRef": source}}
+    root = _made_up(own.ref, f"{KUSTOMIZE_GROUP}/v1", body, release.source)
+    whole = replace(release, resources=(root, *release.resources))
+    prepared = _prepared(whole, found, (Target(root.ref, root.body),), own)
+    return replace(prepared, notes=(ONE_KUSTOMIZATION, *prepared.notes))
+
+
+def _of_chart(charted: Charted, release: Release) -> Prepared:
+    """A chart as that of one HelmRelease."""
+    ref = Ref("HelmRelease", release.namespace, release.name, HELM_GROUP)
+    body: Body = {"spec": {"interval": "10m", "chartRef": {"kind": "OCIRepository", "name": release.name}}}
+    root = _made_up(ref, f"{HELM_GROUP}/v2", body, release.source)
+    fleet = Fleet((Target(ref, root.body),), {}, {ref: declared_release(replace(charted, body=root.body))})
+    return Prepared(fleet, replace(release, resources=(root, *release.resources)), (ONE_HELMRELEASE,))
+
+
+def _prepared(release: Release, found: Gathered, roots: tuple[Target, ...], *own: Kustomization) -> Prepared:
+    resources, crds = (*release.resources, *found.resources), (*release.crds, *found.crds)
+    kustomizations = {one.ref: one for one in own}
+    for ref, built in found.kustomizations.items():
+        kustomizations.setdefault(ref, declared(built))
+    releases = {ref: declared_release(charted) for ref, charted in found.releases.items()}
+    notes = [*found.notes, *_notes(found, releases)]
+    if absent := _absent(found):
+        notes += _ignore_unknown_checks(kustomizations, {r.ref for r in (*resources, *crds)})
+    notes += (*_assumed_ready(absent), *_elsewhere(kustomizations, releases))
+    fleet = Fleet(roots, kustomizations, releases)
+    return Prepared(fleet, replace(release, resources=resources, crds=crds), tuple(dict.fromkeys(notes)))
+
+
+def _targets(resources: Iterable[Resource]) -> tuple[Target, ...]:
+    return tuple(Target(resource.ref, at_home(resource)) for resource in resources)
+
+
+def _absent(found: Gathered) -> dict[str, list[Ref]]:
+    """What was not found, and what needs it."""
+    absent: dict[str, list[Ref]] = {}
+    for ref, built in found.kustomizations.items():
+        if built.absent:
+            absent.setdefault(built.absent, []).append(ref)
+    for ref, charted in found.releases.items():
+        if charted.absent:
+            absent.setdefault(charted.absent, []).append(ref)
+    return absent
+
+
+def _notes(found: Gathered, releases: dict[Ref, HelmRelease]) -> Iterator[str]:
+    for one in found.kustomizations.values():
+        yield from not_evaluated(one.body) if not one.absent else ()
+    for ref, charted in found.releases.items():
+        if charted.release is None:
+            continue
+        yield from not_evaluated(charted.body)
+        if releases[ref].health and releases[ref].runs_post_hooks:
+            yield f"flux: {ref}: Helm waits for it before its hooks, without healthCheckExprs"
+
+
+def _ignore_unknown_checks(kustomizations: dict[Ref, Kustomization], here: set[Ref]) -> Iterator[str]:
+    """Do not wait for what a chart or path that was not found may bring."""
+    for ref, one in list(kustomizations.items()):
+        for check in (check for check in one.health_checks if check not in here):
+            yield f"flux: {ref} waits for {check}, which nothing here brings; assuming it is ready"
+        waited = tuple(check for check in one.health_checks if check in here)
+        kustomizations[ref] = replace(one, health_checks=waited)
+
+
+def _assumed_ready(absent: dict[str, list[Ref]]) -> Iterator[str]:
+    for why, refs in absent.items():
+        more = f" and {len(refs) - 1} more become" if len(refs) > 1 else " becomes"
+        yield f"flux: assuming {refs[0]}{more} Ready: {why}"
+
+
+def _elsewhere(kustomizations: dict[Ref, Kustomization], releases: dict[Ref, HelmRelease]) -> Iterator[str]:
+    """What is depended on and is not here in any form."""
+    known = (*kustomizations, *releases)
+    wanted = [(ref, other) for ref, one in kustomizations.items() for other in one.depends_on]
+    wanted += [(ref, other) for ref, one in releases.items() for other in one.depends_on]
+    for ref, other in wanted:
+        if not any(found == other or found.name == other.name for found in known):
+            yield f"flux: {ref} depends on {other}, which was not found; assuming it is Ready"
+
+
+def _made_up(ref: Ref, api_version: str, body: Body, file: str) -> Resource:
+    meta = {"name": ref.name, "namespace": ref.namespace}
+    whole = {"apiVersion": api_version, "kind": ref.kind, "metadata": meta, **body}
+    return Resource(ref, whole, Origin(file))

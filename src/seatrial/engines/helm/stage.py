@@ -1,0 +1,111 @@
+"""A step of Helm, prepared: its chart opened, its values merged, its release rendered as Helm would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.engines.act import HelmAct
+from seatrial.engines.engine import PlannedStep
+from seatrial.engines.helm import process, sdk, v3
+from seatrial.engines.helm.revisions import Revisions, recorded_before
+from seatrial.engines.setting import Setting, values_of
+from seatrial.helm.binary import Binary
+from seatrial.model.engine import EngineId
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release
+from seatrial.model.resource import Body
+from seatrial.model.trial import Step, Trial
+from seatrial.sources.charts.chart import ChartSource, own_values, with_own_values
+from seatrial.sources.opened import Opened
+
+SIMULATED = "helm@3 is simulated; templates are rendered by Helm 4. Use --helm-binary PATH to run a real Helm 3."
+
+
+class Client(Struct, frozen=True):
+    """Which Helm runs: the SDK, a binary, or a simulated Helm 3."""
+
+    binary: Binary | None = None
+    simulated: bool = False
+
+
+def configure(setting: Setting, trial: Trial) -> Setting:
+    """The Helm that is asked for: the one that is built in, a binary, or a simulated Helm 3."""
+    binary = process.chosen(setting.engine, setting.helm_binary)
+    simulated = process.is_simulated(setting.engine, setting.helm_binary)
+    version = v3.VERSION if simulated else binary.version if binary else sdk.VERSION
+    return replace(setting, engine=EngineId(sdk.NAME, version), config=Client(binary, simulated))
+
+
+def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[HelmAct]:
+    """What Helm is to do in a step, and the release that it deploys."""
+    before = recorded_before(step, earlier, setting.history)
+    planned = _deployed(step, setting, before) if step.action in sdk.DEPLOYS else _without_chart(step, setting, before)
+    client: Client = setting.config
+    act = replace(planned.act, binary=client.binary, simulated=client.simulated)
+    return replace(planned, act=act, notes=(SIMULATED,) if client.simulated else ())
+
+
+def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[HelmAct]:
+    opened = setting.opened
+    chart = opened.chart(step.source)
+    namespace = step.namespace or setting.namespace
+    name = step.release or setting.release or chart.name
+    given = values_of(step, setting)
+    if not given and setting.history:
+        given = setting.history.current.release.values  # Helm keeps them, and a user who reinstalls gives them again.
+    values, defaults = before.values(name, namespace, given, step)
+    release = _as_upgrade_or_install(
+        opened,
+        chart if defaults is None else with_own_values(chart, defaults),
+        values,
+        release=name,
+        namespace=namespace,
+        is_upgrade=step.action == "upgrade" and not ("--install" in step.flags and before.is_new(name, namespace)),
+        revision=max(before.numbers(name, namespace), default=0) + 1 if opened.asks(chart) else 1,
+        kube_version=f"v{setting.kube_version}.0",
+        api_versions=setting.api_versions,
+    )
+    act = HelmAct(
+        step.action,
+        name,
+        namespace,
+        chart.load,
+        given,
+        step.flags,
+        archive=chart.archive,
+        defaults=own_values(chart) if defaults is None else defaults,
+        asks=opened.asks(chart),
+    )
+    return PlannedStep(step, sdk.NAME, name, namespace, act, release)
+
+
+def _as_upgrade_or_install(
+    opened: Opened, chart: ChartSource, values: Body, *, is_upgrade: bool, **options: Any
+) -> Release:
+    """A chart may refuse to be upgraded where `lookup` finds nothing, as here: then it is read as it was installed.
+
+    What Helm really deploys, it renders by itself when the step is rehearsed.
+    """
+    try:
+        return opened.render(chart, values, is_upgrade=is_upgrade, **options)
+    except CannotContinue:
+        if not is_upgrade or not opened.asks(chart):
+            raise
+        return opened.render(chart, values, is_upgrade=False, **options)
+
+
+def _without_chart(step: Step, setting: Setting, before: Revisions) -> PlannedStep[HelmAct]:
+    namespace = step.namespace or setting.namespace
+    name = step.release or setting.release or setting.opened.first_name
+    target = before.target(name, namespace, step.revision) if step.action == "rollback" else None
+    if step.revision and target is None and not before.unsure:
+        known = before.numbers(name, namespace)
+        there = f"only {', '.join(map(str, known))}" if known else "it is not installed"
+        raise CannotContinue(f"step rollback: {step.revision}: there is no such revision of {name} by then, {there}")
+    defaults = target.defaults if target else {}
+    act = HelmAct(step.action, name, namespace, flags=step.flags, revision=step.revision, defaults=defaults)
+    return PlannedStep(step, sdk.NAME, name, namespace, act, target.release if target else None)

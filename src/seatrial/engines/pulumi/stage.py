@@ -1,0 +1,64 @@
+"""A step of Pulumi, prepared: its program run or read. A chart or manifests become a program of one component."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from seatrial.engines.act import Up
+from seatrial.engines.engine import PlannedStep
+from seatrial.engines.setting import Setting, release_of, served, values_of
+from seatrial.model.release import Release
+from seatrial.model.trial import Step
+from seatrial.sources import PROGRAM, git, kind_at, kind_of
+from seatrial.sources.pulumi import read_program
+from seatrial.sources.pulumi.taken import as_program
+
+NAME = "pulumi"
+
+
+class Programs:
+    """The programs of a trial, each run once however many steps bring it up."""
+
+    def __init__(self) -> None:
+        self._read: dict[tuple[str, bytes], Release] = {}
+
+    def get(self, key: tuple[str, bytes] | None, read: Callable[[], Release], *, anew: bool) -> Release:
+        """The program of a path and its configuration; the first one where there is no path.
+
+        `anew` runs one again whose charts generate values.
+        """
+        key = key or next(iter(self._read), ("", b""))
+        known = self._read.get(key)
+        if known is None or (anew and known.program is not None and known.program.varies):
+            known = self._read[key] = read()
+        return known
+
+
+def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Up]:
+    """A program, and what it registers; `destroy` destroys what was last brought up."""
+    opened, given = setting.opened, values_of(step, setting)
+    path = opened.path(step.source)
+
+    def read() -> Release:
+        kind = kind_at(path, opened.beside) if git.is_ref(path) else kind_of(path)
+        if kind == PROGRAM:
+            return read_program(path, setting.charts, beside=opened.beside, config=given, **served(setting))
+        return as_program(release_of(step, setting), kind.name)
+
+    key = (path, msgspec.json.encode(given, order="sorted")) if step.source else None
+    release = opened.kept(Programs).get(key, read, anew=step.action == "up")
+    name, namespace = step.release or setting.release or release.name, step.namespace or setting.namespace
+    assert release.program is not None
+    return PlannedStep(
+        step,
+        NAME,
+        name,
+        namespace,
+        Up(release.program),
+        replace(release, name=name, namespace=namespace) if step.action == "up" else None,
+        (*release.program.unknown, *release.program.warnings),
+    )

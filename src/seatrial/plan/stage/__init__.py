@@ -1,1 +1,0 @@
-"""Steps of a trial with everything an engine needs to run them."""

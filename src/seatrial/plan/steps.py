@@ -1,0 +1,54 @@
+"""The steps of a trial, each prepared by the engine that runs it. Knows nothing of what is assumed to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from seatrial.engines.engine import Engine, PlannedStep, load, names
+from seatrial.engines.setting import Setting
+from seatrial.kinds.tables.catalogue import GROUPS, named_kind
+from seatrial.model.trial import Step
+from seatrial.sources import MANIFESTS, InputKind
+from seatrial.sources.files import STDIN
+from seatrial.sources.manifests.reading import kinds_in
+
+BY_HAND = "kubectl"
+"""What people use meanwhile, in the trials of other engines."""
+
+
+def planned_steps(steps: Iterable[Step], setting: Setting) -> list[PlannedStep[Any]]:
+    """Every step, those of a rebuild among them, with all that is needed to run it."""
+    engine = load(setting.engine.name)
+    planned: list[PlannedStep[Any]] = []
+    for step in _flat(steps):
+        by = engine if _is_own(step, engine) else load(BY_HAND)
+        planned.append(by.stage(step, setting, planned))
+    return planned
+
+
+def usual_engine(path: str, kind: InputKind) -> str:
+    """The engine for an input where the user names none: manifests that Flux acts on are Flux's."""
+    if kind == MANIFESTS and path != STDIN:
+        custom = {found for found in kinds_in(path) if found[0] not in GROUPS}
+        engines = (load(name) for name in names()) if custom else ()
+        return next((engine.name for engine in engines if not custom.isdisjoint(engine.usual_for)), kind.engine)
+    return kind.engine
+
+
+def _is_own(step: Step, engine: Engine[Any]) -> bool:
+    """Whether a step is the engine's: to delete an object by its name is what people do by hand."""
+    return engine.action(step.action) is not None and not (step.action == "delete" and named_kind(step.source))
+
+
+def _flat(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, those of a rebuild among them; the first of these starts on an empty cluster."""
+    for step in steps:
+        if step.action != "rebuild":
+            yield step
+            continue
+        first, *rest = _flat(step.steps)
+        yield replace(first, fresh=True)
+        yield from rest

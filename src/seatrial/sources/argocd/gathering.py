@@ -1,0 +1,144 @@
+"""All Applications that come of objects: those among them, those that ApplicationSets make, and theirs, to any depth.
+
+Each with its sources rendered, or with why they are not. Does not know what Argo CD does with them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Ref, dig, group_of, metadata, ref_of
+from seatrial.sources.argocd.applications import render_application
+from seatrial.sources.argocd.applicationsets import applications_of
+from seatrial.sources.following import follow
+from seatrial.sources.repos import NotAtHand, Repos
+
+HOME = "argocd"
+"""The namespace that Argo CD itself is usually installed into."""
+IN_CLUSTER = "https://kubernetes.default.svc"
+
+Named = tuple[Ref, Body]
+
+
+class Application(Struct, frozen=True):
+    """An Application, and what its sources were rendered to."""
+
+    body: Body
+    release: Release | None = None
+    error: str = ""
+    """Why its sources cannot be rendered, in Argo CD's words."""
+    absent: str = ""
+    """Why its sources are not known."""
+
+
+class Gathered(Struct, frozen=True):
+    """What was found so far."""
+
+    applications: dict[Ref, Application] = {}
+    sets: dict[Ref, tuple[Body, tuple[Body, ...]]] = {}
+    """ApplicationSets, and the Applications that each makes."""
+    projects: dict[str, Body] = {}
+    resources: list[Resource] = []
+    """The objects of all Applications."""
+    notes: list[str] = []
+    roots: list[Ref] = []
+    """The Applications that are not made by another one."""
+    given: list[Ref] = []
+    """The ApplicationSets that are not made by an Application."""
+
+
+def gather(resources: Iterable[Resource], repos: Repos, *, root: Ref | None = None, **options: Any) -> Gathered:
+    """Follow objects to all Applications that come of them; `root` is the Application that they are the source of."""
+    gathering = _Gathering(repos, options)
+    found = gathering.found
+    first = list(gathering.look_at(resources))
+    found.roots.extend(ref for ref, _ in first)
+    found.given.extend(found.sets)
+    for way in follow(first, gathering.expand, "Applications", trail=(root,) if root else ()):
+        names = " -> ".join(ref.name for ref in way)
+        found.notes.append(f"argocd: Applications that make each other: {names}")
+    return found
+
+
+def is_project(body: Body) -> bool:
+    return body.get("kind") == "AppProject" and group_of(str(body.get("apiVersion", ""))) == GROUP
+
+
+class _Gathering:
+    """Applications, while they are found one through another."""
+
+    def __init__(self, repos: Repos, options: dict[str, Any]) -> None:
+        self.repos, self.options = repos, options
+        self.found = Gathered()
+        self.clusters: dict[Ref, str] = {}
+        """By the object: the cluster that it is for."""
+
+    def look_at(self, resources: Iterable[Resource]) -> Iterator[Named]:
+        """The Applications among objects, and those that sets among them make. Keeps the projects."""
+        for resource in resources:
+            if is_project(resource.body):
+                self.found.projects[resource.ref.name] = resource.body
+            if resource.ref.group != GROUP:
+                continue
+            body = _at_home(resource)
+            if resource.ref.kind == "Application":
+                yield _ref(body), body
+            elif resource.ref.kind == "ApplicationSet":
+                yield from self._made_by(resource.ref, body)
+
+    def expand(self, ref: Ref, body: Body) -> Iterator[Named]:
+        """Render an Application, and find those among its objects."""
+        try:
+            rendered = render_application(body, self.repos, **self.options)
+            self._place(body, rendered.release)
+        except NotAtHand as why:
+            self.found.notes.append(f"argocd: assuming {ref} syncs successfully: {why}")
+            self.found.applications[ref] = Application(body, absent=str(why))
+            return
+        self.found.applications[ref] = Application(body, rendered.release, rendered.error)
+        if rendered.release is not None:
+            self.found.resources.extend(rendered.release.resources)
+            yield from self.look_at(rendered.release.resources)
+
+    def _place(self, application: Body, release: Release | None) -> None:
+        """Objects of the same name in two clusters are two; one cluster is rehearsed. Raises `NotAtHand`."""
+        where = dig(application, "spec", "destination") or {}
+        cluster = str(where.get("server") or where.get("name") or IN_CLUSTER)
+        refs = [resource.ref for resource in release.resources] if release is not None else []
+        for ref in refs:
+            other = self.clusters.get(ref, cluster)
+            if other != cluster:
+                raise NotAtHand(f"it goes to {cluster}, and its {ref} is another one than that of {other}")
+        self.clusters |= dict.fromkeys(refs, cluster)
+
+    def _made_by(self, named: Ref, body: Body) -> Iterator[Named]:
+        """The Applications that a set makes. It makes none of those that share a name."""
+        try:
+            made = applications_of(body, self.repos)
+        except NotAtHand as why:
+            self.found.notes.append(f"argocd: the Applications of {named} are left out: {why}")
+            return
+        own = _ref(body)
+        counts = Counter(map(_ref, made))
+        for ref in (ref for ref, count in counts.items() if count > 1):
+            said = f"ApplicationSet {own.name} contains applications with duplicate name: {ref.name}"
+            self.found.notes.append(f"argocd: {own} does not make {ref}: {said}")
+        unique = tuple(one for one in made if counts[_ref(one)] == 1)
+        self.found.sets[own] = body, unique
+        yield from ((_ref(one), one) for one in unique)
+
+
+def _at_home(resource: Resource) -> Body:
+    """The object in the namespace that it will be in."""
+    home = resource.ref.namespace or HOME
+    return {**resource.body, "metadata": {**metadata(resource.body), "namespace": home}}
+
+
+def _ref(application: Body) -> Ref:
+    return ref_of(application, namespace=HOME)

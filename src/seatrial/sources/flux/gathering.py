@@ -1,0 +1,149 @@
+"""All Kustomizations and HelmReleases that come of objects: those among them, and those that Kustomizations bring.
+
+Each with its path built or its chart rendered, or with why not. Does not know what Flux does with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+from msgspec import Struct
+
+from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Ref, metadata
+from seatrial.sources.charts.chart import ChartSource
+from seatrial.sources.flux.building import (
+    SOURCE_GROUP,
+    Known,
+    build,
+    chart_of,
+    is_path_of,
+    render_release,
+    values_of,
+)
+from seatrial.sources.following import follow
+from seatrial.sources.repos import NotAtHand
+
+KUSTOMIZE_GROUP = "kustomize.toolkit.fluxcd.io"
+HELM_GROUP = "helm.toolkit.fluxcd.io"
+OWN_GROUPS = (
+    *(KUSTOMIZE_GROUP, HELM_GROUP, SOURCE_GROUP, "source.extensions.fluxcd.io"),
+    *("notification.toolkit.fluxcd.io", "image.toolkit.fluxcd.io"),
+)
+ACTED_ON = ((KUSTOMIZE_GROUP, "Kustomization"), (HELM_GROUP, "HelmRelease"))
+GO_WITH_THEM = ("Namespace", "Secret", "ConfigMap")
+"""What stands beside Flux's own objects in the folder that a cluster begins with."""
+
+
+class Built(Struct, frozen=True):
+    """A Kustomization, and the objects of its path."""
+
+    body: Body
+    resources: tuple[Resource, ...] = ()
+    error: str = ""
+    """Why its path cannot be built."""
+    absent: str = ""
+    """Why its source is not known."""
+
+
+class Charted(Struct, frozen=True):
+    """A HelmRelease, and its chart."""
+
+    body: Body
+    chart: ChartSource | None = None
+    values: Body = {}
+    release: Release | None = None
+    """The chart, rendered."""
+    error: str = ""
+    absent: str = ""
+
+
+class Gathered(Struct, frozen=True):
+    """What was found so far."""
+
+    kustomizations: dict[Ref, Built] = {}
+    releases: dict[Ref, Charted] = {}
+    resources: list[Resource] = []
+    crds: list[Resource] = []
+    notes: list[str] = []
+
+
+def gather(resources: Iterable[Resource], known: Known) -> Gathered:
+    """Follow objects to all Kustomizations and HelmReleases that come of them."""
+    gathering = _Gathering(known)
+    follow(gathering.own(resources), gathering.expand, "Kustomizations and HelmReleases")
+    return gathering.found
+
+
+def beginning(release: Release) -> list[Resource]:
+    """What is applied by hand: Flux's own objects where there is nothing else, or what `flux bootstrap` wrote.
+
+    That is a Kustomization of the very folder, and what stands beside it.
+    """
+    if any(map(is_acted_on, release.resources)) and all(map(_is_beginning, release.resources)):
+        return list(release.resources)
+    own = [r for r in release.resources if r.ref.kind == "Kustomization" and is_path_of(r.body, release.source)]
+    beside = {str(PurePath(resource.file).parent) for resource in own}
+    return [resource for resource in release.resources if str(PurePath(resource.file).parent) in beside]
+
+
+def is_acted_on(resource: Resource) -> bool:
+    return (resource.ref.group, resource.ref.kind) in ACTED_ON
+
+
+def _is_beginning(resource: Resource) -> bool:
+    return resource.ref.group in OWN_GROUPS or resource.ref.kind in GO_WITH_THEM
+
+
+def at_home(resource: Resource) -> Body:
+    """The object in the namespace that it will be in."""
+    if not resource.ref.namespace:
+        return resource.body
+    return {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}
+
+
+class _Gathering:
+    """Kustomizations and HelmReleases, while they are found one through another."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.found = Gathered()
+
+    def own(self, resources: Iterable[Resource]) -> Iterator[tuple[Ref, Resource]]:
+        return ((resource.ref, resource) for resource in resources if is_acted_on(resource))
+
+    def expand(self, ref: Ref, resource: Resource) -> Iterator[tuple[Ref, Resource]]:
+        """Build a Kustomization and find what is Flux's among its objects, or render the chart of a HelmRelease."""
+        if ref.kind == "HelmRelease":
+            self.found.releases[ref] = self._charted(at_home(resource))
+            return
+        built = self.found.kustomizations[ref] = self._built(at_home(resource))
+        self.known.objects.update((one.ref, one.body) for one in built.resources)
+        self.found.resources.extend(built.resources)
+        yield from self.own(built.resources)
+
+    def _built(self, body: Body) -> Built:
+        try:
+            built = build(body, self.known)
+        except NotAtHand as why:
+            return Built(body, absent=str(why))
+        except CannotContinue as why:
+            return Built(body, error=str(why))
+        self.found.notes.extend(built.notes)
+        return Built(body, built.resources)
+
+    def _charted(self, body: Body) -> Charted:
+        try:
+            chart = chart_of(body, self.known)
+            values, notes = values_of(body, chart, self.known)
+            rendered = render_release(body, chart, values, self.known)
+        except NotAtHand as why:
+            return Charted(body, absent=str(why))
+        except CannotContinue as why:
+            return Charted(body, error=str(why))
+        self.found.notes.extend(notes)
+        self.found.resources.extend(rendered.resources)
+        self.found.crds.extend(rendered.crds)
+        return Charted(body, chart, values, rendered)

@@ -1,0 +1,79 @@
+"""The charts and manifests of one trial, each opened and rendered once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from seatrial.model.release import Release
+from seatrial.model.resource import Body
+from seatrial.sources import git
+from seatrial.sources.charts.chart import ChartSource, open_chart
+from seatrial.sources.charts.gates import asks_anything
+from seatrial.sources.charts.rendering import render
+from seatrial.sources.charts.values import values_in
+
+T = TypeVar("T")
+
+
+class Opened:
+    """The charts and manifests of a trial, each opened once."""
+
+    def __init__(self, base: str, beside: str) -> None:
+        """Paths are relative to `base`; `git:REF` is about the checkout that holds `beside`."""
+        self.base = base
+        self.beside = beside
+        self._charts: dict[str, ChartSource] = {}
+        self._releases: dict[tuple[str, bytes], Release] = {}
+        self._asking: dict[str, bool] = {}
+        self._kept: dict[object, object] = {}
+
+    def path(self, source: str) -> str:
+        return source if source == "-" or git.is_ref(source) else str(PurePath(self.base, source))
+
+    def chart(self, source: str) -> ChartSource:
+        path = self.path(source)
+        if path not in self._charts:
+            self._charts[path] = open_chart(path, self.beside)
+        return self._charts[path]
+
+    def asks(self, chart: ChartSource) -> bool:
+        """Whether a chart may render differently for another client, revision or cluster."""
+        if chart.path not in self._asking:
+            self._asking[chart.path] = asks_anything(chart.files)
+        return self._asking[chart.path]
+
+    def add(self, chart: ChartSource) -> str:
+        """A chart that is not on disk as it is here; the name under which steps deploy it."""
+        self._charts[self.path(chart.path)] = chart
+        return chart.path
+
+    def render(self, chart: ChartSource, values: Body, *, turn: int = 0, **options: Any) -> Release:
+        """A release, rendered once however many steps and cases deploy it; in another `turn`, once more."""
+        key = (chart.path, msgspec.json.encode([values, options, turn], order="sorted"))
+        if key not in self._releases:
+            self._releases[key] = render(chart, values, **options)
+        return self._releases[key]
+
+    def kept(self, make: Callable[[], T]) -> T:
+        """What an engine keeps for the whole trial, made once."""
+        if make not in self._kept:
+            self._kept[make] = make()
+        return cast(T, self._kept[make])
+
+    def case_values(self, case: str) -> Body:
+        """The values that make a case, from whichever chart of the trial has them."""
+        texts = [chart.cases[case] for chart in self._charts.values() if case in chart.cases]
+        return values_in(texts[-1]) if texts else {}
+
+    @property
+    def first_name(self) -> str:
+        """The name under which the first chart of the trial is installed, where none is given."""
+        return next((chart.name for chart in self._charts.values()), "")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(name for chart in self._charts.values() for name in chart.missing_dependencies)
