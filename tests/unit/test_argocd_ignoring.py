@@ -7,46 +7,11 @@ import pytest
 
 from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.comparing import is_modified, respecting
-from seatrial.engines.argocd.ignoring import not_understood
-from seatrial.engines.argocd.jqpaths import paths
+from seatrial.engines.argocd.ignoring import comparison_error, given_up
 from seatrial.engines.argocd.settings import settings_of
 from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.script import Target
 from seatrial.model.resource import Body, ref_of
-
-BODY: Body = {
-    "metadata": {"annotations": {"a/b": "1"}},
-    "spec": {"replicas": 3, "containers": [{"name": "app", "image": "x"}, {"name": "side", "image": "y", "on": True}]},
-}
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        (".spec.replicas", [("spec", "replicas")]),
-        ('.metadata.annotations["a/b"]', [("metadata", "annotations", "a/b")]),
-        ('.metadata.annotations."a/b"', [("metadata", "annotations", "a/b")]),
-        (".spec.containers[].image", [("spec", "containers", 0, "image"), ("spec", "containers", 1, "image")]),
-        (".spec.containers[1]", [("spec", "containers", 1)]),
-        ('.spec.containers[] | select(.name == "side")', [("spec", "containers", 1)]),
-        ('.spec.containers[] | select(.name != "side").image', [("spec", "containers", 0, "image")]),
-        ('.spec.containers[] | select(.name | startswith("si"))', [("spec", "containers", 1)]),
-        (
-            '.spec.containers[] | select((.name | test("^a")) and (.on | not)) | .image',
-            [("spec", "containers", 0, "image")],
-        ),
-        (".spec.replicas, .spec.paused", [("spec", "replicas"), ("spec", "paused")]),
-        (".webhooks[]?.clientConfig", []),
-        (".webhooks[].clientConfig", []),
-    ],
-)
-def test_an_expression_names_places(expression: str, expected: list[tuple[str | int, ...]]) -> None:
-    assert paths(expression, BODY) == expected
-
-
-def test_what_is_not_understood_is_named() -> None:
-    entries = ({"jqPathExpressions": ['.a[] | select(any(.b[]; . == "x"))', ".spec.replicas", ".a |= 3", "{"]},)
-    assert list(not_understood(entries)) == ['.a[] | select(any(.b[]; . == "x"))', ".a |= 3", "{"]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +33,43 @@ def test_differences_are_ignored_by_pointers_expressions_and_managers(entry: Bod
     assert respecting(_target(target), live, by_app, Settings((3, 5))).body["spec"] == live["spec"]
     other = App("shop", "default", ignore_differences=({**spec, "name": "other"},))
     assert is_modified(_target(target), live, other, Settings((3, 5)))
+
+
+def test_expressions_are_applied_one_after_the_other() -> None:
+    entry = {"group": "apps", "kind": "Deployment", "jqPathExpressions": [".spec.containers[0]", ".spec.containers[0]"]}
+    target, live = _deployment(1, "app:1", "side:1", "same:1"), _deployment(1, "app:2", "side:2", "same:1")
+    assert not is_modified(_target(target), live, App("shop", "default", ignore_differences=(entry,)), Settings((3, 5)))
+
+
+def test_an_expression_that_closes_del_may_change_what_is_compared() -> None:
+    expression = ".x) | .spec.config |= (fromjson | del(.auth) | tojson"
+    entry = {"group": "apps", "kind": "Deployment", "jqPathExpressions": [expression]}
+    by_app = App("shop", "default", ignore_differences=(entry,))
+    target, live = _deployment(1, "app:1"), _deployment(1, "app:1")
+    target["spec"]["config"], live["spec"]["config"] = '{"auth":1,"b":2}', '{"auth":7,"b":2}'
+    assert not is_modified(_target(target), live, by_app, Settings((3, 5)))
+    assert respecting(_target(target), live, by_app, Settings((3, 5))).body["spec"]["config"] == '{"auth":7,"b":2}'
+    live["spec"]["config"] = '{"auth":7,"b":3}'
+    assert is_modified(_target(target), live, by_app, Settings((3, 5)))
+
+
+def test_an_expression_that_does_not_compile_is_a_comparison_error_of_every_application() -> None:
+    app = App("shop", "default", ignore_differences=({"jqPathExpressions": [".spec.replicas", "foo(.spec)"]},))
+    words = "ComparisonError: Failed to compare desired state to live state: function not defined: foo/1"
+    assert comparison_error(app, Settings((3, 5))) == words
+    settings = Settings((3, 5), ignore_differences=app.ignore_differences)
+    assert comparison_error(App("other", "default"), settings) == words
+    assert comparison_error(App("other", "default"), Settings((3, 5))) == ""
+
+
+def test_expressions_that_argocd_gives_up_on_are_named_and_fields_that_are_missing_are_not() -> None:
+    expressions = [".nope[]", ".a) | empty | (.", ".a), (."]
+    entry = {"group": "apps", "kind": "Deployment", "jqPathExpressions": expressions}
+    app = App("shop", "default", (_target(_deployment(1, "app:1")),), ignore_differences=(entry,))
+    assert list(given_up(app, Settings((3, 5)))) == [
+        "Failed to apply normalization: '.a) | empty | (.' of Deployment/default/web: JQ patch did not return any data",
+        "Failed to apply normalization: '.a), (.' of Deployment/default/web: JQ patch returned multiple objects",
+    ]
 
 
 def test_a_container_that_others_add_is_no_difference_and_one_that_was_dropped_is() -> None:

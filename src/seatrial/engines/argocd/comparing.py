@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from seatrial.engines.argocd.app import App, Settings
-from seatrial.engines.argocd.ignoring import carried, ignored, without
+from seatrial.engines.argocd.ignoring import carried, ignored, normalized
 from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.script import Target
 from seatrial.model.resource import Body, annotations_of, metadata
@@ -24,7 +24,7 @@ def is_modified(target: Target, live: Body, app: App, settings: Settings) -> boo
     text = annotations_of(live).get(LAST_APPLIED)
     before = msgspec.json.decode(text) if text else {}
     wanted, there, applied = (
-        without(_compared(body), ignored(target.ref, body, live, app, settings)) for body in (target.body, live, before)
+        _compared(normalized(target.ref, body, live, app, settings)) for body in (target.body, live, before)
     )
     return not _holds(there, wanted) or _kept(applied, wanted, there)
 
@@ -34,7 +34,7 @@ def respecting(target: Target, live: Body | None, app: App, settings: Settings) 
     if live is None:
         return target
     body = target.body
-    for path in ignored(target.ref, live, live, app, settings):
+    for path in ignored(target.ref, live, app, settings):
         if path[:1] != ("status",):
             body = carried(body, live, path)
     return Target(target.ref, body)

@@ -16,6 +16,7 @@ from seatrial.engines import Ended
 from seatrial.engines.argocd import leaving, sets, versions
 from seatrial.engines.argocd.app import API_VERSION, App, Settings
 from seatrial.engines.argocd.asking import of_rollout, requested
+from seatrial.engines.argocd.ignoring import comparison_error
 from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compare, ended, synced
 from seatrial.engines.argocd.rollout import (
     MOVED,
@@ -210,7 +211,8 @@ class _Applications:
             return Seen(app.revision, synced=True, health=HEALTHY, operation="Succeeded")
         compared = yield from compare(app, self.settings)
         verdict = yield from app_health(app, self.settings)
-        synced_now = not compared.out_of_sync and not app.error
+        error = app.error or comparison_error(app, self.settings)
+        synced_now = not compared.out_of_sync and not error
         return Seen(app.revision, synced_now, verdict, self.phases.get(app.ref, ""))
 
     def _rolled(self, app: App) -> Part[None]:

@@ -1,4 +1,4 @@
-"""Which differences do not count: `ignoreDifferences` of Applications and of Argo CD's own settings.
+"""Which differences are ignored: `ignoreDifferences` of Applications and of Argo CD's own settings.
 
 Upstream: util/argo/normalizers and util/argo/managedfields, `normalizeTargetResources` in controller/sync.go, 3.5.
 """
@@ -6,53 +6,71 @@ Upstream: util/argo/normalizers and util/argo/managedfields, `normalizeTargetRes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
+from seatrial.engines.argocd import expressions
 from seatrial.engines.argocd.app import App, Settings
-from seatrial.engines.argocd.jqpaths import NotUnderstood, Path, parsed, paths
-from seatrial.model.resource import Body, Ref, metadata
+from seatrial.engines.argocd.expressions import MULTIPLE, NO_DATA, TIMED_OUT, Unusable, index_of, without
+from seatrial.model.resource import Body, Path, Ref, metadata
 
 _ABSENT = object()
 
 
-def ignored(ref: Ref, body: Body, live: Body, app: App, settings: Settings) -> list[Path]:
-    """The places in a body that do not count; `live` says what other managers own."""
-    found: list[Path] = []
-    for entry in _entries(ref, app, settings):
-        found += [_pointer(str(pointer)) for pointer in entry.get("jsonPointers") or ()]
-        for expression in entry.get("jqPathExpressions") or ():
-            found += _of_jq(str(expression), body)
-        for manager in entry.get("managedFieldsManagers") or ():
-            found += _owned(str(manager), body, live)
-    return found
+def comparison_error(app: App, settings: Settings) -> str:
+    """Why no object of an Application can be compared: an expression that does not compile."""
+    entries = (*app.ignore_differences, *settings.ignore_differences)
+    words = (expressions.illegal(str(one)) for entry in entries for one in entry.get("jqPathExpressions") or ())
+    first = next(filter(None, words), "")
+    return f"ComparisonError: Failed to compare desired state to live state: {first}" if first else ""
 
 
-def not_understood(entries: tuple[Body, ...]) -> Iterator[str]:
-    """The expressions that are not evaluated: what they would ignore counts."""
+def normalized(ref: Ref, body: Body, live: Body, app: App, settings: Settings) -> Body:
+    """The body without what is ignored; `live` has the fields that other managers own."""
+    entries = list(_entries(ref, app, settings))
+    owned = [path for entry in entries for path in _of_managers(entry, body, live)]
+    body = without(body, owned)
     for entry in entries:
+        body = without(body, _of_pointers(entry))
         for expression in entry.get("jqPathExpressions") or ():
-            try:
-                parsed(str(expression))
-            except NotUnderstood:
-                yield str(expression)
-
-
-def without(body: Any, places: list[Path]) -> Any:
-    """The body without these; of a list the last first, so that each is where it was."""
-    for path in sorted(set(places), key=lambda path: [str(part).rjust(12) for part in path], reverse=True):
-        body = _removed(body, path)
+            with suppress(Unusable):
+                body = expressions.applied(str(expression), body)
     return body
 
 
+def ignored(ref: Ref, live: Body, app: App, settings: Settings) -> list[Path]:
+    """The fields of a live object that are ignored."""
+    found: list[Path] = []
+    for entry in _entries(ref, app, settings):
+        found += _of_pointers(entry)
+        for expression in entry.get("jqPathExpressions") or ():
+            with suppress(Unusable):
+                found += expressions.places(str(expression), live)
+        found += _of_managers(entry, live, live)
+    return found
+
+
+def given_up(app: App, settings: Settings) -> Iterator[str]:
+    """The expressions that Argo CD gives up on, which it logs on the debug level only: what they name counts."""
+    for target in app.targets:
+        for entry in _entries(target.ref, app, settings):
+            for expression in entry.get("jqPathExpressions") or ():
+                try:
+                    expressions.applied(str(expression), target.body)
+                except Unusable as why:
+                    if str(why) in (TIMED_OUT, NO_DATA, MULTIPLE):
+                        yield f"Failed to apply normalization: {expression!r} of {target.ref}: {why}"
+
+
 def carried(target: Any, live: Any, path: Path) -> Any:
-    """The target with what is live at a place; entries of lists are the same where their names are."""
+    """The target with the live value of a field; entries of lists are matched by name."""
     if not path:
         return target if live is _ABSENT else live
     key, rest = path[0], path[1:]
-    if isinstance(target, list) and isinstance(live, list) and isinstance(_index(key), int):
+    if isinstance(target, list) and isinstance(live, list) and isinstance(index_of(key), int):
         return _carried_in_list(target, live, int(key), rest)
     if not isinstance(target, dict) or not isinstance(live, dict) or not isinstance(key, str):
         return target
@@ -90,11 +108,13 @@ def _pointer(text: str) -> Path:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
 
 
-def _of_jq(expression: str, body: Body) -> list[Path]:
-    try:
-        return paths(expression, body)
-    except NotUnderstood:
-        return []
+def _of_pointers(entry: Body) -> list[Path]:
+    return [_pointer(str(pointer)) for pointer in entry.get("jsonPointers") or ()]
+
+
+def _of_managers(entry: Body, body: Body, live: Body) -> list[Path]:
+    managers = entry.get("managedFieldsManagers") or ()
+    return [path for manager in managers for path in _owned(str(manager), body, live)]
 
 
 def _owned(manager: str, body: Body, live: Body) -> list[Path]:
@@ -122,22 +142,3 @@ def _is_entry(entry: Any, wanted: Any) -> bool:
     if isinstance(entry, dict) and isinstance(wanted, dict):
         return all(entry.get(key) == value for key, value in wanted.items())
     return bool(entry == wanted)
-
-
-def _index(key: str | int) -> str | int:
-    return int(key) if isinstance(key, str) and key.isdecimal() else key
-
-
-def _removed(body: Any, path: Path) -> Any:
-    key, rest = path[0], path[1:]
-    if isinstance(body, list):
-        at = _index(key)
-        if not isinstance(at, int) or not -len(body) <= at < len(body):
-            return body
-        at %= len(body)
-        return [_removed(entry, rest) if i == at else entry for i, entry in enumerate(body) if rest or i != at]
-    if not isinstance(body, dict) or key not in body:
-        return body
-    if not rest:
-        return {name: value for name, value in body.items() if name != key}
-    return {**body, key: _removed(body[key], rest)}

@@ -16,6 +16,7 @@ from seatrial.engines import Stuck
 from seatrial.engines.argocd import applying, messages, validity, versions
 from seatrial.engines.argocd.app import App, Asked, Settings, marks_of
 from seatrial.engines.argocd.comparing import is_modified, respecting
+from seatrial.engines.argocd.ignoring import comparison_error, given_up
 from seatrial.engines.argocd.results import PENDING, Result, judged, told
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, with_namespace
 from seatrial.engines.argocd.tracking import managed, shared, unmarkable, wanted
@@ -40,6 +41,7 @@ class Sync:
         self.message = ""
         self.stuck: Stuck | None = None
         targets, self.conditions = wanted(app, settings)
+        self.conditions += given_up(app, settings)
         self._targets = [with_namespace(target, app) for target in targets]
         self._marked = [(target, marks_of(target)) for target in self._targets]
         self._results: dict[tuple[Ref, str], Result] = {}
@@ -57,7 +59,7 @@ class Sync:
 
     def run(self) -> Part[Operation]:
         """Step until the operation has ended, or never will."""
-        error = self.app.error or unmarkable(self.app, self.settings)
+        error = self.app.error or comparison_error(self.app, self.settings) or unmarkable(self.app, self.settings)
         if error:
             self._ends("Error", error)
             return self.operation()

@@ -12,6 +12,7 @@ from seatrial.engines import Ended, Stuck
 from seatrial.engines.argocd.app import App, Asked, Settings
 from seatrial.engines.argocd.asking import requested
 from seatrial.engines.argocd.comparing import is_modified
+from seatrial.engines.argocd.ignoring import comparison_error
 from seatrial.engines.argocd.operation import Sync
 from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tracking import managed, speaks_of_itself, wanted
@@ -93,8 +94,9 @@ def automatic(
     """
     if not app.automated:
         return Skipped("automated sync is not enabled")
-    if app.error:
-        return Skipped(app.error, is_error=True)
+    error = app.error or comparison_error(app, settings)
+    if error:
+        return Skipped(error, is_error=True)
     compared = yield from compare(app, settings)
     if not compared.out_of_sync:
         return Skipped("Skipping auto-sync: application status is Synced")

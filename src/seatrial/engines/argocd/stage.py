@@ -12,7 +12,6 @@ from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.declared import app_of, declared, declared_set, in_project
 from seatrial.engines.argocd.fleet import Fleet
-from seatrial.engines.argocd.ignoring import not_understood
 from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.engines.argocd.settings import OPENSHIFT, OPENSHIFT_VERSION, is_setting, settings_of
@@ -107,7 +106,6 @@ def _project(application: Body) -> str:
 
 def _notes(found: Gathered, apps: Iterable[App], settings: Settings) -> Iterator[str]:
     """What is assumed about sets, Applications and their projects."""
-    yield from _expressions("resource.customizations", settings.ignore_differences)
     for ref, (body, made) in found.sets.items():
         if rollout_of(body, made) is not None:
             yield _about_steps(ref, settings)
@@ -118,8 +116,6 @@ def _notes(found: Gathered, apps: Iterable[App], settings: Settings) -> Iterator
 
 def _about(app: App, application: Body) -> Iterator[str]:
     name = _project(application)
-    if not app.assumed:
-        yield from _expressions(f"ignoreDifferences of {app.ref}", app.ignore_differences)
     if app.project is None and name != DEFAULT:
         yield f"argocd: AppProject {name} was not found; assuming it permits all that {app.ref} does"
     for window in windows_for(application, app.project) if app.project else ():
@@ -128,11 +124,6 @@ def _about(app: App, application: Body) -> Iterator[str]:
             f"argocd: a sync window of AppProject {name} ({when}) may hold {app.ref} back: there is no clock here, so "
             f'it is rehearsed as if none did. Then it says "Sync operation blocked by sync window"'
         )
-
-
-def _expressions(where: str, entries: tuple[Body, ...]) -> Iterator[str]:
-    for expression in not_understood(entries):
-        yield f"argocd: {where}: {expression!r} is not evaluated, so what it would ignore counts"
 
 
 def _about_steps(ref: Ref, settings: Settings) -> str:
