@@ -41,6 +41,7 @@ WRITES = {
     "delete": deletion.delete,
     "deletecollection": deletion.delete_collection,
 }
+NOT_FOUND = 404
 
 
 class Cluster:
@@ -92,7 +93,10 @@ class Cluster:
                     return reads.answer(self, kind, request)
                 return self._write(kind, request)
             except Refused as refused:
-                return Reply(refused.code, refused.status(), tuple(self.warnings), refusal=refused.refusal)
+                refusal = refused.refusal
+                if request.verb not in WRITES and refusal.code != NOT_FOUND:
+                    self.recorder.read_refused(refusal)
+                return Reply(refused.code, refused.status(), tuple(self.warnings), refusal=refusal)
 
     def watch(self, request: Request, *, initial_events: bool | None, bookmarks: bool) -> Watch:
         """Open a watch; raises `Refused` if the requested version has expired."""

@@ -25,6 +25,7 @@ class Recorder:
         self._unordered: set[tuple[int, str, str]] = set()
         self._fences: set[int] = set()
         self._given_up: dict[int, int] = {}
+        self._refused_reads: list[tuple[int, Refusal]] = []
 
     def begin(self, step: int, actor: str = "", unordered: tuple[str, ...] = ()) -> None:
         """Start a step. `unordered` are verbs that `actor` sends at once for all objects of a kind."""
@@ -68,8 +69,18 @@ class Recorder:
     def engine_said(self, actor: str, ref: Ref, words: str, effect: Effect, failure: Failure) -> int:
         """Record a message of an engine about an object, or that it waits for one."""
         verb = "wait" if effect == "waiting" else "say"
-        event = Event(len(self._events), self.step, actor, verb, ref, effect, words, failure=failure)
+        missing = tuple(fault.object for fault in failure.faults if fault.of == "not-found" and fault.object)
+        event = Event(len(self._events), self.step, actor, verb, ref, effect, words, failure=failure, missing=missing)
         return self._add(event)
+
+    def read_refused(self, refusal: Refusal) -> None:
+        """Remember the refusal of a read. Reads are not in the timeline."""
+        self._refused_reads.append((len(self._events), refusal))
+
+    def refused_since(self, start: int, actor: str) -> tuple[tuple[Event, ...], tuple[Refusal, ...]]:
+        """The writes of an actor and the reads that were refused since an event."""
+        writes = (event for event in self._events[start:] if event.effect == "refused" and event.actor == actor)
+        return tuple(writes), tuple(refusal for index, refusal in self._refused_reads if index >= start)
 
     def _add(self, event: Event) -> int:
         self._events.append(event)

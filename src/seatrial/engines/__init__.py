@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Operation, Outcome, Reconciled
 
@@ -64,3 +65,5 @@ class Ended(Struct, frozen=True):
     operations: tuple[Operation, ...] = ()
     """What an engine that keeps state of its own says of each thing it was at."""
     reconciled: tuple[Reconciled, ...] = ()
+    failure: Failure = NO_FAILURE
+    """Why it failed."""

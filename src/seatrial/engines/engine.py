@@ -18,9 +18,10 @@ from seatrial.engines.setting import Setting
 from seatrial.helm import hooks
 from seatrial.model.engine import Action, EngineId
 from seatrial.model.errors import CannotContinue
+from seatrial.model.refusal import Failure, Refusal
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import Event, Rehearsal
 from seatrial.model.trial import Step, Trial
 
 A = TypeVar("A", bound=Act)
@@ -70,6 +71,17 @@ class Scene(Struct, frozen=True):
     """Whether anything in the cluster acts on a kind of a group."""
 
 
+class Seen(Struct, frozen=True):
+    """What the cluster saw of an act of a real client."""
+
+    refused: tuple[Event, ...] = ()
+    """Its requests that were refused."""
+    reads: tuple[Refusal, ...] = ()
+    """Its reads that were refused, which are not in the timeline."""
+    live: tuple[Ref, ...] = ()
+    """The objects that are there when it has ended."""
+
+
 def regular_resources(planned: PlannedStep[Any], ended: Ended) -> Iterable[Ref]:
     """What should be there when a step has succeeded: all that is no hook of Helm's."""
     resources = planned.release.resources if planned.release else ()
@@ -93,6 +105,8 @@ class Engine(Struct, Generic[A], frozen=True):
     """What it does in a step, as a script."""
     run: Callable[[A, Api], Ended] | None = None
     """Runs the real client over HTTP, for acts that are no script."""
+    read_error: Callable[[str, Seen], Failure] | None = None
+    """Why the real client failed, by its error. A script knows that by itself."""
     configure: Callable[[Setting, Trial], Setting] | None = None
     """Settles the version and how the engine is set up; by `versions` alone where there is none."""
     expected: Callable[[PlannedStep[A], Ended], Iterable[Ref]] = regular_resources

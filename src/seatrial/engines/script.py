@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from seatrial.engines import Ended, Stuck
 from seatrial.engines.act import HelmAct
+from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref, dig, group_of
 from seatrial.model.timeline import Effect
 
@@ -80,6 +81,8 @@ class Say(Struct, frozen=True):
     object: Ref
     words: str
     effect: Effect = "said"
+    failure: Failure = NO_FAILURE
+    """Why what it says has failed."""
 
 
 class Answer(Struct, frozen=True):
@@ -90,10 +93,24 @@ class Answer(Struct, frozen=True):
     message: str = ""
     served: bool = True
     """Whether the API serves the kind."""
+    failure: Failure = NO_FAILURE
+    """Why it was not done."""
     stuck: Stuck | None = None
     quick: bool = False
     """Whether controllers act before the client's next request (fast cluster); only in answers to `Pause`."""
 
+
+class Error(Struct, frozen=True):
+    """What an engine reports, and why; false where nothing went wrong."""
+
+    words: str = ""
+    failure: Failure = NO_FAILURE
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+
+NO_ERROR = Error()
 
 T = TypeVar("T")
 L = TypeVar("L")

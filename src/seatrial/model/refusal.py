@@ -88,6 +88,8 @@ FaultOf = Literal[
     "not-owned",
     "not-found",
     "not-ready",
+    "not-read",
+    "not-deployed",
     "operation-in-progress",
     "name-in-use",
     "no-deployed-release",
@@ -98,12 +100,22 @@ FaultOf = Literal[
 ]
 """What an engine complains of, where it is not a refusal of the API server.
 
-unserved: the kind of `object` is not served. not-owned: `object` exists and belongs to another owner. not-found: the
-engine looked for `object` and it is not there. not-ready: the engine gave up waiting for `object`.
-operation-in-progress, name-in-use, no-deployed-release: what Helm's release records say. uninstall-incomplete: the
-release is gone, and something was not done. retries-exceeded: Flux does not retry. source-not-rendered: Argo CD has no
-manifests to sync.
+- unserved: the kind of `object` is not served
+- not-owned: `object` exists and belongs to another owner
+- not-found: the engine looked for `object` and it is not there
+- not-ready: the engine gave up waiting for `object`
+- not-read: the API server refused to read `object`
+- not-deployed: Pulumi failed on the resource `urn`
+- operation-in-progress, name-in-use, no-deployed-release: by Helm's release records
+- conflicting-flags: Helm does not take the flags joined
+- uninstall-incomplete: the release is gone, and something was not done
+- retries-exceeded: Flux does not retry
+- source-not-rendered: Argo CD has no manifests to sync, or Pulumi cannot render the chart `urn`
 """
+
+
+During = Literal["", "current-manifest", "hook-deletion"]
+"""What Helm looks objects up for, other than to create them."""
 
 
 class Fault(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -115,8 +127,12 @@ class Fault(Struct, frozen=True, gc=False, omit_defaults=True):
     """Of `unserved`."""
     status: str = ""
     """Of `not-ready`: the engine's last verdict, such as InProgress or Failed."""
-    during: Literal["", "current-manifest", "hook-deletion"] = ""
-    """What Helm looked `object` up for, where it was not to create it."""
+    refusal: Refusal | None = None
+    """Of `not-read`: reads are not in the timeline."""
+    urn: str = ""
+    """Of `not-deployed` and `source-not-rendered`, by Pulumi."""
+    during: During = ""
+    """Of `unserved`."""
 
 
 class Failure(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -138,7 +154,7 @@ def renumbered(failure: Failure, place: Callable[[int], int]) -> Failure:
     return replace(failure, events=tuple(map(place, failure.events))) if failure.events else failure
 
 
-def together(*failures: Failure) -> Failure:
+def joined(*failures: Failure) -> Failure:
     """All reasons of an error that has several, each once."""
     events = dict.fromkeys(event for failure in failures for event in failure.events)
     faults = dict.fromkeys(fault for failure in failures for fault in failure.faults)

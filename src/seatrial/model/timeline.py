@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.model.engine import EngineId, Role
-from seatrial.model.refusal import NO_FAILURE, Failure, Refusal
+from seatrial.model.refusal import NO_FAILURE, Failure, Refusal, renumbered
 from seatrial.model.resource import Body, Ref
 
 K = TypeVar("K")
@@ -98,6 +99,8 @@ class Operation(Struct, frozen=True):
     attempts: int = 1
     hooks_deleted: tuple[Ref, ...] = ()
     automated: bool = False
+    failure: Failure = NO_FAILURE
+    """Why it failed: the reasons of all its tasks, or that there was nothing to sync."""
 
     def never_ran(self) -> tuple[tuple[str, int], ...]:
         """The phases and waves that were not reached; hooks for failures are not missed."""
@@ -123,6 +126,12 @@ class Reconciled(Struct, frozen=True):
     """Whether Flux waits for its objects."""
     failure: Failure = NO_FAILURE
     """Why the last attempt failed."""
+    failed: str = ""
+    """The action of Helm that failed in it."""
+    release: str = ""
+    """Of a HelmRelease: the name of the Helm release."""
+    namespace: str = ""
+    """Of a HelmRelease: the namespace of the Helm release."""
 
 
 class StepResult(Struct, frozen=True):
@@ -193,6 +202,27 @@ class Rehearsal(Struct, frozen=True, dict=True):
     @cached_property
     def _by_object(self) -> dict[Ref, list[Event]]:
         return _grouped(self.timeline, lambda event: event.object)
+
+
+def renumbered_result(result: StepResult, place: Callable[[int], int]) -> StepResult:
+    """The same where the events of the timeline have other indices."""
+
+    def moved(failure: Failure) -> Failure:
+        return renumbered(failure, place)
+
+    return replace(
+        result,
+        failure=moved(result.failure),
+        operations=tuple(
+            replace(
+                operation,
+                failure=moved(operation.failure),
+                tasks=tuple(replace(task, failure=moved(task.failure)) for task in operation.tasks),
+            )
+            for operation in result.operations
+        ),
+        reconciled=tuple(replace(one, failure=moved(one.failure)) for one in result.reconciled),
+    )
 
 
 def _grouped(events: Iterable[Event], key: Callable[[Event], K]) -> dict[K, list[Event]]:

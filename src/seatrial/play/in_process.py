@@ -10,6 +10,7 @@ from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Stuck
 from seatrial.engines.act import HelmAct
 from seatrial.engines.script import Answer, Command, Line, Outwait, Pause, Say, Survey, Wait
+from seatrial.model.refusal import Failure, Fault, GroupVersionKind
 from seatrial.model.resource import Ref, group_of, version_of
 
 REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
@@ -54,9 +55,8 @@ class InProcess:
             case HelmAct():
                 assert self._helm is not None
                 return self._helm(line)
-            case Say(ref, words, effect):
-                verb = "wait" if effect == "waiting" else "say"
-                self._cluster.recorder.note(self._actor, verb, ref, effect, words)
+            case Say(ref, words, effect, failure):
+                self._cluster.recorder.engine_said(self._actor, ref, words, effect, failure)
                 return Answer(200)
 
     def _request(self, command: Command) -> Answer:
@@ -64,7 +64,7 @@ class InProcess:
             group_of(command.api_version), command.kind, version_of(command.api_version)
         )
         if kind is None:
-            return Answer(404, served=False)
+            return Answer(404, served=False, failure=_unserved(command))
         verb, patch_type = REQUESTS[command.verb]
         request = Request(
             verb=verb,
@@ -83,9 +83,16 @@ class InProcess:
             propagation=command.propagation,
             actor=self._actor,
         )
-        reply = self._cluster.request(request)
-        refused = reply.code >= 400
-        return Answer(reply.code, {} if refused else reply.body, reply.body["message"] if refused else "")
+        with self._cluster.lock:
+            before = self._cluster.recorder.count
+            reply = self._cluster.request(request)
+            noted = self._cluster.recorder.count - before
+        if reply.refusal is None:
+            return Answer(reply.code, reply.body)
+        fault = Fault("not-read", command.ref, refusal=reply.refusal)
+        # Nothing else happens where a request is refused; a read that is refused is not in the timeline.
+        failure = Failure((before,)) if noted else Failure(faults=(fault,))
+        return Answer(reply.code, message=reply.refusal.message, failure=failure)
 
     def _discover(self, command: Command) -> Answer:
         """As discovery would tell: the message is empty where only the kind is unknown, and not its group's version."""
@@ -97,7 +104,8 @@ class InProcess:
         if kind is not None:
             return Answer(200, {"namespaced": kind.namespaced})
         known = discovery.in_version(group, version)
-        return Answer(404, message="" if known else UNKNOWN_RESOURCE, served=False)
+        message = "" if known else UNKNOWN_RESOURCE
+        return Answer(404, message=message, served=False, failure=_unserved(command))
 
     def _wait(self, refs: tuple[Ref, ...]) -> Answer:
         """Move for these objects; what did not move before and does not now never will."""
@@ -111,3 +119,8 @@ class InProcess:
             return Answer(200)
         why = stuck.why(cluster, refs)
         return Answer(200, stuck=Stuck(why, refs, stuck.lacking(cluster, refs)))
+
+
+def _unserved(command: Command) -> Failure:
+    kind = GroupVersionKind(group_of(command.api_version), version_of(command.api_version), command.kind)
+    return Failure(faults=(Fault("unserved", command.ref, kind),))

@@ -16,14 +16,15 @@ from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.server.transcript import ReplayDiffers, Transcript
 from seatrial.engines import Ended, Stalled
 from seatrial.engines.act import Act, Apply, HelmAct, Reconcile, Sync, Up
-from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, load
+from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, Seen, load
 from seatrial.engines.script import Answer, play
 from seatrial.helm import records as helmrecords
 from seatrial.helm import sdk as helmsdk
 from seatrial.kinds.tables.catalogue import GROUPS
 from seatrial.model.errors import CannotContinue
+from seatrial.model.refusal import renumbered
 from seatrial.model.resource import Body, Ref, labels_of, metadata, uid_of
-from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult
+from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
 from seatrial.plan.plan import Plan
 from seatrial.play.in_process import InProcess
 from seatrial.play.over_http import OverHttp
@@ -90,7 +91,8 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, keeps: Heard, knows: H
         if not first:
             put_deployed(cluster, plan.deployed, server_side=plan.server_side)
         stage = _Stage(cluster, plan, {}, keeps, knows)
-        results.extend(_play(stage, index, planned) for index, planned in enumerate(steps, start=first))
+        ended = [_play(stage, index, planned) for index, planned in enumerate(steps, start=first)]
+        results.extend(_placed(ended, cluster.recorder.places(), len(timeline)))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
     engine = load(plan.engine.name)
@@ -141,11 +143,17 @@ def _clusters(steps: Steps) -> Iterator[tuple[int, Steps]]:
     return ((start, steps[start:end]) for start, end in pairwise(starts))
 
 
+def _placed(results: Iterable[StepResult], places: dict[int, int], after: int) -> Iterator[StepResult]:
+    """Steps whose events stand at these places of a timeline that follows that of an earlier cluster."""
+    return (renumbered_result(result, lambda index: places[index] + after) for result in results)
+
+
 def _moved(events: Iterable[Event], by: int) -> Iterator[Event]:
     """Events that follow those of an earlier cluster."""
     for event in events:
         cause = None if event.cause is None else event.cause + by
-        yield replace(event, index=event.index + by, cause=cause) if by else event
+        failure = renumbered(event.failure, by.__add__)
+        yield replace(event, index=event.index + by, cause=cause, failure=failure) if by else event
 
 
 def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
@@ -183,6 +191,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
         by=engine.label,
         act=action.called(step.flags),
         role=action.role,
+        failure=ended.failure,
         again=again,
     )
 
@@ -233,8 +242,9 @@ def _helm(stage: _Stage, index: int, act: HelmAct) -> Ended:
     """The real Helm, or what it has said before where nothing is answered differently."""
     if index in stage.knows.acts:
         transcript, ended = stage.knows.acts[index]
+        start = stage.cluster.recorder.count
         transcript.replay(stage.cluster)
-        return ended
+        return _with_failure(stage.cluster, start, ended)
     transcript = Transcript()
     ended = _real_helm(stage.cluster, act, transcript)
     stage.keeps.keep(index, transcript, ended)
@@ -246,14 +256,28 @@ def _real_helm(cluster: Cluster, act: HelmAct, transcript: Transcript | None = N
     run = load(HELM).run
     assert run is not None
     manager = "" if act.binary else helmsdk.FIELD_MANAGER
+    start = cluster.recorder.count
     with ApiServer(cluster, actor=HELM, client_manager=manager, transcript=transcript) as server:
-        return run(act, OverHttp(cluster, server))
+        ended = run(act, OverHttp(cluster, server))
+    return _with_failure(cluster, start, ended)
+
+
+def _with_failure(cluster: Cluster, start: int, ended: Ended) -> Ended:
+    """How an act of the real Helm ended, with the reasons of its error: it began at the event `start`."""
+    read = load(HELM).read_error
+    if ended.outcome != "failed" or read is None:
+        return ended
+    with cluster.lock:
+        refused, reads = cluster.recorder.refused_since(start, HELM)
+        seen = Seen(refused, reads, tuple(ref for ref, _ in cluster.store))
+    return replace(ended, failure=read(ended.error, seen))
 
 
 def _helm_inside(cluster: Cluster, act: HelmAct) -> Answer:
     """An act of the Helm that another engine has in it."""
     ended = _real_helm(cluster, act)
-    return Answer(200 if ended.outcome == "ok" else 500, message=ended.error, stuck=ended.stuck)
+    code = 200 if ended.outcome == "ok" else 500
+    return Answer(code, message=ended.error, stuck=ended.stuck, failure=ended.failure)
 
 
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:

@@ -20,6 +20,7 @@ from seatrial.engines.argocd.tracking import CRD
 from seatrial.engines.kubectl import commands as kubectl
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
 from seatrial.helm.argocd_hooks import has_option, option
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, dig, metadata, name_of, with_metadata
 
 MANAGER = "argocd-controller"
@@ -38,6 +39,7 @@ class Done(Struct, frozen=True):
 
     message: str
     refused: bool = False
+    failure: Failure = NO_FAILURE
 
 
 def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
@@ -81,7 +83,9 @@ def prune(task: Task, asked: Asked, settings: Settings) -> Part[Done | None]:
     if metadata(live).get("deletionTimestamp"):
         return Done("pruned")
     answer = yield delete(task, asked)
-    return Done(answer.message, refused=True) if answer.message and answer.code != 404 else Done("pruned")
+    if answer.message and answer.code != 404:
+        return Done(answer.message, refused=True, failure=answer.failure)
+    return Done("pruned")
 
 
 def prune_option(task: Task, asked: Asked, settings: Settings) -> str | None:
@@ -135,12 +139,15 @@ def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
     # Making these anew would take everything of the kind, or in the namespace, with them.
     if task.ref.kind in (CRD, "Namespace"):
         answer = yield about(task, "update", update)
-        failed = f"error when updating: {answer.message}"
-        return Done(failed, refused=True) if answer.message else Done(f"{task.ref.kind}/{task.ref.name} updated")
+        if answer.message:
+            return Done(f"error when updating: {answer.message}", refused=True, failure=answer.failure)
+        return Done(f"{task.ref.kind}/{task.ref.name} updated")
     if not force:
         answer = yield about(task, "update", update)
-        refused = f'error when replacing "{FILE}": {answer.message}'
-        return Done(_clean(refused), refused=True) if answer.message else Done(_named(task, "replaced"))
+        if answer.message:
+            words = f'error when replacing "{FILE}": {answer.message}'
+            return Done(_clean(words), refused=True, failure=answer.failure)
+        return Done(_named(task, "replaced"))
     return (yield from _made_anew(task, target, "Background"))
 
 
@@ -149,31 +156,33 @@ def _server_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
         return Done("error validating options: --force cannot be used with --server-side", refused=True)
     answer = yield about(task, "apply", target, force=True)
     if answer.message or not answer.served:
-        return Done(_clean(_complaint(task, answer)), refused=True)
+        return Done(_clean(_complaint(task, answer)), refused=True, failure=answer.failure)
     return Done(_named(task, "serverside-applied"))
 
 
 def _client_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
-    if task.body.get("apiVersion") == RBAC:
-        refusal = yield from _reconciled(task, target)
-        if refusal:
-            return Done(f"error running kubectl auth reconcile: {refusal}", refused=True)
+    refused = (yield from _reconciled(task, target)) if task.body.get("apiVersion") == RBAC else None
+    if refused is not None:
+        return refused
     verb, answer = yield from kubectl.applied(target, task.ref.namespace, MANAGER)
     if force and verb not in ("create", "get") and answer.code in REJECTED:
         return (yield from _made_anew(task, target, "Background"))
     return _told(task, verb, answer)
 
 
-def _reconciled(task: Task, target: Body) -> Part[str]:
+def _reconciled(task: Task, target: Body) -> Part[Done | None]:
     """`kubectl auth reconcile`: a binding to another role is made anew, which no apply could do."""
     if task.ref.namespace:
         home = yield Command("get", "v1", "Namespace", name=task.ref.namespace)
         if home.message:
-            return f"error getting namespace {task.ref.namespace}: {home.message}"
+            words = f"error getting namespace {task.ref.namespace}: {home.message}"
+            missing = Fault("not-found", Ref("Namespace", "", task.ref.namespace))
+            failure = Failure(faults=(missing,))
+            return Done(f"error running kubectl auth reconcile: {words}", refused=True, failure=failure)
     roles = dig(task.live, "roleRef"), target.get("roleRef")
     if task.live is not None and None not in roles and roles[0] != roles[1]:
         yield about(task, "delete")
-    return ""
+    return None
 
 
 def _made_anew(task: Task, target: Body, policy: str) -> Part[Done]:
@@ -192,7 +201,8 @@ def _told(task: Task, verb: Verb, answer: Answer) -> Done:
     if answer.message or not answer.served:
         words = _complaint(task, answer)
         patched = verb not in ("create", "get") and answer.served
-        return Done(_clean(f'error when patching "{FILE}": {words}' if patched else words), refused=True)
+        words = f'error when patching "{FILE}": {words}' if patched else words
+        return Done(_clean(words), refused=True, failure=answer.failure)
     return Done(_named(task, DONE.get(verb, "configured")))
 
 

@@ -236,9 +236,10 @@ class _Applications:
         last, revision = self.memory.last.get(app.ref, (None, ""))
         asked = yield from automatic(app, self.settings, last, revision, self.started)
         if isinstance(asked, Skipped):
-            yield Say(app.ref, asked.words)
+            yield Say(app.ref, asked.words, failure=asked.failure)
             if asked.is_error:
-                self.tried.append(Tried(Operation(app.name, "Failed", asked.words, automated=True)))
+                operation = Operation(app.name, "Failed", asked.words, automated=True, failure=asked.failure)
+                self.tried.append(Tried(operation))
         else:
             tried = yield from synced(app, self.settings, asked)
             self._remember(app, tried)

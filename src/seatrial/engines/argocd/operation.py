@@ -19,9 +19,10 @@ from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.ignoring import comparison_error, given_up
 from seatrial.engines.argocd.results import PENDING, Result, judged, told
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, with_namespace
-from seatrial.engines.argocd.tracking import managed, shared, unmarkable, wanted
+from seatrial.engines.argocd.tracking import FAILED_TO_LOAD, managed, shared, unmarkable, wanted
 from seatrial.engines.script import Part, Pause, Say, Survey, Target, about, wait_until
 from seatrial.helm.argocd_hooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
 from seatrial.model.resource import Body, Ref, metadata, ref_of
 from seatrial.model.timeline import Operation, OperationPhase, SyncTask
 from seatrial.readiness.argocd import health
@@ -39,6 +40,7 @@ class Sync:
         self.asked = replace(asked, options=(*app.options, *asked.options))
         self.phase: OperationPhase = "Running"
         self.message = ""
+        self.failure = NO_FAILURE
         self.stuck: Stuck | None = None
         targets, self.conditions = wanted(app, settings)
         self.conditions += given_up(app, settings)
@@ -61,6 +63,7 @@ class Sync:
         """Step until the operation has ended, or never will."""
         error = self.app.error or comparison_error(self.app, self.settings) or unmarkable(self.app, self.settings)
         if error:
+            self.failure = source_failure(self.app, error)
             self._ends("Error", error)
             return self.operation()
         yield from self._look_around()
@@ -81,6 +84,7 @@ class Sync:
             conditions=tuple(self.conditions),
             hooks_deleted=tuple(self._deleted),
             automated=self.asked.automated,
+            failure=joined(self.failure, *(result.failure for result in self._results.values())),
         )
 
     def _told(self, task: Task) -> SyncTask:
@@ -96,13 +100,14 @@ class Sync:
             message=result.message,
             health=self._verdicts.get(task.ref, ""),
             waited=task.place in self._waited,
+            failure=result.failure,
         )
 
     def _state(self, task: Task) -> Result:
         return self._results.get(task.key, PENDING)
 
-    def _set(self, task: Task, status: str, state: str, message: str = "") -> None:
-        self._results[task.key] = Result(status, state, message or self._state(task).message)
+    def _set(self, task: Task, status: str, state: str, message: str = "", failure: Failure = NO_FAILURE) -> None:
+        self._results[task.key] = Result(status, state, message or self._state(task).message, failure)
 
     def _ends(self, phase: OperationPhase, message: str) -> None:
         self.phase, self.message = phase, message
@@ -176,7 +181,8 @@ class Sync:
         """All that the next step depends on."""
         yield from self._look_again()
         seen = {task.ref: metadata(task.live).get("resourceVersion") for task in self._waits_for if task.live}
-        return dict(self._results), seen
+        states = {key: (result.status, result.state, result.message) for key, result in self._results.items()}
+        return states, seen
 
     def _step(self) -> Part[None]:
         """One pass of the controller."""
@@ -290,7 +296,7 @@ class Sync:
         self._tasks = [one.task for one in checked]
         for one in checked:
             if one.refusal:
-                self._set(one.task, "SyncFailed", "", one.refusal)
+                self._set(one.task, "SyncFailed", "", one.refusal, one.failure)
         return not any(one.refusal for one in checked)
 
     def _passes_dry_run(self) -> Part[bool]:
@@ -340,7 +346,8 @@ class Sync:
         for task in old:
             answer = yield applying.delete(task, self.asked)
             if answer.message and answer.code != 404:
-                self._set(task, self._state(task).status, "Error", f"failed to delete resource: {answer.message}")
+                words = f"failed to delete resource: {answer.message}"
+                self._set(task, self._state(task).status, "Error", words, answer.failure)
                 return "failed"
             self._deleted.append(task.ref)
         if old:
@@ -355,7 +362,7 @@ class Sync:
                 why = "ignored (no prune)" if self.asked.prune else "ignored (requires pruning)"
                 self._set(task, "PruneSkipped", "Succeeded", why)
             elif done.refused:
-                self._set(task, "SyncFailed", "Failed", done.message)
+                self._set(task, "SyncFailed", "Failed", done.message, done.failure)
                 well = False
             else:
                 self._set(task, "Pruned", "Succeeded", done.message)
@@ -369,7 +376,7 @@ class Sync:
                 done = yield from applying.apply(task, self.asked, self.settings)
                 if done.refused:
                     ran = "failed"
-                    self._set(task, "SyncFailed", "Failed", done.message)
+                    self._set(task, "SyncFailed", "Failed", done.message, done.failure)
                 else:
                     self._set(task, "Synced", "Running", done.message)
         return ran
@@ -389,6 +396,12 @@ class Sync:
             if self._state(task).state != "Running":
                 yield applying.delete(task, self.asked)
                 self._deleted.append(task.ref)
+
+
+def source_failure(app: App, error: str) -> Failure:
+    """Why an Application with an error cannot be synced: it has no manifests, or may not have them."""
+    unrendered = error.startswith(FAILED_TO_LOAD)
+    return Failure(faults=(Fault("source-not-rendered", app.ref),)) if unrendered else NO_FAILURE
 
 
 def _is_leaving(live: Body | None) -> bool:

@@ -13,11 +13,12 @@ from seatrial.engines.argocd.app import App, Asked, Settings
 from seatrial.engines.argocd.asking import requested
 from seatrial.engines.argocd.comparing import is_modified
 from seatrial.engines.argocd.ignoring import comparison_error
-from seatrial.engines.argocd.operation import Sync
+from seatrial.engines.argocd.operation import Sync, source_failure
 from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tracking import managed, speaks_of_itself, wanted
 from seatrial.engines.script import Part, Say, Survey, Wait
 from seatrial.helm.argocd_hooks import ignores_extraneous, is_hook, is_skipped
+from seatrial.model.refusal import NO_FAILURE, Failure, joined
 from seatrial.model.resource import Ref, ref_of
 from seatrial.model.timeline import Operation
 
@@ -40,6 +41,7 @@ class Skipped(Struct, frozen=True):
     words: str
     is_error: bool = False
     """Whether the Application shows it as a SyncError or ComparisonError."""
+    failure: Failure = NO_FAILURE
 
 
 class Compared(Struct, frozen=True):
@@ -96,7 +98,7 @@ def automatic(
         return Skipped("automated sync is not enabled")
     error = app.error or comparison_error(app, settings)
     if error:
-        return Skipped(error, is_error=True)
+        return Skipped(error, is_error=True, failure=source_failure(app, error))
     compared = yield from compare(app, settings)
     if not compared.out_of_sync:
         return Skipped("Skipping auto-sync: application status is Synced")
@@ -106,7 +108,8 @@ def automatic(
     asked = requested(app, started=started)
     if last is not None and revision == app.revision:
         if last.phase != "Succeeded":
-            return Skipped(f"Failed last sync attempt to [{app.revision}]: {last.message}", is_error=True)
+            words = f"Failed last sync attempt to [{app.revision}]: {last.message}"
+            return Skipped(words, is_error=True, failure=last.failure)
         if not app.self_heal:
             return Skipped(f"Skipping auto-sync: most recent sync already to [{app.revision}]")
         asked = replace(asked, selected=(*compared.modified, *compared.extra))
@@ -150,7 +153,8 @@ def ended(tried: list[Tried]) -> Ended:
             return Ended("hung", _blocked(one), conditions, one.stuck, operations)
     failed = [_named(one.operation, operations) for one in tried if one.operation.phase != "Succeeded"]
     if failed:
-        return Ended("failed", "\n".join(failed), conditions, operations=operations)
+        failure = joined(*(operation.failure for operation in operations if operation.phase != "Succeeded"))
+        return Ended("failed", "\n".join(failed), conditions, operations=operations, failure=failure)
     return Ended("ok", warnings=conditions, operations=operations)
 
 

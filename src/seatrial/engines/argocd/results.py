@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.argocd.tasks import Task
+from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.readiness.argocd.verdict import (
     DEGRADED,
     HEALTHY,
@@ -29,6 +30,7 @@ class Result(Struct, frozen=True):
     status: str = ""
     state: str = ""
     message: str = ""
+    failure: Failure = NO_FAILURE
 
 
 PENDING = Result()

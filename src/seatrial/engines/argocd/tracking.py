@@ -27,10 +27,8 @@ from seatrial.model.resource import (
 )
 
 CRD = "CustomResourceDefinition"
-RENDERING = (
-    "ComparisonError: Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = "
-    "Unknown desc ="
-)
+FAILED_TO_LOAD = "ComparisonError: Failed to load target state: "
+RENDERING = f"{FAILED_TO_LOAD}failed to generate manifest for source 1 of 1: rpc error: code = Unknown desc ="
 ALWAYS_EXCLUDED = (
     Filter(groups=("events.k8s.io", "metrics.k8s.io")),
     Filter(groups=("",), kinds=("Event",)),

@@ -15,6 +15,8 @@ from seatrial.engines.argocd.projects import refusal
 from seatrial.engines.argocd.tasks import Task, defined_kind
 from seatrial.engines.script import Answer, Command, Part, Target
 from seatrial.helm.argocd_hooks import has_option
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault, GroupVersionKind
+from seatrial.model.resource import group_of, version_of
 
 SKIP = "SkipDryRunOnMissingResource=true"
 
@@ -22,6 +24,7 @@ SKIP = "SkipDryRunOnMissingResource=true"
 class Checked(Struct, frozen=True):
     task: Task
     refusal: str = ""
+    failure: Failure = NO_FAILURE
 
 
 def checked(
@@ -42,7 +45,8 @@ def checked(
         elif answer.code == 404 and (forgiving or has_option(task.target, SKIP) or _key(task) in brought):
             found.append(Checked(replace(task, skip_dry_run=True)))
         else:
-            found.append(Checked(task, _words(task, answer)))
+            failure = Failure(faults=(_unserved(task),)) if answer.code == 404 else answer.failure
+            found.append(Checked(task, _words(task, answer), failure))
     return found
 
 
@@ -50,6 +54,11 @@ def _not_permitted(task: Task, app: App) -> str:
     if app.project is None:
         return ""
     return refusal(task.ref, task.ref.namespace, app.where, app.project)
+
+
+def _unserved(task: Task) -> Fault:
+    api_version = str(task.body["apiVersion"])
+    return Fault("unserved", task.ref, GroupVersionKind(group_of(api_version), version_of(api_version), task.ref.kind))
 
 
 def _key(task: Task) -> str:

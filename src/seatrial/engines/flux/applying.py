@@ -16,6 +16,7 @@ from seatrial.engines.flux.ignoring import as_live, paths
 from seatrial.engines.flux.objects import Kustomization
 from seatrial.engines.flux.takeover import MANAGER, takeover
 from seatrial.engines.script import Answer, Command, Part, Target, Wait
+from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, with_metadata
 
 PREFIX = "kustomize.toolkit.fluxcd.io"
@@ -31,6 +32,7 @@ class Staged(Struct, frozen=True):
 
     words: str = ""
     skipped: frozenset[Ref] = frozenset()
+    failure: Failure = NO_FAILURE
 
 
 def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[Staged]:
@@ -49,17 +51,18 @@ def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[S
             live = Answer(404)
         words = dry_run_words(target, tried)
         if words:
-            return Staged(words)
+            return Staged(words, failure=tried.failure)
         patch = _taken_over(target.body, live.body)
         answer = (yield about(target, "merge", patch)) if patch else Answer(200)
         if answer.message:
-            return Staged(f"{target.ref} metadata.managedFields cleanup failed: {answer.message}")
+            words = f"{target.ref} metadata.managedFields cleanup failed: {answer.message}"
+            return Staged(words, failure=answer.failure)
         if patch or live.code != 200 or said_by(live.body) != said_by(tried.body):
             changed.append((target, sent))
     for target, sent in changed:
         answer = yield about(target, "apply", sent)
         if answer.message or not answer.served:
-            return Staged(f"{target.ref} apply failed: {answer.message}")
+            return Staged(f"{target.ref} apply failed: {answer.message}", failure=answer.failure)
     return Staged(skipped=frozenset(skipped))
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from seatrial import cel
 from seatrial.engines.flux.objects import Fleet, HelmRelease, Kustomization, Memory
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, metadata
 
 TERMINAL = "Reconciliation failed terminally due to configuration error"
@@ -55,6 +56,14 @@ class Dependencies(Struct, frozen=True):
         if own is None or own.invalid:
             return ""
         return next(filter(None, (self._not_ready(own, dep) for dep in self.of(ref))), "")
+
+    def failure(self, ref: Ref) -> Failure:
+        """Why `unmet` has words: a dependency that does not exist, or one that is not ready."""
+        own = self._own(ref)
+        unmet = next((dep for dep in self.of(ref) if own and self._not_ready(own, dep)), None)
+        if unmet is None:
+            return NO_FAILURE
+        return Failure(faults=(Fault("not-ready" if self.is_known(unmet) else "not-found", unmet),))
 
     def _not_ready(self, own: Kustomization | HelmRelease, dep: Ref) -> str:
         named = f"'{dep.namespace}/{dep.name}'"

@@ -41,6 +41,7 @@ from seatrial.engines.script import (
     Wait,
     carry,
 )
+from seatrial.model.refusal import Failure, joined
 from seatrial.model.resource import Ref, ref_of
 from seatrial.model.timeline import Reconciled
 
@@ -104,7 +105,7 @@ class _Controllers:
         self.memory.ready[ref] = not attempt.words
         if not attempt.words:
             yield from self._linger(ref)
-        yield Say(ref, attempt.words or "Ready")
+        yield Say(ref, attempt.words or "Ready", failure=attempt.failure)
 
     def notice(self, line: Line, answer: Answer, depth: int = 0) -> None:
         """Count changes, and find the Kustomizations and HelmReleases that are created."""
@@ -215,13 +216,14 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
     """Apply what there is to begin with, and let Flux work until it rests."""
     quick = (yield Pause()).quick
     controllers = _Controllers(fleet, memory, quick=quick)
-    errors = []
+    errors, failures = [], []
     for target in fleet.roots:
         command = about(target, "apply", target.body)
         answer = yield command
         controllers.notice(command, answer)
         if answer.message or not answer.served:
             errors.append(f"{target.ref}: {answer.message or 'its kind is not served'}")
+            failures.append(answer.failure)
     found = yield Survey()
     for body in found.body["items"]:
         controllers.find(ref_of(body))
@@ -229,9 +231,11 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
     errors += [error] if error else []
     memory.known = fleet
     for ref, words in controllers.not_begun():
-        yield Say(ref, words)
+        failures.append(controllers.depend.failure(ref))
+        yield Say(ref, words, failure=failures[-1])
         errors.append(f"{ref}: {words}")
     errors += controllers.finalizers.errors
+    failures += controllers.finalizers.failures
     heals = []
     given_up = [ref for ref, tried in controllers.tried.items() if tried.attempt.is_final]
     for ref in [ref for ref in given_up if ref in fleet.releases and not fleet.releases[ref].invalid]:
@@ -241,7 +245,8 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
             heals.append(ref)
     everyone = (*fleet.kustomizations, *fleet.releases)
     reconciled = tuple(_reconciled(ref, controllers, heals=ref in heals) for ref in everyone)
-    return replace(_end(controllers, errors), reconciled=(*reconciled, *controllers.finalizers.left))
+    ended = _end(controllers, errors, failures)
+    return replace(ended, reconciled=(*reconciled, *controllers.finalizers.left))
 
 
 def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
@@ -257,7 +262,8 @@ def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
     left = tuple(finalizers.left)
     if not finalizers.errors:
         return Ended("ok", reconciled=left)
-    return Ended("failed", "\n".join(finalizers.errors), stuck=finalizers.stuck, reconciled=left)
+    failure = joined(*finalizers.failures)
+    return Ended("failed", "\n".join(finalizers.errors), stuck=finalizers.stuck, reconciled=left, failure=failure)
 
 
 class _Finalizers:
@@ -267,6 +273,7 @@ class _Finalizers:
         self.fleet, self.memory, self.quick = fleet, memory, quick
         self.late: list[Ref] = []
         self.errors: list[str] = []
+        self.failures: list[Failure] = []
         self.stuck: Stuck | None = None
         self.left: list[Reconciled] = []
         """What Helm uninstalled."""
@@ -283,17 +290,19 @@ class _Finalizers:
             release = self.fleet.releases[ref]
             objects = tuple(target.ref for target in (*release.targets, *release.hooks))
             left = Reconciled(ref, attempt.words, 1, objects, acts=("uninstall",), waits=release.uninstall.waits)
-            self.left.append(left)
+            self.left.append(_of_release(left, release, attempt))
             if attempt.words:
-                yield Say(ref, attempt.words)
+                yield Say(ref, attempt.words, failure=attempt.failure)
                 self.errors.append(f"{ref}: {attempt.words}")
+                self.failures.append(attempt.failure)
                 self.stuck = self.stuck or attempt.stuck
         elif ref in self.fleet.kustomizations:
             script = kustomization.finalize(self.fleet.kustomizations[ref], self.memory)
-            words = yield from carry(script, self._deleted)
-            if words:
-                yield Say(ref, words)
-                self.errors.append(f"{ref}: {words}")
+            deleted = yield from carry(script, self._deleted)
+            if deleted.words:
+                yield Say(ref, deleted.words, failure=deleted.failure)
+                self.errors.append(f"{ref}: {deleted.words}")
+                self.failures.append(deleted.failure)
 
     def _deleted(self, line: Line, answer: Answer) -> Part[None]:
         """See to the objects of Flux's own among those that a Kustomization deletes."""
@@ -305,7 +314,7 @@ def _is_left_alone(own: Kustomization | HelmRelease) -> bool:
     return own.suspended or (own.assumed and not own.invalid)
 
 
-def _end(controllers: _Controllers, errors: list[str]) -> Ended:
+def _end(controllers: _Controllers, errors: list[str], failures: list[Failure]) -> Ended:
     failed = {ref: tried.attempt for ref, tried in controllers.tried.items() if tried.attempt.words}
     said = [*errors, *(f"{ref}: {attempt.words}" for ref, attempt in failed.items())]
     late = [f"{ref}: Ready at attempt {tried.count}" for ref, tried in controllers.tried.items() if tried.count > 1]
@@ -313,18 +322,26 @@ def _end(controllers: _Controllers, errors: list[str]) -> Ended:
     if not said:
         return Ended("ok", warnings=warnings)
     stuck = next((attempt.stuck for attempt in failed.values() if attempt.stuck), None)
-    return Ended("failed", "\n".join(said), warnings, stuck)
+    failure = joined(*failures, *(attempt.failure for attempt in failed.values()))
+    return Ended("failed", "\n".join(said), warnings, stuck, failure=failure)
 
 
 def _reconciled(ref: Ref, controllers: _Controllers, *, heals: bool) -> Reconciled:
     fleet, tried = controllers.fleet, controllers.tried.get(ref)
-    words, count = (tried.attempt.words, tried.count) if tried else ("", 0)
+    attempt, count = (tried.attempt, tried.count) if tried else (Attempt(), 0)
+    words = attempt.words
     if ref in fleet.kustomizations:
         own = fleet.kustomizations[ref]
         objects = tuple(target.ref for target in own.targets)
-        return Reconciled(ref, words, count, objects, heals, waits=own.wait or bool(own.health_checks))
+        waits = own.wait or bool(own.health_checks)
+        return Reconciled(ref, words, count, objects, heals, waits=waits, failure=attempt.failure)
     release = fleet.releases[ref]
     acts = tuple(controllers.acts.get(ref, ()))
     waits = (release.upgrade if "upgrade" in acts else release.install).waits
     objects = tuple(target.ref for target in (*release.everything, *release.hooks))
-    return Reconciled(ref, words, count, objects, heals, acts, waits)
+    return _of_release(Reconciled(ref, words, count, objects, heals, acts, waits), release, attempt)
+
+
+def _of_release(one: Reconciled, release: HelmRelease, attempt: Attempt) -> Reconciled:
+    name, namespace = release.release_name, release.target_namespace
+    return replace(one, failure=attempt.failure, failed=attempt.failed, release=name, namespace=namespace)

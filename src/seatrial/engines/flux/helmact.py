@@ -22,6 +22,7 @@ from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
 from seatrial.engines.script import Answer, Part
 from seatrial.helm import hooks
 from seatrial.helm.hooks import ERROR_PREFIX
+from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Ref
 
 SERVER_SIDE = "--force-conflicts"
@@ -41,15 +42,19 @@ class Act(Struct, frozen=True):
     is_stored: bool = True
     """Whether Helm wrote a revision of it down: what it has not is neither counted nor remedied, but tried again."""
     cause: Cause = ""
+    failure: Failure = NO_FAILURE
+    failed: str = ""
+    """The action of Helm that failed."""
 
 
 def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Part[Act]:
     """Install or upgrade, wait, and test."""
     begins = f"Helm {action} failed for release {release.target_namespace}/{release.release_name} with chart "
     failed = f"{begins}{release.chart_name}: "
-    words = yield from _definitions(release, policy.crds, memory)
-    if words:
-        return Act(f"{failed}failed to apply CustomResourceDefinitions: {words}", is_stored=False)
+    crds = yield from _definitions(release, policy.crds, memory)
+    if crds.words:
+        words = f"{failed}failed to apply CustomResourceDefinitions: {crds.words}"
+        return Act(words, is_stored=False, failure=crds.failure, failed=action)
     before = yield from revision_of(release)
     # Where hooks come after the waiting, Helm waits itself. Else Flux is heard waiting, and others go on meanwhile.
     own = ("--wait", *(("--wait-for-jobs",) if policy.waits_for_jobs else ())) if _helm_waits(release, policy) else ()
@@ -57,19 +62,23 @@ def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Pa
     revision = yield from revision_of(release)
     if answer.message:
         said = yield from said_of(answer, release, action, memory)
-        cause: Cause = "waited" if said.stuck or "status: '" in said.words else "refused"
-        return Act(f"{failed}{said.words}", said.stuck, revision, revision != before, cause)
+        unready = any(fault.of == "not-ready" for fault in said.failure.faults)
+        cause: Cause = "waited" if said.stuck or unready else "refused"
+        stored = revision != before
+        return Act(f"{failed}{said.words}", said.stuck, revision, stored, cause, said.failure, action)
     if policy.waits and not own:
         refs = release.refs if policy.waits_for_jobs else [ref for ref in release.refs if ref.kind != "Job"]
         waited = yield from wait_for(refs, memory, release.timeout, release.health)
         if waited.words:
-            return Act(f"{failed}{waited.words.strip()}", waited.stuck, revision, cause="waited")
+            words = f"{failed}{waited.words.strip()}"
+            return Act(words, waited.stuck, revision, cause="waited", failure=waited.failure, failed=action)
     if release.tests:
         tested = yield HelmAct("test", *whose(release))
         if tested.message:
             said = yield from said_of(tested, release, "test", memory)
             name = f"{full_name(release, revision)} with chart {release.chart_name}"
-            return Act(f"Helm test failed for release {name}: {said.words}", said.stuck, revision, cause="tested")
+            words = f"Helm test failed for release {name}: {said.words}"
+            return Act(words, said.stuck, revision, cause="tested", failure=said.failure, failed="test")
     return Act(revision=revision)
 
 
@@ -77,12 +86,12 @@ def said_of(answer: Answer, release: HelmRelease, action: str, memory: Memory) -
     """An error of Helm's as helm-controller has it, which waits in its own way and never says what is missing."""
     if answer.stuck is None or answer.stuck.passed_seconds:
         said = _NOT_READY.sub(r"failed early due to stalled resources: [\g<ref> status: '\g<status>']", answer.message)
-        return Waited(said.strip(), answer.stuck)
+        return Waited(said.strip(), answer.stuck, answer.failure)
     run = {target.ref: hooks.events_of(target.body) for target in release.hooks}
     events = {event for ref in answer.stuck.waits_for for event in run.get(ref, ())}
     event = next((event for event in hooks.EVENTS_OF[action] if event in events), "")
-    words = yield from timed_out(answer.stuck.waits_for, memory, release.health)
-    return Waited(f"{ERROR_PREFIX.get(event, '')}{words}", answer.stuck)
+    waited = yield from timed_out(answer.stuck.waits_for, memory, release.health)
+    return Waited(f"{ERROR_PREFIX.get(event, '')}{waited.words}", answer.stuck, waited.failure)
 
 
 def whose(release: HelmRelease) -> tuple[str, str]:
@@ -112,10 +121,10 @@ def _helm_waits(release: HelmRelease, policy: Policy) -> bool:
     return policy.waits and release.runs_post_hooks
 
 
-def _definitions(release: HelmRelease, policy: str, memory: Memory) -> Part[str]:
+def _definitions(release: HelmRelease, policy: str, memory: Memory) -> Part[Waited]:
     """Those of crds/: made where they are not there, or brought up to date, or left alone."""
     if policy == "Skip":
-        return ""
+        return Waited()
     made: list[Ref] = []
     for crd in release.crds:
         live = yield about(crd, "get")
@@ -123,6 +132,6 @@ def _definitions(release: HelmRelease, policy: str, memory: Memory) -> Part[str]
             continue
         answer = yield about(crd, "apply", crd.body)
         if answer.message:
-            return answer.message
+            return Waited(answer.message, failure=answer.failure)
         made.append(crd.ref)
-    return (yield from wait_for(made, memory, release.timeout)).words
+    return (yield from wait_for(made, memory, release.timeout))

@@ -20,6 +20,7 @@ from seatrial.engines.flux.storage import borne_out
 from seatrial.engines.flux.uninstalling import UNINSTALLED, uninstall
 from seatrial.engines.flux.waiting import statuses_of
 from seatrial.engines.script import Part, Say, Wait
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
 
 TRIES_MAX = 5
 """Of those that are tried again for ever."""
@@ -39,7 +40,7 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     state = yield from borne_out(_known(release, memory), release)
     if state.is_in_sync and release.drift != "disabled":
         yield from detect(release, (yield from revision_of(release)))
-    attempt = Attempt(state.stalled, is_final=bool(state.stalled))
+    attempt = Attempt(state.stalled, is_final=bool(state.stalled), failure=_stalled(state))
     for _ in range(ACTS_MAX):
         if state.is_in_sync or state.stalled:
             break
@@ -50,14 +51,19 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
             state = replace(state, stalled=_exhausted(state))
             break
         done = yield from act(release, action, policy, memory)
-        attempt = Attempt(done.words, done.stuck, release.timeout, cause=done.cause)
+        attempt = Attempt(
+            done.words, done.stuck, release.timeout, cause=done.cause, failure=done.failure, failed=done.failed
+        )
         state = yield from _after(done, state, release, policy, memory)
         if done.words and (not done.is_stored or (policy.is_endless and state.failures() >= TRIES_MAX)):
             break
     memory.deployed[release.ref] = state
     if state.stalled and attempt.words != state.stalled:
-        return replace(attempt, words=f"{state.stalled}. {attempt.words}", is_final=True)
-    return Attempt(state.failed_tests, is_final=bool(state.failed_tests)) if state.is_in_sync else attempt
+        failure = joined(attempt.failure, _stalled(state))
+        return replace(attempt, words=f"{state.stalled}. {attempt.words}", is_final=True, failure=failure)
+    if not state.is_in_sync or not state.failed_tests:
+        return Attempt() if state.is_in_sync else attempt
+    return Attempt(state.failed_tests, is_final=True, failure=state.test_failure, failed="test")
 
 
 def is_over(release: HelmRelease, cause: Cause, memory: Memory) -> Part[bool]:
@@ -93,9 +99,10 @@ def _after(done: Act, state: Deployed, release: HelmRelease, policy: Policy, mem
     if not done.words:
         return replace(state, is_there=True, is_in_sync=True, good=fine)
     if done.cause == "tested" and policy.ignores_tests:
-        yield Say(release.ref, done.words)
+        yield Say(release.ref, done.words, failure=done.failure)
         complaint = done.words if release.needs_tests else ""
-        return replace(state, is_there=True, is_in_sync=True, good=fine, failed_tests=complaint)
+        state = replace(state, is_there=True, is_in_sync=True, good=fine)
+        return replace(state, failed_tests=complaint, test_failure=done.failure)
     if not done.is_stored:
         return state
     state = _counted(replace(state, is_there=True))
@@ -118,7 +125,7 @@ def _after(done: Act, state: Deployed, release: HelmRelease, policy: Policy, mem
 
 
 def _paused(release: HelmRelease, done: Act) -> Part[None]:
-    yield Say(release.ref, done.words)
+    yield Say(release.ref, done.words, failure=done.failure)
     yield Wait(release.refs)
 
 
@@ -143,6 +150,11 @@ def _rolled_back(state: Deployed, good: Good, release: HelmRelease) -> Part[Depl
     name = f"{full_name(release, good.revision)} with chart {good.chart}"
     yield Say(release.ref, f"Helm rollback to previous release {name} {how}")
     return replace(state, good=Good((yield from revision_of(release)), good.chart))
+
+
+def _stalled(state: Deployed) -> Failure:
+    exhausted = state.stalled and state.stalled != NO_TARGET
+    return Failure(faults=(Fault("retries-exceeded"),)) if exhausted else NO_FAILURE
 
 
 def _exhausted(state: Deployed) -> str:

@@ -18,6 +18,7 @@ from seatrial.engines.flux.objects import Kustomization, Memory
 from seatrial.engines.flux.order import in_order, stages
 from seatrial.engines.flux.waiting import wait_for
 from seatrial.engines.script import Command, Part, Say, Survey, Target, Wait
+from seatrial.model.refusal import NO_FAILURE, Failure, joined
 from seatrial.model.resource import Ref, labels_of, ref_of
 
 STAGE_TIMEOUT = "1m0s"
@@ -37,6 +38,9 @@ class Attempt(Struct, frozen=True):
     """Whether it is not tried again by itself."""
     cause: Cause = ""
     """What of a HelmRelease failed."""
+    failure: Failure = NO_FAILURE
+    failed: str = ""
+    """The action of Helm that failed."""
 
 
 def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
@@ -51,34 +55,36 @@ def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
         staged = yield from apply_stage(stage, kustomization)
         skipped |= staged.skipped
         if staged.words:
-            return Attempt(staged.words)
+            return Attempt(staged.words, failure=staged.failure)
         if index < len(parts) - 1:
             waited = yield from wait_for((t.ref for t in stage), memory, STAGE_TIMEOUT)
             if waited.words:
-                return Attempt(waited.words, waited.stuck, STAGE_TIMEOUT)
+                return Attempt(waited.words, waited.stuck, STAGE_TIMEOUT, failure=waited.failure)
     pruned = yield from _prune(kustomization, memory)
-    if pruned:
-        return Attempt(pruned)
+    if pruned.words:
+        return Attempt(pruned.words, failure=pruned.failure)
     applied = (target.ref for target in kustomization.targets if target.ref not in skipped)
     checked = applied if kustomization.wait else kustomization.health_checks
     others = (ref for ref in checked if ref != kustomization.ref)
     waited = yield from wait_for(others, memory, kustomization.timeout, kustomization.health)
     if waited.stuck:
-        return Attempt(f"health check failed after {kustomization.timeout}: {waited.words}", waited.stuck)
-    return Attempt(waited.words)  # How long it took to fail early, which Flux tells, too, nobody here knows.
+        words = f"health check failed after {kustomization.timeout}: {waited.words}"
+        return Attempt(words, waited.stuck, failure=waited.failure)
+    # Flux also reports how long it took to fail early, which is not known here.
+    return Attempt(waited.words, failure=waited.failure)
 
 
-def finalize(kustomization: Kustomization, memory: Memory) -> Part[str]:
+def finalize(kustomization: Kustomization, memory: Memory) -> Part[Deleted]:
     """Delete what a Kustomization has made, where its policy says so. dependsOn plays no part."""
     made = memory.inventory.pop(kustomization.ref, ())
     memory.ready.pop(kustomization.ref, None)
     deletes = {"MirrorPrune": kustomization.prune, "Orphan": False}.get(kustomization.deletion_policy, True)
     if not deletes or kustomization.suspended:
-        return ""
+        return Deleted()
     deleted = yield from delete_objects(made, kustomization)
     if not deleted.words and kustomization.deletion_policy == "WaitForTermination":
         yield from _terminated(kustomization, deleted.gone)
-    return deleted.words
+    return deleted
 
 
 class Deleted(Struct, frozen=True):
@@ -87,11 +93,12 @@ class Deleted(Struct, frozen=True):
     gone: tuple[Ref, ...] = ()
     survivors: tuple[Target, ...] = ()
     words: str = ""
+    failure: Failure = NO_FAILURE
 
 
 def delete_objects(targets: Iterable[Target], kustomization: Kustomization) -> Part[Deleted]:
     """In the reverse order of kinds, without waiting; what is not marked as this Kustomization's is left alone."""
-    gone, survivors, words = [], [], ""
+    gone, survivors, words, failure = [], [], "", NO_FAILURE
     for target in reversed(in_order(targets)):
         live = yield about(target, "get")
         if live.code != 200 or is_set(live.body, "prune", "disabled") or is_excluded(live.body):
@@ -103,21 +110,22 @@ def delete_objects(targets: Iterable[Target], kustomization: Kustomization) -> P
         if answer.message and answer.code != 404:
             survivors.append(target)
             words += f"{ref} delete failed: {answer.message};"
+            failure = joined(failure, answer.failure)
         else:
             gone.append(ref)
-    return Deleted(tuple(gone), tuple(survivors), f"delete failed, errors: {words}" if words else "")
+    return Deleted(tuple(gone), tuple(survivors), f"delete failed, errors: {words}" if words else "", failure)
 
 
-def _prune(kustomization: Kustomization, memory: Memory) -> Part[str]:
+def _prune(kustomization: Kustomization, memory: Memory) -> Part[Deleted]:
     """Delete what is no longer said; what could not be deleted is remembered, and tried again."""
     before = memory.inventory.get(kustomization.ref, ())
     memory.inventory[kustomization.ref] = tuple(kustomization.targets)
     if not kustomization.prune:
-        return ""
+        return Deleted()
     kept = {target.ref for target in kustomization.targets}
     deleted = yield from delete_objects((t for t in before if t.ref not in kept), kustomization)
     memory.inventory[kustomization.ref] += deleted.survivors
-    return deleted.words
+    return deleted
 
 
 def _terminated(kustomization: Kustomization, refs: tuple[Ref, ...]) -> Part[None]:

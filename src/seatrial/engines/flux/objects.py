@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from seatrial.engines.script import Target
+from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref
 from seatrial.readiness.flux import HealthCheck
 
@@ -180,6 +181,7 @@ class Deployed(Struct, frozen=True):
     """Why nothing more is tried."""
     failed_tests: str = ""
     """What keeps a release that is in sync from being Ready."""
+    test_failure: Failure = NO_FAILURE
 
     def failures(self) -> int:
         return self.install_failures if self.action == "install" else self.upgrade_failures

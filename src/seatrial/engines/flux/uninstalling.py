@@ -11,6 +11,7 @@ from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import HelmRelease, Memory
 from seatrial.engines.flux.waiting import Waited
 from seatrial.engines.script import Part, Survey, Wait
+from seatrial.model.refusal import Failure, Fault
 from seatrial.model.resource import metadata, ref_of
 
 UNINSTALLED = "uninstallation completed with 1 error(s): "
@@ -28,7 +29,8 @@ def leave(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     if not waited.words:
         return Attempt()
     name = f"{full_name(release, revision)} with chart {release.chart_name}"
-    return Attempt(f"Helm uninstall failed for release {name}: {waited.words}", waited.stuck, release.timeout)
+    words = f"Helm uninstall failed for release {name}: {waited.words}"
+    return Attempt(words, waited.stuck, release.timeout, failure=waited.failure, failed="uninstall")
 
 
 def uninstall(release: HelmRelease, memory: Memory, *flags: str) -> Part[Waited]:
@@ -51,4 +53,5 @@ def _until_gone(release: HelmRelease) -> Part[Waited]:
         answer = yield Wait(left)
         if answer.stuck is not None:
             words = f"{left[0]} termination timeout: context deadline exceeded"
-            return Waited(f"{UNINSTALLED}{words}", answer.stuck)
+            failure = Failure(faults=(Fault("uninstall-incomplete"), Fault("not-ready", left[0], status="Terminating")))
+            return Waited(f"{UNINSTALLED}{words}", answer.stuck, failure)

@@ -13,6 +13,7 @@ from seatrial.engines import Stuck
 from seatrial.engines.durations import seconds_in
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Memory
 from seatrial.engines.script import Part, Survey, wait_until
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, dig, listed, metadata, ref_of
 from seatrial.readiness import flux, kstatus
 from seatrial.readiness.flux import HealthCheck, Verdict
@@ -28,6 +29,7 @@ class Waited(Struct, frozen=True):
 
     words: str = ""
     stuck: Stuck | None = None
+    failure: Failure = NO_FAILURE
 
 
 def wait_for(refs: Iterable[Ref], memory: Memory, timeout: str, health: tuple[HealthCheck, ...] = ()) -> Part[Waited]:
@@ -41,15 +43,21 @@ def wait_for(refs: Iterable[Ref], memory: Memory, timeout: str, health: tuple[He
 
     stuck = yield from wait_until(look, seconds_in(timeout) or TIMEOUT_SECONDS)
     if stuck is not None:
-        return Waited(f"timeout waiting for: [{_listed(_unready(statuses), statuses)}]", stuck)
+        unready = _unready(statuses)
+        words = f"timeout waiting for: [{_listed(unready, statuses)}]"
+        return Waited(words, stuck, _not_ready(unready, statuses))
     failed = _failed(statuses)
-    return Waited(f"failed early due to stalled resources: [{_listed(failed, statuses)}]" if failed else "")
+    if not failed:
+        return Waited()
+    words = f"failed early due to stalled resources: [{_listed(failed, statuses)}]"
+    return Waited(words, failure=_not_ready(failed, statuses))
 
 
-def timed_out(refs: Iterable[Ref], memory: Memory, health: tuple[HealthCheck, ...]) -> Part[str]:
+def timed_out(refs: Iterable[Ref], memory: Memory, health: tuple[HealthCheck, ...]) -> Part[Waited]:
     """The error when the timeout passes for objects that are not current by then."""
     statuses = yield from statuses_of(refs, memory, health)
-    return f"timeout waiting for: [{_listed(statuses, statuses)}]"
+    failure = _not_ready(statuses, statuses)
+    return Waited(f"timeout waiting for: [{_listed(statuses, statuses)}]", failure=failure)
 
 
 def statuses_of(refs: Iterable[Ref], memory: Memory, health: tuple[HealthCheck, ...]) -> Part[dict[Ref, Verdict]]:
@@ -85,6 +93,10 @@ def _job(body: Body) -> str:
         return "Failed"
     done = conditions.get("Complete") == "True" or dig(body, "spec", "suspend") is True
     return "Current" if done else "InProgress"
+
+
+def _not_ready(refs: Iterable[Ref], statuses: dict[Ref, Verdict]) -> Failure:
+    return Failure(faults=tuple(Fault("not-ready", ref, status=statuses[ref].status) for ref in refs))
 
 
 def _listed(refs: Iterable[Ref], statuses: dict[Ref, Verdict]) -> str:

@@ -9,6 +9,7 @@ from seatrial.engines import Api, Ended
 from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import Before, Engine, PlannedStep, Scene
 from seatrial.engines.helm import process, sdk, v3
+from seatrial.engines.helm.errors import failure_of
 from seatrial.engines.helm.other_version import other_version
 from seatrial.engines.helm.stage import configure, stage
 from seatrial.engines.script import Script
@@ -54,6 +55,7 @@ ENGINE = Engine(
     stage=stage,
     script=_simulated,
     run=_run,
+    read_error=failure_of,
     expected=sdk.expected,
     memory=_shelf,
     other_version=other_version,

@@ -26,6 +26,7 @@ from seatrial.engines.helm.v3_objects import (
     by_kind,
     create,
     delete,
+    failure_of,
     is_gone,
     owned,
     update,
@@ -35,6 +36,7 @@ from seatrial.engines.script import Command, Part, Script
 from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
 from seatrial.helm.ownership import owned_by
+from seatrial.model.refusal import Failure, Fault, FaultOf, joined
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import annotations_of, labels_of
 from seatrial.model.trial import ROLLS_BACK, Step
@@ -42,6 +44,7 @@ from seatrial.readiness import helm3 as readiness
 
 VERSION = "3.22"
 PENDING = ("pending-install", "pending-upgrade", "pending-rollback")
+CURRENT_MANIFEST = "unable to build kubernetes objects from current release manifest: "
 BUSY = "another operation (install/upgrade/rollback) is in progress"
 SAYS_FIRST = {"install": "INSTALLATION FAILED: ", "upgrade": "UPGRADE FAILED: "}
 WAITS = ("--wait", "--wait=true", "--wait=watcher", "--wait=legacy", *ROLLS_BACK)
@@ -90,14 +93,15 @@ def play_act(act: Act) -> Script:
     try:
         yield from ACTS[act.step.action](act)
     except Failed as why:
-        return Ended("hung" if why.stuck else "failed", SAYS_FIRST.get(act.step.action, "") + str(why), stuck=why.stuck)
+        words = SAYS_FIRST.get(act.step.action, "") + str(why)
+        return Ended("hung" if why.stuck else "failed", words, stuck=why.stuck, failure=why.failure)
     return Ended("ok")
 
 
 def _install(act: Act) -> Part[None]:
     known = yield from _history(act)
     if known and not (act.has("--replace") and known[-1].status in ("uninstalled", "failed")):
-        raise Failed("cannot re-use a name that is still in use")
+        raise _fault("name-in-use", "cannot re-use a name that is still in use")
     release = _given(act)
     if not act.has("--skip-crds"):
         yield from _definitions(release)
@@ -124,7 +128,7 @@ def _install(act: Act) -> Part[None]:
         if act.has(*ROLLS_BACK):
             yield from _uninstall(act)
             words = f"release {act.name} failed, and has been uninstalled due to atomic being set: {why}"
-            raise Failed(words, why.stuck) from None
+            raise why.within(words) from None
         raise
     yield from _mark(act, number, "deployed")
 
@@ -138,7 +142,7 @@ def _upgrade(act: Act) -> Part[None]:
     release = _with_values(act, current.release)
     wanted, before = _main(release), _main(current.release)
     live = yield from built(wanted)
-    yield from built(before, "unable to build kubernetes objects from current release manifest: ")
+    yield from built(before, CURRENT_MANIFEST, "current-manifest")
     had = {_key(resource) for resource in before}
     added = [resource for resource in wanted if _key(resource) not in had]
     found = (
@@ -170,11 +174,9 @@ def _undone(act: Act, known: list[Known], why: Failed) -> Part[None]:
     good = [revision.number for revision in known if revision.status in ("superseded", "deployed")]
     if not good:
         lost = "unable to find a previously successful release when attempting to rollback. original upgrade error: "
-        raise Failed(f"{lost}{why}", why.stuck) from None
+        raise why.within(f"{lost}{why}") from None
     yield from _rollback(replace(act, step=replace(act.step, revision=max(good))))
-    raise Failed(
-        f"release {act.name} failed, and has been rolled back due to atomic being set: {why}", why.stuck
-    ) from None
+    raise why.within(f"release {act.name} failed, and has been rolled back due to atomic being set: {why}") from None
 
 
 def _rollback(act: Act) -> Part[None]:
@@ -188,7 +190,7 @@ def _rollback(act: Act) -> Part[None]:
     number = current.number + 1
     yield from _record(act, number, "pending-rollback", target.release)
     before, main = _main(current.release), _main(target.release)
-    yield from built(before, "unable to build kubernetes objects from current release manifest: ")
+    yield from built(before, CURRENT_MANIFEST, "current-manifest")
     yield from built(main, "unable to build kubernetes objects from new release manifest: ")
     yield from _hooks(act, target.release, "pre-rollback")
     made: list[Resource] = []
@@ -222,10 +224,10 @@ def _uninstall(act: Act) -> Part[None]:
     going = [r for r in by_kind(_main(last.release), UNINSTALL_ORDER) if KEEP_POLICY not in annotations_of(r.body)]
     try:
         yield from built(going)
-    except Failed:
-        raise Failed(f"failed to delete release: {act.name}") from None
-    if (yield from delete(going, _propagation(act))):
-        raise Failed(f"failed to delete release: {act.name}")
+    except Failed as why:
+        raise why.within(f"failed to delete release: {act.name}") from None
+    if refused := (yield from delete(going, _propagation(act))):
+        raise Failed(f"failed to delete release: {act.name}", failure=failure_of(refused))
     wrong: Failed | None = None
     try:
         if act.has("--wait"):
@@ -238,7 +240,9 @@ def _uninstall(act: Act) -> Part[None]:
     else:
         yield from _purge(act, known)
     if wrong:
-        raise Failed(f"uninstallation completed with 1 error(s): {wrong}", wrong.stuck)
+        incomplete = Failure(faults=(Fault("uninstall-incomplete"),))
+        words = f"uninstallation completed with 1 error(s): {wrong}"
+        raise Failed(words, wrong.stuck, joined(wrong.failure, incomplete))
 
 
 def _test(act: Act) -> Part[None]:
@@ -287,7 +291,7 @@ def _definitions(release: Release) -> Part[None]:
             answers.append((yield about(resource, "create", resource.body)))
         refused = [answer for answer in answers if answer.message]
         if any(answer.code != 409 for answer in refused):
-            raise Failed(f"failed to install CRD {file}: {refused[0].message}")
+            raise Failed(f"failed to install CRD {file}: {refused[0].message}", failure=refused[0].failure)
         made += [] if refused else resources
     yield from wait(made, readiness.is_ready_for_wait, "context deadline exceeded")
 
@@ -298,7 +302,7 @@ def _hooks(act: Act, release: Release, event: str, doing: str = "") -> Part[None
     try:
         yield from v3_hooks.run(release.resources, event, act.patience_seconds)
     except Failed as why:
-        raise Failed(f"{doing}{why}", why.stuck) from None
+        raise why.within(f"{doing}{why}") from None
 
 
 def _wait(act: Act, main: list[Resource]) -> Part[None]:
@@ -308,16 +312,20 @@ def _wait(act: Act, main: list[Resource]) -> Part[None]:
     yield from wait(waited, readiness.is_ready_for_wait, "context deadline exceeded", act.patience_seconds)
 
 
+def _fault(of: FaultOf, words: str) -> Failed:
+    return Failed(words, failure=Failure(faults=(Fault(of),)))
+
+
 def _current(act: Act, known: list[Known]) -> Known:
     """The revision that an upgrade goes from."""
     if not known:
-        raise Failed(f'"{act.name}" has no deployed releases')
+        raise _fault("no-deployed-release", f'"{act.name}" has no deployed releases')
     last = known[-1]
     if last.status in PENDING:
-        raise Failed(BUSY)
+        raise _fault("operation-in-progress", BUSY)
     deployed = [revision for revision in known if revision.status == "deployed"]
     if not deployed and last.status not in ("failed", "superseded"):
-        raise Failed(f'"{act.name}" has no deployed releases')
+        raise _fault("no-deployed-release", f'"{act.name}" has no deployed releases')
     return deployed[-1] if deployed else last
 
 
@@ -340,7 +348,7 @@ def _record(act: Act, number: int, status: str, release: Release) -> Part[None]:
     body = {"apiVersion": "v1", "kind": "Secret", "type": helmrecords.TYPE, "metadata": meta}
     answer = yield Command("create", "v1", "Secret", act.namespace, name, body, MANAGER)
     if answer.message:
-        raise Failed(f"create: failed to create: {answer.message}")
+        raise Failed(f"create: failed to create: {answer.message}", failure=answer.failure)
 
 
 def _mark(act: Act, number: int, status: str) -> Part[None]:

@@ -12,11 +12,13 @@ from seatrial.engines.helm.v3_objects import (
     by_kind,
     create,
     delete,
+    failure_of,
     is_gone,
     wait,
 )
 from seatrial.engines.script import Part
 from seatrial.helm import hooks
+from seatrial.model.refusal import Failure, Fault
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, dig, listed, name_of
 from seatrial.readiness.helm3 import is_hook_done
@@ -34,7 +36,7 @@ def run(resources: Iterable[Resource], event: str, patience_seconds: float) -> P
         try:
             yield from create([hook], None)
         except Failed as why:
-            raise Failed(f"warning: Hook {event} {hook.file} failed: {why}") from None
+            raise why.within(f"warning: Hook {event} {hook.file} failed: {why}") from None
         try:
             yield from _watch(hook, patience_seconds)
         except Failed:
@@ -61,9 +63,9 @@ def _remove(hook: Resource) -> Part[None]:
     """Delete a hook, whoever made it, and wait until it is gone."""
     if hook.ref.kind == NEVER_DELETED:
         return
-    yield from built([hook], f"unable to build kubernetes object for deleting hook {hook.file}: ")
-    if errors := (yield from delete([hook])):
-        raise Failed("; ".join(errors))
+    yield from built([hook], f"unable to build kubernetes object for deleting hook {hook.file}: ", "hook-deletion")
+    if refused := (yield from delete([hook])):
+        raise Failed("; ".join(answer.message for answer in refused), failure=failure_of(refused))
     yield from wait([hook], is_gone, "context deadline exceeded")
 
 
@@ -72,7 +74,7 @@ def _watch(hook: Resource, patience_seconds: float) -> Part[None]:
     yield from wait([hook], is_hook_done, "timed out waiting for the condition", patience_seconds)
     live = yield about(hook, "get")
     if words := _failure(live.body):
-        raise Failed(words)
+        raise Failed(words, failure=Failure(faults=(Fault("not-ready", hook.ref, status="Failed"),)))
 
 
 def _failure(body: Body) -> str:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
 
+from msgspec.structs import replace
+
 from seatrial.engines import Stuck, script, threeway
 from seatrial.engines.script import Answer, Command, Part, wait_until
 from seatrial.helm.ownership import MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE, owned_by
 from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.model.refusal import NO_FAILURE, During, Failure, Fault, joined
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, with_metadata
 
@@ -44,9 +47,14 @@ Live = dict[Ref, Answer]
 class Failed(Exception):
     """An act that Helm gives up, in its words; `stuck` where it only would when its timeout is over."""
 
-    def __init__(self, words: str, stuck: Stuck | None = None) -> None:
+    def __init__(self, words: str, stuck: Stuck | None = None, failure: Failure = NO_FAILURE) -> None:
         super().__init__(words)
         self.stuck = stuck
+        self.failure = failure
+
+    def within(self, words: str) -> Failed:
+        """The same in the words of the caller."""
+        return Failed(words, self.stuck, self.failure)
 
 
 def by_kind(resources: Iterable[Resource], order: Sequence[str]) -> list[Resource]:
@@ -57,16 +65,19 @@ def by_kind(resources: Iterable[Resource], order: Sequence[str]) -> list[Resourc
     )
 
 
-def built(resources: Iterable[Resource], doing: str = "") -> Part[Live]:
+def built(resources: Iterable[Resource], doing: str = "", during: During = "") -> Part[Live]:
     """Look at every object; all of their kinds have to be served."""
     live = {}
-    unknown = []
+    unknown: list[str] = []
+    faults: list[Fault] = []
     for resource in resources:
-        live[resource.ref] = yield about(resource, "get")
-        if not live[resource.ref].served:
+        answer = live[resource.ref] = yield about(resource, "get")
+        if not answer.served:
             unknown.append(_no_mapping(resource))
+            faults += (replace(fault, during=during) for fault in answer.failure.faults)
     if unknown:
-        raise Failed(doing + (unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]"))
+        words = unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]"
+        raise Failed(doing + words, failure=Failure(faults=tuple(faults)))
     return live
 
 
@@ -77,20 +88,21 @@ def owned(resources: Iterable[Resource], live: Live, owner: tuple[str, str], doi
         if wrong := not_owned(live[resource.ref].body, owner):
             what = f'{resource.ref.kind} "{resource.ref.name}" in namespace "{resource.ref.namespace}"'
             why = f"exists and cannot be imported into the current release: invalid ownership metadata; {wrong}"
-            raise Failed(f"Unable to continue with {doing}: {what} {why}")
+            failure = Failure(faults=(Fault("not-owned", resource.ref),))
+            raise Failed(f"Unable to continue with {doing}: {what} {why}", failure=failure)
     return found
 
 
 def create(resources: Iterable[Resource], owner: tuple[str, str] | None) -> Part[None]:
     """Create every object; what is refused does not stop the rest."""
-    errors = []
+    refused: list[Answer] = []
     for resource in resources:
         body = owned_by(resource.body, *owner) if owner else resource.body
         answer = yield about(resource, "create", body)
         if answer.message:
-            errors.append(answer.message)
-    if errors:
-        raise Failed(counted(errors))
+            refused.append(answer)
+    if refused:
+        raise Failed(counted([answer.message for answer in refused]), failure=failure_of(refused))
 
 
 def update(
@@ -98,14 +110,15 @@ def update(
 ) -> Part[None]:
     """Create what is not there, patch what is, delete what is no longer wanted; what was created is added to `made`."""
     old = {resource.ref: resource for resource in before}
-    errors = []
+    errors: list[str] = []
+    refused: list[Answer] = []
     for resource in wanted:
         live = yield about(resource, "get")
         body = owned_by(resource.body, *owner)
         if live.code == 404:
             answer = yield about(resource, "create", body)
             if answer.message or not answer.served:
-                raise Failed(f"failed to create resource: {answer.message}")
+                raise Failed(f"failed to create resource: {answer.message}", failure=answer.failure)
             made.append(resource)
             continue
         # Until 3.21 an object that is there and that the revision before did not have was an error.
@@ -118,23 +131,28 @@ def update(
                 else f'cannot patch "{resource.ref.name}" with kind {resource.ref.kind}'
             )
             errors.append(f"{doing}: {answer.message}")
+            refused.append(answer)
     if errors:
-        raise Failed(" && ".join(errors))
+        raise Failed(" && ".join(errors), failure=failure_of(refused))
     kept = {resource.ref for resource in wanted}
     for resource in before:
         if resource.ref not in kept:
             yield from _drop(resource)
 
 
-def delete(resources: Iterable[Resource], propagation: str = "Background") -> Part[list[str]]:
+def delete(resources: Iterable[Resource], propagation: str = "Background") -> Part[list[Answer]]:
     """Delete every object; the refusals, except that one is gone already."""
-    errors = []
+    refused: list[Answer] = []
     for _, batch in groupby(resources, key=lambda r: r.ref.kind):
         for resource in batch:
             answer = yield about(resource, "delete", propagation=propagation)
             if answer.message and answer.code != 404:
-                errors.append(answer.message)
-    return errors
+                refused.append(answer)
+    return refused
+
+
+def failure_of(answers: Iterable[Answer]) -> Failure:
+    return joined(*(answer.failure for answer in answers))
 
 
 def wait(

@@ -18,7 +18,8 @@ from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectl.applyset import begin, finish, parent_of
 from seatrial.engines.kubectl.flags import Asked, asked, asked_to_delete
 from seatrial.engines.kubectl.prune import prune
-from seatrial.engines.script import Answer, Command, Part, Script, Target, Verb, Wait, about
+from seatrial.engines.script import Answer, Command, Error, Part, Script, Target, Verb, Wait, about
+from seatrial.model.refusal import joined
 from seatrial.model.resource import Body, annotations_of, group_of, metadata, name_of, ref_of, uid_of, with_metadata
 
 NAME = "kubectl"
@@ -114,7 +115,8 @@ def delete(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] =
         command = _about(one.body, namespace, "delete")
         answer = yield msgspec.structs.replace(command, propagation="Background")
         if not answer.served:
-            answer = Answer(404, message=f'{_resource(one.body, given)} "{name_of(one.body)}" not found')
+            words = f'{_resource(one.body, given)} "{name_of(one.body)}" not found'
+            answer = Answer(404, message=words, failure=answer.failure)
         if answer.message and not (answer.code == 404 and options.ignore_not_found):
             errors.append(_complaint(one, "delete", answer))
         elif answer.body.get("kind") not in (None, "Status"):  # A Status says that it is gone already.
@@ -128,14 +130,14 @@ def is_builtin(body: Body) -> bool:
     return "." not in group or group.endswith(".k8s.io")
 
 
-def _mapped(objects: Iterable[Manifest]) -> Part[tuple[list[Manifest], list[str]]]:
+def _mapped(objects: Iterable[Manifest]) -> Part[tuple[list[Manifest], list[Error]]]:
     """The objects whose kinds are served, and the words about the others."""
     found: list[Manifest] = []
-    errors: list[str] = []
+    errors: list[Error] = []
     for one in objects:
-        answer = yield Command("discover", str(one.body.get("apiVersion", "")), str(one.body.get("kind", "")))
+        answer = yield _about(one.body, "", "discover")
         if answer.code == 404:
-            errors.append(_unmapped(one))
+            errors.append(Error(_unmapped(one), answer.failure))
         else:
             found.append(one)
     return found, errors
@@ -207,7 +209,11 @@ def _patch(verb: Verb, live: Body, wanted: Body) -> Body:
     return reckon(before, wanted, live)
 
 
-def _complaint(one: Manifest, verb: Verb, answer: Answer) -> str:
+def _complaint(one: Manifest, verb: Verb, answer: Answer) -> Error:
+    return Error(_complaint_words(one, verb, answer), answer.failure)
+
+
+def _complaint_words(one: Manifest, verb: Verb, answer: Answer) -> str:
     """kubectl's own words."""
     if not answer.served:
         return _unmapped(one)
@@ -229,10 +235,17 @@ def _unmapped(one: Manifest) -> str:
     )
 
 
-def _ended(errors: list[str]) -> Ended:
+def _ended(errors: list[Error]) -> Ended:
+    if not errors:
+        return Ended("ok")
+    words = _told([error.words for error in errors])
+    return Ended("failed", words, failure=joined(*(error.failure for error in errors)))
+
+
+def _told(errors: list[str]) -> str:
     """One error by itself is called so, and told as a sentence where an object is invalid; several are listed."""
     if len(errors) == 1 and (invalid := INVALID.match(errors[0])):
-        return Ended("failed", f'The {invalid["kind"]} "{invalid["name"]}" is invalid: {errors[0][invalid.end() :]}')
+        return f'The {invalid["kind"]} "{invalid["name"]}" is invalid: {errors[0][invalid.end() :]}'
     if len(errors) == 1 and not errors[0].lower().startswith("error"):
-        return Ended("failed", f"error: {errors[0]}")
-    return Ended("failed", "\n".join(errors)) if errors else Ended("ok")
+        return f"error: {errors[0]}"
+    return "\n".join(errors)

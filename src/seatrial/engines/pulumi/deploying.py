@@ -23,9 +23,10 @@ from seatrial.engines.pulumi.helmrelease import install, uninstall, upgrade
 from seatrial.engines.pulumi.refreshing import inputs_of
 from seatrial.engines.pulumi.replacing import deletes_first, is_replaced_unless_ready
 from seatrial.engines.pulumi.together import Task, TasksEnd, together
-from seatrial.engines.script import Part, Pause, Script
+from seatrial.engines.script import NO_ERROR, Error, Part, Pause, Script
 from seatrial.kinds.webhooks import matching
 from seatrial.model.program import HELM_RELEASE, Program, Registration, inside_of
+from seatrial.model.refusal import Failure, Fault, joined
 from seatrial.model.resource import Ref, dig, ref_of
 from seatrial.readiness.pulumi import timeout_seconds
 
@@ -38,9 +39,11 @@ ANSWER = ("DaemonSet", "Deployment", "Pod", "Service", "StatefulSet")
 def up(program: Program, checkpoint: Checkpoint) -> Script:
     """Bring the cluster to what a program registers."""
     slow = not (yield Pause()).quick
-    unplanned = [*(yield from _unrendered(program)), *_unpermitted(program, checkpoint)]
+    unrendered = yield from _unrendered(program)
+    unplanned = [*map(messages.unrendered, unrendered), *_unpermitted(program, checkpoint)]
     if unplanned:
-        return Ended("failed", "\n".join(unplanned), program.warnings)
+        faults = tuple(Fault("source-not-rendered", urn=one.urn) for one in unrendered)
+        return Ended("failed", "\n".join(unplanned), program.warnings, failure=Failure(faults=faults))
     graph = _Graph(program, checkpoint)
     services = tuple(_services(program))
     before = {state.registration.urn: state.registration for state in checkpoint}
@@ -75,7 +78,7 @@ def _protected(checkpoint: Checkpoint, wanted: Collection[str]) -> Iterator[str]
             yield messages.of_resource(one, f"Preview failed: {messages.protected(one)}")
 
 
-def _unrendered(program: Program) -> Part[list[str]]:
+def _unrendered(program: Program) -> Part[list[Registration]]:
     """Charts that ask the cluster for what is not there yet, which a preview fails with, too.
 
     A `v4.Chart` is rendered in the preview, and a `v3.Chart` whenever the program runs, whatever they depend on. A
@@ -84,7 +87,7 @@ def _unrendered(program: Program) -> Part[list[str]]:
     failed = []
     for one in program.registrations:
         if one.unrendered and one.type != HELM_RELEASE and (yield from steps.lacks(one)):
-            failed.append(messages.unrendered(one))
+            failed.append(one)
     return failed
 
 
@@ -175,7 +178,7 @@ class _Graph:
         going = self._condemned | {urn for urn, decision in self._decided.items() if decision.along}
         return [Task(_key(one), _pended(one, self._checkpoint, going))]
 
-    def _move(self, decision: Decision) -> Steps[str] | None:
+    def _move(self, decision: Decision) -> Steps[Error] | None:
         one = decision.new
         match decision.act:
             case "leave" | "change" if is_replaced_unless_ready(one) and self._checkpoint.get(one.urn):
@@ -196,26 +199,26 @@ class _Graph:
             case "replace":
                 return self._replacement(decision)
 
-    def _creation(self, one: Registration) -> Steps[str]:
+    def _creation(self, one: Registration) -> Steps[Error]:
         if one.type == HELM_RELEASE:
             return install(one, self._checkpoint)
         return steps.create(
             one, self._checkpoint, self._defined.get((one.ref.group, one.ref.kind)) if one.ref else None
         )
 
-    def _takeover(self, one: Registration) -> Steps[str]:
+    def _takeover(self, one: Registration) -> Steps[Error]:
         """Take over an object that is there, and make it what the program says, unless that makes another one of it."""
         live = yield steps.about(steps.made(one), "get")
         if live.code != 200:
-            return messages.missing(one.options.imports)
+            return Error(messages.missing(one.options.imports), live.failure)
         self._checkpoint.put(structs.replace(one, object=inputs_of(live.body)))
         decision = decide(one, self._checkpoint)
         if decision.act == "leave":
             self._checkpoint.put(one)
-            return ""
-        return (yield from self._change(decision)) if decision.act == "change" else decision.words
+            return NO_ERROR
+        return (yield from self._change(decision)) if decision.act == "change" else Error(decision.words)
 
-    def _unless_ready(self, decision: Decision) -> Steps[str]:
+    def _unless_ready(self, decision: Decision) -> Steps[Error]:
         """A Job that says so is made anew as long as it has not completed, changed or not."""
         one, state = decision.new, self._checkpoint.get(decision.new.urn)
         assert state is not None
@@ -226,46 +229,46 @@ class _Graph:
         if decision.act == "change":
             return (yield from self._change(decision))
         self._checkpoint.put(one)
-        return ""
+        return NO_ERROR
 
-    def _change(self, decision: Decision) -> Steps[str]:
+    def _change(self, decision: Decision) -> Steps[Error]:
         one = decision.new
         if one.type == HELM_RELEASE:
             return upgrade(one, self._checkpoint)
         return steps.update(one, self._checkpoint)
 
-    def _replacement(self, decision: Decision) -> Steps[str]:
+    def _replacement(self, decision: Decision) -> Steps[Error]:
         """A new object in the place of the old one, which goes at once where the two have one name, else at the end."""
         new, old = decision.new, decision.old
         assert old is not None
         if decision.first and not decision.gone:
-            words = yield from _pended(old, self._checkpoint, {old.urn})
-            if words:
-                return words
-        words = yield from self._creation(new)
+            error = yield from _pended(old, self._checkpoint, {old.urn})
+            if error:
+                return error
+        error = yield from self._creation(new)
         state = self._checkpoint.get(new.urn)
         if not decision.first and state is not None and state.registration is new:
             self._checkpoint.replaced(old)
-        return words
+        return error
 
 
-def _refused(words: str) -> Steps[str]:
+def _refused(words: str) -> Steps[Error]:
     yield from ()
-    return words
+    return Error(words)
 
 
-def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[str]:
+def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[Error]:
     """Delete a resource that is to be made anew."""
-    words = yield from _gone(one, checkpoint, going - {one.urn})
-    if not words:
+    error = yield from _gone(one, checkpoint, going - {one.urn})
+    if not error:
         checkpoint.pend(one.urn)
-    return words
+    return error
 
 
-def _gone(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[str]:
+def _gone(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[Error]:
     """Delete a resource, unless it is to be kept, or taken to go with another; nobody looks whether it does."""
     if one.reads or one.options.retain_on_delete or one.options.deleted_with in going:
-        return ""
+        return NO_ERROR
     return (yield from uninstall(one, checkpoint) if one.type == HELM_RELEASE else steps.delete(one))
 
 
@@ -333,11 +336,11 @@ def _needs(one: Registration, inside: dict[str, set[str]]) -> set[str]:
     return {*named, *within, one.parent, one.provider, one.options.deleted_with} - {"", one.urn}
 
 
-def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Steps[str]:
-    words = yield from _gone(one, checkpoint, going)
-    if not words:
+def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Steps[Error]:
+    error = yield from _gone(one, checkpoint, going)
+    if not error:
         checkpoint.drop(one)
-    return words
+    return error
 
 
 def _key(one: Registration) -> str:
@@ -359,8 +362,11 @@ def _patience(one: Registration, act: str) -> int:
 def _ended(ending: TasksEnd, known: dict[str, tuple[Registration, str]], warnings: tuple[str, ...]) -> Ended:
     """How it ended, given whose each step is and what it does."""
     if ending.failed:
-        words = [messages.of_resource(known[key][0], said) if key in known else said for key, said in ending.failed]
-        return Ended("failed", "\n".join(words), warnings)
+        failed = [(known[key][0] if key in known else None, error) for key, error in ending.failed]
+        words = [messages.of_resource(one, error.words) if one else error.words for one, error in failed]
+        faults = (Fault("not-deployed", one.ref, urn=one.urn) for one, _ in failed if one)
+        failure = joined(Failure(faults=tuple(faults)), *(error.failure for _, error in failed))
+        return Ended("failed", "\n".join(words), warnings, failure=failure)
     if ending.stuck is not None:
         waiting = [known[key] for key in ending.waiting if key in known]
         seconds = max((_patience(one, act) for one, act in waiting), default=0)

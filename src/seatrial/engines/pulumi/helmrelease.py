@@ -12,8 +12,9 @@ from seatrial.engines.helm.v3 import ACTS, Act
 from seatrial.engines.helm.v3_objects import Failed, counted
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.steps import lacks
-from seatrial.engines.script import Answer, Command, Line, Part, carry
+from seatrial.engines.script import NO_ERROR, Answer, Command, Error, Line, Part, carry
 from seatrial.model.program import Registration
+from seatrial.model.refusal import Failure, Fault
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, name_of, ref_of
 from seatrial.model.trial import Step
@@ -40,27 +41,27 @@ INVESTIGATE = "failed to initialize completely. Use Helm CLI to investigate: "
 UNAVAILABLE = "failed to become available within allocated timeout. Error: "
 
 
-def install(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
+def install(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
     """Definitions of crds/, then hooks before, objects, waiting, hooks after."""
     if (yield from lacks(one)):
-        return one.unrendered
+        return Error(one.unrendered, Failure(faults=(Fault("source-not-rendered", urn=one.urn),)))
     return (yield from _deployed("install", one, checkpoint, "was created, but "))
 
 
-def upgrade(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
+def upgrade(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
     """As an install, but crds/ is not looked at, and what is no longer in the chart is deleted."""
     return (yield from _deployed("upgrade", one, checkpoint, ""))
 
 
-def uninstall(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
+def uninstall(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
     try:
         yield from ACTS["uninstall"](_act("uninstall", one, checkpoint))
     except Failed as why:
-        return str(why)
-    return ""
+        return Error(str(why), why.failure)
+    return NO_ERROR
 
 
-def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) -> Steps[str]:
+def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) -> Steps[Error]:
     act = _act(action, one, checkpoint)
 
     def on_line(line: Line, answer: Answer) -> Part[None]:
@@ -74,14 +75,15 @@ def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) 
     except Failed as why:
         state = checkpoint.get(one.urn)
         if state is None or state.registration is not one:  # Helm has recorded nothing.
-            return str(why)
+            return Error(str(why), why.failure)
         if action == "install" and act.has("--atomic"):
             checkpoint.drop(one)
-            return str(why)
+            return Error(str(why), why.failure)
         named = f"{act.namespace}/{act.name}"
-        return counted([f'Helm release "{named}" {how}{INVESTIGATE}{UNAVAILABLE}Helm Release {named}: {why}'])
+        words = f'Helm release "{named}" {how}{INVESTIGATE}{UNAVAILABLE}Helm Release {named}: {why}'
+        return Error(counted([words]), why.failure)
     checkpoint.ready(one.urn)
-    return ""
+    return NO_ERROR
 
 
 def _act(action: str, one: Registration, checkpoint: Checkpoint) -> Act:

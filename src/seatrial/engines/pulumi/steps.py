@@ -17,8 +17,9 @@ from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.diffing import path_of
 from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, left_to_others, manager_of
-from seatrial.engines.script import Command, Part, Say, Target, Verb, Wait
+from seatrial.engines.script import NO_ERROR, Command, Error, Part, Say, Target, Verb, Wait
 from seatrial.model.program import Registration
+from seatrial.model.refusal import Failure, Fault
 from seatrial.model.resource import Body, Ref, annotations_of, metadata, ref_of, with_metadata
 from seatrial.readiness import pulumi as readiness
 
@@ -28,7 +29,7 @@ CRD = "CustomResourceDefinition"
 REQUIRED = re.compile(r"([\w.\[\]]+): Required value")
 
 
-def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Steps[str]:
+def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Steps[Error]:
     """Make an object, and wait for it; a patch, and a provider that is told to, take what is there."""
     body = made(one)
     sent = applied(one) if one.patches or one.manner.upserts else about(body, "create", body)
@@ -37,27 +38,31 @@ def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) ->
         answer = yield sent
         if not answer.message and answer.served:
             if wrong := _wrongly_awaited(body):  # It is there, and Pulumi does not remember it.
-                return messages.not_created(one, wrong)
+                return Error(messages.not_created(one, wrong))
             checkpoint.put(one, unready=True)
             return (yield from awaited(one, answer.body, checkpoint, updated=False))
         if answer.served and answer.code != 404:
             exists = answer.code == 409 and answer.message.endswith("already exists")
             said = messages.in_conflict(answer, manager_of(one))
-            return messages.not_created(one, said + (messages.ALREADY_EXISTS if exists else ""))
+            said += messages.ALREADY_EXISTS if exists else ""
+            return Error(messages.not_created(one, said), answer.failure)
         words = answer.message if answer.served else messages.no_match(body)
         assert one.ref is not None
-        yield Say(one.ref, f"Retry #{attempt}; creation failed: {words}")
+        yield Say(one.ref, f"Retry #{attempt}; creation failed: {words}", failure=answer.failure)
         if attempt < TRIES_MAX - 1:
             yield Sleep((defined_by,) if defined_by and not answer.served else ())
-    return messages.kind_unknown(one, body) if words == messages.no_match(body) else messages.not_created(one, words)
+    said = messages.not_created(one, words) if answer.served else messages.kind_unknown(one, body)
+    return Error(said, answer.failure)
 
 
-def update(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
+def update(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
     """Change an object in place, and wait for it; definitions are put, all else is applied."""
     body = made(one)
     live = yield about(body, "get")
     if live.code != 200:
-        return messages.not_updated(one, live.message) if live.served else messages.unknown_when_updated(one, body)
+        served = live.served
+        said = messages.not_updated(one, live.message) if served else messages.unknown_when_updated(one, body)
+        return Error(said, live.failure)
     if body.get("kind") == CRD:
         version = metadata(live.body).get("resourceVersion")
         body = with_metadata(body, resourceVersion=version)
@@ -70,36 +75,37 @@ def update(one: Registration, checkpoint: Checkpoint) -> Steps[str]:
         sent = left_to_others(body, live.body, ignored, manager_of(one))
         answer = yield structs.replace(applied(one), body=sent)
     if answer.message:
-        return messages.not_live(one, messages.in_conflict(answer, manager_of(one)), updated=True)
+        said = messages.not_live(one, messages.in_conflict(answer, manager_of(one)), updated=True)
+        return Error(said, answer.failure)
     checkpoint.put(one, unready=True)
     return (yield from awaited(one, answer.body, checkpoint, updated=True))
 
 
-def read(one: Registration) -> Steps[str]:
+def read(one: Registration) -> Steps[Error]:
     """Look an object up that the program only reads; what is not in Kubernetes is taken to be where it is read."""
     if one.object is None:
-        return ""
+        return NO_ERROR
     answer = yield about(one.object, "get")
-    return "" if answer.code == 200 else messages.missing(one.reads)
+    return NO_ERROR if answer.code == 200 else Error(messages.missing(one.reads), answer.failure)
 
 
-def delete(one: Registration) -> Steps[str]:
+def delete(one: Registration) -> Steps[Error]:
     """Delete an object and wait until it is gone; one that is not there, or whose kind is not, is deleted."""
     body = one.object
     if body is None or one.ref is None:
-        return ""
+        return NO_ERROR
     if one.patches:
         return (yield from _given_up(one, body))
     policy = str(annotations_of(body).get(readiness.PROPAGATION) or "foreground")
     answer = yield about(body, "delete", propagation=PROPAGATIONS.get(policy, "Foreground"))
     if answer.served and answer.message and answer.code != 404:
-        return answer.message
+        return Error(answer.message, answer.failure)
     if not readiness.skips(body) or body.get("kind") not in readiness.UNAWAITED_WHEN_DELETED:
         yield from until_gone(body, one.ref)
-    return ""
+    return NO_ERROR
 
 
-def _given_up(one: Registration, body: Body) -> Steps[str]:
+def _given_up(one: Registration, body: Body) -> Steps[Error]:
     """Leave the fields of a patch to others: apply without them, which takes away those that nobody else has.
 
     An object that is gone is made again by that, as empty as it can be.
@@ -108,7 +114,9 @@ def _given_up(one: Registration, body: Body) -> Steps[str]:
     bare = {"apiVersion": body.get("apiVersion"), "kind": body.get("kind"), "metadata": meta}
     answer = yield structs.replace(applied(one), body=bare, force=False)
     required = REQUIRED.search(answer.message) if answer.served else None
-    return messages.required(required[1]) if required else answer.message if answer.served else ""
+    if not answer.served or not answer.message:
+        return NO_ERROR
+    return Error(messages.required(required[1]) if required else answer.message, answer.failure)
 
 
 def lacks(one: Registration) -> Part[bool]:
@@ -124,12 +132,12 @@ def until_gone(body: Body, ref: Ref) -> Steps[None]:
         yield Wait((ref,))
 
 
-def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: bool) -> Steps[str]:
+def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: bool) -> Steps[Error]:
     """Wait until an object is as its awaiter wants it."""
     assert one.ref is not None and one.object is not None
     asked = annotations_of(one.object).get(readiness.WAIT_FOR)
     if wrong := _wrongly_awaited(one.object):
-        return messages.not_live(one, wrong, updated=updated)
+        return Error(messages.not_live(one, wrong, updated=updated))
     if asked and one.taken_ready:
         yield Say(one.ref, f"nothing here acts on it: {asked} is taken to come true")
     while readiness.is_awaited(body) and not one.taken_ready:
@@ -137,11 +145,13 @@ def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: b
         if live.code == 200 and (yield from is_content(live.body)):
             break
         if words := readiness.failure(live.body):
-            return messages.not_live(one, messages.uninitialized(live.body), updated=updated, sub=words)
+            failed = Failure(faults=(Fault("not-ready", one.ref, status="Failed"),))
+            said = messages.not_live(one, messages.uninitialized(live.body), updated=updated, sub=words)
+            return Error(said, failed)
         other = readiness.related_object(live.body) if live.code == 200 else None
         yield Wait((one.ref, *((other,) if other and other.kind == "Endpoints" else ())))
     checkpoint.ready(one.urn)
-    return ""
+    return NO_ERROR
 
 
 def is_content(live: Body) -> Part[bool]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from seatrial.engines import Stuck
 from seatrial.engines.concurrent import Job, Sleep, Steps, abandon, awaited, interleave
-from seatrial.engines.script import Answer, Line, Part, Wait
+from seatrial.engines.script import Answer, Error, Line, Part, Wait
 from seatrial.model.resource import Ref
 
 
@@ -23,7 +23,7 @@ class Task(Struct, frozen=True):
     """The steps of one resource."""
 
     urn: str
-    steps: Steps[str]
+    steps: Steps[Error]
     judges: bool = False
     """Whether objects may be refused as soon as this one is there."""
 
@@ -31,7 +31,7 @@ class Task(Struct, frozen=True):
 class TasksEnd(Struct, frozen=True):
     """How it went: the errors by resource, and the wait that never ends."""
 
-    failed: tuple[tuple[str, str], ...] = ()
+    failed: tuple[tuple[str, Error], ...] = ()
     stuck: Stuck | None = None
     waiting: tuple[str, ...] = ()
     """The resources that wait forever."""
@@ -51,7 +51,7 @@ def together(
     """
     tasks = _Tasks(more, slow=slow, along=along, holds_up=holds_up)
     error = yield from interleave(tasks)
-    failed = (*tasks.failed, *([("", error)] if error else []))
+    failed = (*tasks.failed, *([("", Error(error))] if error else []))
     return TasksEnd(failed, tasks.stuck, tuple(job.of.urn for job in tasks.jobs) if tasks.stuck else ())
 
 
@@ -69,7 +69,7 @@ class _Tasks:
         self.more, self.slow, self.along, self.holds_up = more, slow, along, holds_up
         self.jobs: list[Job[Task]] = []
         self.ended: set[str] = set()
-        self.failed: list[tuple[str, str]] = []
+        self.failed: list[tuple[str, Error]] = []
         self.stuck: Stuck | None = None
 
     def turn(self) -> Part[Job[Task] | None]:
@@ -90,7 +90,7 @@ class _Tasks:
         yield from ()
         return False
 
-    def on_end(self, job: Job[Task], error: str | None) -> Part[None]:
+    def on_end(self, job: Job[Task], error: Error | None) -> Part[None]:
         if error:
             self.failed.append((job.of.urn, error))
         else:

@@ -1,0 +1,71 @@
+"""Helm's errors as data: the only place that reads Helm's English. Knows Helm 3 and Helm 4."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from seatrial.engines.engine import Seen
+from seatrial.model.refusal import Failure, Fault, FaultOf, GroupVersionKind
+from seatrial.model.resource import Ref, group_of, version_of
+
+# From the REST mapper of client-go, and from the resource builder of cli-runtime around it.
+UNMAPPED = re.compile(
+    r'(?:name: "(?P<name>[^"]*)" namespace: "(?P<namespace>[^"]*)" from "[^"]*": )?'
+    r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"'
+)
+# From checkOwnership in pkg/action/validate.go of Helm 4.2.
+NOT_OWNED = re.compile(
+    r'(?P<kind>\w+) "(?P<name>[^"]*)" in namespace "(?P<namespace>[^"]*)" exists and cannot be imported into '
+    r"the current release"
+)
+# From pkg/kube/statuswait.go of Helm 4.2.
+NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+)")
+CURRENT_MANIFEST = "from current release manifest"
+HOOK_DELETION = "for deleting hook"
+SENTENCES: tuple[tuple[str, FaultOf], ...] = (
+    ("another operation (install/upgrade/rollback) is in progress", "operation-in-progress"),
+    ("cannot reuse a name that is still in use", "name-in-use"),
+    ("cannot re-use a name that is still in use", "name-in-use"),
+    ("has no deployed releases", "no-deployed-release"),
+    ("cannot use server-side apply and force replace together", "conflicting-flags"),
+    ("uninstallation completed with", "uninstall-incomplete"),
+)
+"""What Helm 4 or Helm 3 says, and what it means."""
+NOTHING_SEEN = Seen()
+
+
+def failure_of(error: str, seen: Seen = NOTHING_SEEN) -> Failure:
+    """The reasons of an error."""
+    last = {(event.object, event.message): event.index for event in seen.refused if event.message in error}
+    unread = dict.fromkeys(refusal for refusal in seen.reads if refusal.message in error)
+    faults = (*_faults(error, seen.live), *(Fault("not-read", refusal=refusal) for refusal in unread))
+    return Failure(tuple(sorted(last.values())), faults)
+
+
+def _faults(error: str, live: tuple[Ref, ...]) -> Iterator[Fault]:
+    yield from dict.fromkeys(_unserved(found, error) for found in UNMAPPED.finditer(error))
+    # Neither says the group of the object.
+    for found in NOT_OWNED.finditer(error):
+        named = (found["kind"], found["namespace"], found["name"])
+        matching = (ref for ref in live if (ref.kind, ref.namespace, ref.name) == named)
+        yield Fault("not-owned", next(matching, Ref(*named)))
+    for found in NOT_READY.finditer(error):
+        matching = (ref for ref in live if str(ref) == found["ref"])
+        yield Fault("not-ready", next(matching, _ref(found["ref"])), status=found["status"])
+    yield from dict.fromkeys(Fault(of) for words, of in SENTENCES if words in error)
+
+
+def _unserved(found: re.Match[str], error: str) -> Fault:
+    kind = GroupVersionKind(group_of(found["version"]), version_of(found["version"]), found["kind"])
+    named = found["name"] is not None
+    ref = Ref(kind.kind, found["namespace"], found["name"], kind.group) if named else None
+    if CURRENT_MANIFEST in error:
+        return Fault("unserved", ref, kind, during="current-manifest")
+    return Fault("unserved", ref, kind, during="hook-deletion" if HOOK_DELETION in error else "")
+
+
+def _ref(text: str) -> Ref:
+    kind, _, rest = text.partition("/")
+    namespace, _, name = rest.rpartition("/")
+    return Ref(kind, namespace, name)
