@@ -23,21 +23,21 @@ from seatrial.model.timeline import Event, Operation, Rehearsal, SyncTask
 
 Cause = Literal["claim", "gone", "post-sync", "later", "never"]
 FIRST_CONSUMER = "waiting for first consumer"
-NO_TIMEOUT = "Argo CD has no timeout for a wave; retries begin only when an operation has failed."
+NO_TIMEOUT = "Argo CD has no timeout for a wave; it retries only after an operation has failed."
 
 
 class Brought(Struct, frozen=True):
-    """What an object that is waited for lacks, and the task that would bring it."""
+    """A need of an object that the sync waits for, and the task that would create it."""
 
     user: Resource
     need: Need
     task: SyncTask
-    """Of the object itself, of what it is made out of, or of what that lacks in turn."""
+    """Of the object itself, of its producer, or of what the producer lacks."""
     direct: bool = True
 
     @property
     def is_made(self) -> bool:
-        """Whether an operator makes it out of what the task brings."""
+        """Whether an operator produces it from the task's object."""
         return self.task.object != self.need.object
 
 
@@ -46,14 +46,14 @@ class Blocked(Struct, frozen=True):
     operation: Operation
     cause: Cause
     waited: tuple[SyncTask, ...]
-    """What it waits for, or what failed it."""
+    """What it waits for, or what made it fail."""
     brought: tuple[Brought, ...] = ()
     consumers: tuple[SyncTask, ...] = ()
-    """Of a claim: who would be its first."""
+    """For a PVC: its possible first consumers."""
 
 
 def blocked(rehearsal: Rehearsal, case: Case, *causes: Cause) -> Iterator[Blocked]:
-    """The syncs that are blocked for one of these causes; one that is blocked alike again is not told again."""
+    """The syncs that are blocked for one of these causes, each once."""
     told: set[tuple[str, tuple[Ref, ...]]] = set()
     for step, operation in operations(rehearsal):
         found = _explained(Moment(rehearsal, case, step), operation)
@@ -76,8 +76,8 @@ def ends_in_words(one: Blocked) -> str:
 
 
 def says_of_it(one: Blocked) -> str:
-    """Argo CD's words, and what follows from them."""
-    said = f'Argo CD says: "{one.operation.message.rstrip(".")}".'
+    """Argo CD's message, and what follows from it."""
+    said = f'Argo CD reports: "{one.operation.message.rstrip(".")}".'
     return f"{said} {NO_TIMEOUT}" if one.operation.phase == "Running" else said
 
 
@@ -88,7 +88,7 @@ def evidence_of(rehearsal: Rehearsal, one: Blocked) -> list[Event]:
 
 
 def order_of(resource: Resource) -> Pointer:
-    """Where it is written when Argo CD applies an object; where it is not, the object itself."""
+    """The annotation that decides when Argo CD applies an object."""
     written = annotations_of(resource.body)
     keys = (argocd_hooks.WAVE, argocd_hooks.HOOK, hooks.HOOK, hooks.WEIGHT)
     key = next((key for key in keys if key in written), argocd_hooks.WAVE)
@@ -96,12 +96,12 @@ def order_of(resource: Resource) -> Pointer:
 
 
 def comes_in(one: Brought) -> str:
-    """`which comes in Sync wave 0`"""
+    """`which is in Sync wave 0`"""
     if not one.direct:
-        return f"which is made only when {one.task.object} of {in_words(one.task)} is there"
+        return f"which is created only after {one.task.object} of {in_words(one.task)}"
     if one.is_made:
-        return f"which is made out of {one.task.object} of {in_words(one.task)}"
-    return f"which comes in {in_words(one.task)}"
+        return f"which is produced from {one.task.object} of {in_words(one.task)}"
+    return f"which is in {in_words(one.task)}"
 
 
 def _explained(moment: Moment, operation: Operation) -> Blocked | None:
@@ -126,7 +126,7 @@ def _explained(moment: Moment, operation: Operation) -> Blocked | None:
 
 
 def _waited(operation: Operation) -> tuple[SyncTask, ...]:
-    """What an operation waits for without end; of one that failed, what failed it although it was applied."""
+    """What an operation waits for forever; for a failed one, the applied objects that made it fail."""
     if operation.phase == "Running":
         return tuple(task for task in operation.tasks if task.object in operation.waits_for and task.status)
     ran = (task for task in operation.tasks if task.status == "Synced" and task.state in ("Failed", "Error"))
@@ -134,7 +134,7 @@ def _waited(operation: Operation) -> tuple[SyncTask, ...]:
 
 
 def _is_finished_and_gone(moment: Moment, task: SyncTask) -> bool:
-    """Whether a Job was deleted by the cluster itself, once it had ended."""
+    """Whether the cluster itself deleted a Job after it finished."""
     if task.object.kind != "Job" or moment.live(task.object) is not None:
         return False
     own = (e for e in moment.events() if e.object == task.object and e.effect in GOING)
@@ -152,7 +152,7 @@ def _uses(case: Case, step: int, user: Ref, used: Ref) -> bool:
 
 
 def _brought(moment: Moment, operation: Operation, task: SyncTask) -> Iterator[Brought]:
-    """What a task lacks and a task that never ran would bring, each once."""
+    """What a task lacks and a task that never ran would create, each once."""
     user, lacking = moment.case.written(moment.index, task.object), moment.ended.lacking
     seen: set[Ref] = set()
     for need in needs_of(user) if user else ():

@@ -1,15 +1,15 @@
-"""Waves of child Applications order only when they are created: the next begins before the last has done anything.
+"""Waves of child Applications only order their creation: the next wave starts before the last one is deployed.
 
 ## What happens
-An `Application` has no health check since Argo CD 1.8. For the Application that makes it, a child is done as soon as
-the object exists; two seconds later the next wave begins. What the children do then is side by side: the operator of
-wave 0 is still being pulled while the custom resources of wave 1 are applied. They fail with an unknown kind or a
-namespace that is not there, are tried five more times within some minutes, and then never again for this commit.
+`Application` has no health check since Argo CD 1.8. For the parent, a child is done as soon as the object exists; two
+seconds later the next wave starts. The children then sync concurrently: the operator of wave 0 is still being pulled
+while the custom resources of wave 1 are applied. They fail with an unknown kind or a missing namespace, are retried
+five times within some minutes, and then never again for this commit.
 
-On a cluster that has everything it works, whatever the order. It shows when a cluster is built anew.
+On an existing cluster every order works. The problem shows up when a cluster is rebuilt.
 
-Where a health check for Applications is configured, the parent waits for each child. Even then a child that exists is
-healthy by what it was before, so that a later sync does not wait for the new version of it.
+If a health check for Applications is configured, the parent waits for each child. Even then an existing child is
+healthy by its old state, so a later sync does not wait for its new version.
 
 ## Example
 ```yaml
@@ -27,12 +27,13 @@ metadata:
 ```
 
 ## Instead
-Give `argocd-cm` the health check of the documentation, `resource.customizations.health.argoproj.io_Application`. Or
-give the later Application `syncPolicy.retry` with a limit that lasts, and its objects
-`SkipDryRunOnMissingResource=true`; or let an ApplicationSet with `strategy: RollingSync` sync them in order.
+Add the health check from the Argo CD documentation to `argocd-cm`,
+`resource.customizations.health.argoproj.io_Application`. Or give the later Application `syncPolicy.retry` with a high
+limit, and its objects `SkipDryRunOnMissingResource=true`; or sync them in order with an ApplicationSet and `strategy:
+RollingSync`.
 
 ## Fix safety
-With the health check a parent waits for ever for a child that is never healthy.
+With the health check, a parent waits forever for a child that never becomes healthy.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ from seatrial.model.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for one in out_of_turn(rehearsal, case):
-        if one.later.object not in told:
-            told.add(one.later.object)
+        if one.later.object not in reported:
+            reported.add(one.later.object)
             yield _finding(rehearsal, case, one)
 
 
@@ -64,12 +65,12 @@ def _finding(rehearsal: Rehearsal, case: Case, one: OutOfTurn) -> Finding:
         Moment(rehearsal, case, one.step),
         objects=[one.later.object],
         damage="failed-deploy",
-        message=f"{one.parent.app} makes {one.later.object} in {in_words(one.later)}, before {one.earlier.object} of "
-        f"{in_words(one.earlier)} has brought {one.lacks}",
+        message=f"{one.parent.app} creates {one.later.object} in {in_words(one.later)}, before {one.earlier.object} of "
+        f"{in_words(one.earlier)} has created {one.lacks}",
         details=(
             f'Argo CD says of {one.failed.app}: "{one.failed.message}"',
-            "A child Application has no health check: its wave is over as soon as it exists.",
-            "After five retries an automated sync is not tried again for this commit."
+            "A child Application has no health check: its wave is done as soon as it exists.",
+            "After five retries Argo CD does not retry an automated sync of this commit."
             if one.failed.phase == "Failed" and one.failed.automated
             else "",
         ),

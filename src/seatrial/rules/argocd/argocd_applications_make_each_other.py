@@ -1,12 +1,12 @@
-"""Applications make each other, so that none of them can be deleted for good.
+"""Applications create each other in a cycle, so none of them can be deleted.
 
 ## What happens
-Each holds the Application of another in its folder, and in the end one holds the first. Syncs go well, since each only
-finds what is there already. One that is deleted is made again by the next sync of another. Where all have the finalizer
-`resources-finalizer.argocd.argoproj.io`, none goes at all: each waits until its objects are gone, and one that waits
-itself is among them.
+Each Application contains another one, and the last contains the first. Syncs work, because everything already exists. A
+deleted Application is recreated by the next sync of another. If all have the finalizer
+`resources-finalizer.argocd.argoproj.io`, none can be deleted at all: each waits until its objects are deleted, and the
+next Application is one of them.
 
-An Application that holds itself is no such case: it leaves itself out of its own deletion.
+An Application that contains itself is not reported: it excludes itself from its own deletion.
 
 ## Example
 ```yaml
@@ -20,11 +20,11 @@ metadata: {name: egg}
 ```
 
 ## Instead
-One root that nobody makes but who installs it, and a tree below.
+Use one root Application that is installed by hand or by a pipeline, and a tree below it.
 
 ## Fix safety
-Take the finalizers off, and automated syncs, before one of them leaves its folder: with them it is pruned with all its
-objects.
+Remove the finalizers and the automated sync before you remove an Application from its folder: otherwise it is pruned
+with all its objects.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         app = app or Ref("Application", "argocd", operation.app, GROUP)
         makes.setdefault(app, set()).update(made)
         first.setdefault(app, step)
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for app in sorted(makes):
         cycle = _cycle(app, makes)
-        if len(cycle) > 1 and not told & set(cycle):
-            told.update(cycle)
+        if len(cycle) > 1 and not reported & set(cycle):
+            reported.update(cycle)
             yield _finding(Moment(rehearsal, case, first[app]), cycle)
 
 
 def _cycle(start: Ref, makes: Mapping[Ref, set[Ref]]) -> list[Ref]:
-    """The way from an Application back to itself; empty where there is none."""
+    """The cycle from an Application back to itself; empty if there is none."""
     ways, seen = [[start]], {start}
     while ways:
         way = ways.pop(0)
@@ -86,12 +86,10 @@ def _finding(moment: Moment, cycle: list[Ref]) -> Finding:
         moment,
         objects=cycle,
         damage="failed-deploy" if kept else "nuisance",
-        message=f"Applications make each other ({way}): "
+        message=f"Applications create each other ({way}): "
         + ("none of them can be deleted" if kept else "one that is deleted is made again by another"),
         details=(
-            "Each has the finalizer for its objects, and the next one is among those: each waits for the other."
-            if kept
-            else "",
+            "Each has the resources finalizer and contains the next one: each waits for the other." if kept else "",
         ),
         places=[resource.place("metadata", "name") for resource in written],
         confirm="kubectl get applications -n argocd -o custom-columns='NAME:.metadata.name,"

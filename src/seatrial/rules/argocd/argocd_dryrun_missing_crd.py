@@ -1,31 +1,29 @@
-"""A custom resource whose definition comes from elsewhere stops the whole sync before its first wave.
+"""A custom resource whose CRD comes from elsewhere makes the whole sync fail before its first wave.
 
 ## What happens
-Before Argo CD applies anything it looks up the kind of every object of the Application, of all phases and waves at
-once. If the cluster does not serve one of them, and no definition of it is among the objects, the sync is not valid:
-nothing is applied, not even wave -10. Sync waves cannot help. Automated sync tries five more times within some
-minutes, then gives this commit up for good; when the definition arrives later, nothing happens until the next commit
-or a sync by hand.
+Before Argo CD applies anything it looks up the kind of every object of the Application, in all phases and waves. If the
+cluster does not serve one of them, and the Application does not contain its CRD, the sync is not valid: nothing is
+applied, not even wave -10. Sync waves do not help. Automated sync retries five times within some minutes, then gives up
+on this commit; when the CRD is created later, nothing happens until the next commit or a manual sync.
 
-A definition in the same Application is enough, in whatever wave: Argo CD applies it before the first object of its
-kind. One that is made by a Job, by an operator or by another Application is not.
+A CRD in the same Application is enough, in any wave: Argo CD applies it before the first object of its kind. A CRD that
+a Job, an operator or another Application creates is not.
 
 ## Example
 ```yaml
 apiVersion: monitoring.coreos.com/v1
-kind: ServiceMonitor            # the operator that defines it is another Application
+kind: ServiceMonitor            # its CRD is in another Application
 metadata:
   name: shop
 ```
 
 ## Instead
-Sync what brings the definition first, and wait for it. Or give the object the annotation
-`argocd.argoproj.io/sync-options: SkipDryRunOnMissingResource=true`, and a wave after what it depends on: then the sync
-begins, and fails only if the kind is still missing when that wave comes; with a retry limit that is high enough it ends
-well.
+Sync the Application with the CRD first, and wait for it. Or annotate the object with `argocd.argoproj.io/sync-options:
+SkipDryRunOnMissingResource=true` and put it into a wave after what it depends on: then the sync starts, and fails only
+if the kind is still missing in that wave; with a high retry limit it succeeds in the end.
 
 ## Fix safety
-The option also hides a misspelled kind until its wave is reached.
+The option also hides a misspelled kind until its wave.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ from seatrial.phrases.outcome import named, named_is
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     elsewhere = apps_out_of_turn(rehearsal, case)
     for unknown in unknown_kinds(rehearsal, case):
-        told = unknown.operation.app in elsewhere or generator_of(case, unknown) is not None
-        if not unknown.in_its_wave and not told:
+        reported = unknown.operation.app in elsewhere or generator_of(case, unknown) is not None
+        if not unknown.in_its_wave and not reported:
             yield _finding(rehearsal, case, unknown)
 
 
@@ -58,10 +56,10 @@ def _finding(rehearsal: Rehearsal, case: Case, unknown: Unknown) -> Finding:
         objects=[resource.ref for resource in unknown.resources],
         damage="failed-deploy",
         message=f"the sync of {operation.app} fails before its first wave: "
-        f"{named_is(resource.ref for resource in unknown.resources)} of a kind that nobody defines yet",
+        f"{named_is(resource.ref for resource in unknown.resources)} of a kind whose CRD does not exist yet",
         details=(
             f'Argo CD says: "{operation.message}"',
-            f"{definition.ref} comes with {definition.file}, in another sync." if definition else "",
+            f"{definition.ref} is in {definition.file}, which another sync applies." if definition else "",
             f"Nothing was applied: {named(task.object for task in operation.tasks)}. Kinds are looked up before the "
             "first wave, so waves do not help; SkipDryRunOnMissingResource=true on the object does.",
         ),

@@ -1,13 +1,13 @@
-"""An object is of a kind that this Argo CD is told not to look at: it is left out, and the sync succeeds.
+"""Argo CD is configured to exclude the kind of an object: it is not applied, and the sync succeeds.
 
 ## What happens
-`resource.exclusions` in `argocd-cm` names kinds that Argo CD neither watches nor applies, to save memory. Objects of
-these kinds in a source are left out, hooks included. The Application is `Synced` and `Healthy`; a condition
-`ExcludedResourceWarning` is all that tells of it.
+`resource.exclusions` in `argocd-cm` lists kinds that Argo CD neither watches nor applies, to save memory. Objects of
+these kinds are ignored, including hooks. The Application is `Synced` and `Healthy`; the only sign is the condition
+`ExcludedResourceWarning`.
 
-Which kinds these are depends on who installed Argo CD. Since 3.0 the upstream manifests exclude Endpoints and
-EndpointSlices, Leases, certificate requests and what policy engines report. The operator adds APIServices; the default
-instance of OpenShift GitOps also excludes Tekton's `TaskRun` and `PipelineRun`. Upstream never excluded those.
+The list depends on how Argo CD was installed. Since 3.0 the upstream manifests exclude Endpoints and EndpointSlices,
+Leases, certificate requests and reports of policy engines. The operator adds APIServices; the default instance of
+OpenShift GitOps also excludes Tekton's `TaskRun` and `PipelineRun`. Upstream never excluded those.
 
 ## Example
 ```yaml
@@ -20,11 +20,11 @@ metadata:
 ```
 
 ## Instead
-Take the kind out of the exclusions (`spec.resourceExclusions` of the `ArgoCD` resource replaces the whole list), or let
+Remove the kind from the exclusions (`spec.resourceExclusions` of the `ArgoCD` resource replaces the whole list), or let
 a Job create the object.
 
 ## Fix safety
-Argo CD watches all objects of a kind that is no longer excluded: with many of them that takes memory.
+Argo CD then watches all objects of the kind, which uses memory if there are many.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ EXCLUDED = re.compile(r"^ExcludedResourceWarning: Resource (?P<group>[^/]*)/(?P<
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for step, operation in operations(rehearsal):
         for condition in operation.conditions:
             for resource in _named(case, step, condition):
-                if resource.ref not in told:
-                    told.add(resource.ref)
+                if resource.ref not in reported:
+                    reported.add(resource.ref)
                     yield _finding(Moment(rehearsal, case, step), operation, resource, condition)
 
 
@@ -71,7 +71,7 @@ def _finding(moment: Moment, operation: Operation, resource: Resource, condition
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ref} is left out of the sync of {operation.app}: this Argo CD is set up to exclude its kind",
+        message=f"the sync of {operation.app} ignores {ref}: this Argo CD is configured to exclude its kind",
         details=(
             f'The Application shows "{condition}", and is Synced.',
             users_sentence(release, ref) if release and needed else "",

@@ -1,14 +1,14 @@
-"""A long-lived object is a hook, so Argo CD deletes it and makes it anew in every sync.
+"""A long-lived object is a hook, so Argo CD deletes and recreates it in every sync.
 
 ## What happens
 Argo CD reads `helm.sh/hook` itself: `pre-install` and `pre-upgrade` are `PreSync`, `post-install` and `post-upgrade`
-are `PostSync`. It cannot tell an install from an upgrade, so such hooks run in **every** sync. Unless a delete policy
-says otherwise, what a hook left is deleted first: `before-hook-creation` is the default of Argo CD as it is Helm's.
-For a Job that is meant. A Namespace goes with everything in it, a claim with its data, an account with the tokens of
-running pods; of a Secret or ConfigMap there is none for a moment, and pods that start then fail.
+are `PostSync`. It does not distinguish installs from upgrades, so such hooks run in **every** sync. Unless a delete
+policy says otherwise, the existing object is deleted first: `before-hook-creation` is the default of Argo CD as well as
+of Helm. For a Job that is intended. A Namespace is deleted with all its content, a PVC with its data, a ServiceAccount
+with the tokens of running pods; a Secret or ConfigMap is missing for a moment, and pods that start then fail.
 
-Hooks are not compared with the cluster. If somebody deletes or changes the object, the Application stays `Synced` and
-self-heal does not put it back; if a sync is ended between the deletion and the creation, it stays away. Removed from
+Hooks are not compared with the cluster. If someone deletes or changes the object, the Application stays `Synced` and
+self-heal does not recreate it; if a sync stops between the deletion and the creation, it stays deleted. Removed from
 Git, it is not pruned either.
 
 ## Example
@@ -22,13 +22,12 @@ metadata:
 ```
 
 ## Instead
-Make it a plain object. Argo CD applies Namespaces, accounts, Secrets and ConfigMaps before workloads in each wave;
-with `argocd.argoproj.io/sync-wave` it comes earlier still. If a PreSync Job needs it as well, give the Job a copy of
-its own.
+Make it a regular resource. Argo CD applies Namespaces, ServiceAccounts, Secrets and ConfigMaps before workloads in each
+wave; `argocd.argoproj.io/sync-wave` moves it earlier still. If a PreSync Job also needs it, give the Job its own copy.
 
 ## Fix safety
-Removing the annotations is safe under Argo CD: the next sync applies the object over the live one, without deleting
-it; by itself that change starts no automated sync. Helm refuses it for installed releases (`hook-to-release-flip`).
+Removing the annotations is safe under Argo CD: the next sync applies the object without deleting it; that change alone
+does not start an automated sync. Helm refuses it for installed releases (`hook-to-release-flip`).
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from seatrial.phrases.objects import confirm_twice, consumers_sentence, users_be
 from seatrial.phrases.recreated import LOST_MAX, back_sentence, damage_of, lost_sentence, with_it
 
 MEANT = ("Job", "Pod", "CustomResourceDefinition")
-"""Kinds that are made to be run again, and the one that Argo CD does not mark as its own."""
+"""Kinds that are meant to run again, and the one that Argo CD does not track as its own."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -67,7 +66,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _deletion_of_live(moment: Moment, task: SyncTask) -> Event | None:
-    """How the hook that an earlier sync left is deleted; one that was plain before is another story."""
+    """The deletion of a hook that an earlier sync left; not of a former regular resource."""
     if not task.hook or task.object.kind in MEANT:
         return None
     before = moment.was(task.object)
@@ -89,14 +88,14 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, deletion: Event
         moment,
         objects=[ref],
         damage=damage_of(moment, ref, lost),
-        message=f"every sync deletes {ref}{with_it(lost)} and makes it anew, because it is a hook",
+        message=f"every sync deletes {ref}{with_it(lost)} and recreates it, because it is a hook",
         details=(
             _reading_sentence(task, resource),
             lost_sentence(moment, [event.object for event in lost]),
             consumers_sentence(release, ref) if release else "",
             back_sentence(moment, ref),
-            "Hooks are not compared: if it is deleted or changed meanwhile, the Application stays Synced and self-heal "
-            "does not put it back.",
+            "Hooks are not compared: if it is deleted or changed, the Application stays Synced and self-heal does not "
+            "recreate it.",
         ),
         places=[_place(resource)],
         evidence=(deletion, *lost[:LOST_MAX]),
@@ -105,14 +104,14 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, deletion: Event
 
 
 def _reading_sentence(task: SyncTask, resource: Resource) -> str:
-    """How Argo CD comes to take it for a hook that goes first."""
+    """Why Argo CD treats it as a hook that it deletes first."""
     written = annotations_of(resource.body)
     policy = any(key in written for key in (hooks.DELETE_POLICY, argocd_hooks.DELETE_POLICY))
-    named = "Its delete policy is" if policy else "It names no delete policy, and absent means"
+    named = "Its delete policy is" if policy else "It has no delete policy, and the default is"
     reading = f"Argo CD runs it in {task.phase}, in every sync"
     if argocd_hooks.HOOK not in written:
         reading = f"helm.sh/hook: {written.get(hooks.HOOK)} is {task.phase} for Argo CD, in every sync"
-    return f"{reading}: it knows no difference between an install and an upgrade. {named} before-hook-creation."
+    return f"{reading}: it does not distinguish installs from upgrades. {named} before-hook-creation."
 
 
 def _place(resource: Resource) -> Pointer:

@@ -2,12 +2,12 @@
 
 ## What happens
 Argo CD starts an automated sync when the Application is `OutOfSync`, and hooks are not compared. A commit that changes
-a migration Job, its image or its script and nothing else leaves the Application `Synced`: the new Job waits for the
-next change of a plain object. The same for an Application that consists of hooks only: after its first sync nothing
-ever starts the next.
+only a migration Job, its image or its script leaves the Application `Synced`: the new Job runs only after the next
+change of a regular resource. The same holds for an Application that contains only hooks: after its first sync nothing
+starts the next.
 
-Two other syncs skip hooks without a word: one of selected resources (`argocd app sync --resource`, the list in the
-UI), and self-heal, which is such a one. A hook is therefore no place for what must be so at all times.
+Two other syncs skip hooks silently: a sync of selected resources (`argocd app sync --resource`, the list in the UI),
+and self-heal, which is one of those. So do not use a hook for something that must hold at all times.
 
 ## Example
 ```yaml
@@ -25,11 +25,12 @@ spec:
 ```
 
 ## Instead
-Let the image of the Job and that of the app be one value, so that both change. Otherwise sync by hand after such a
-commit, all of it.
+Use one value for the image of the Job and that of the app, so that both change. Otherwise run a full sync by hand after
+such a commit.
 
 ## Fix safety
-A plain object that changes with the hook, as an annotation on the Deployment, starts the sync and restarts its pods.
+A regular resource that changes with the hook, such as an annotation on the Deployment, starts the sync and restarts its
+pods.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _has_changed(old: Release, hook: Resource) -> bool:
-    """Whether a hook that a sync would run reads otherwise than what is deployed."""
+    """Whether a hook that a sync would run differs from the deployed one."""
     if not argocd_hooks.is_hook(hook.body) or not argocd_hooks.phases_of(hook.body):
         return False
     was = old.find(hook.ref)
@@ -76,12 +77,12 @@ def _has_changed(old: Release, hook: Resource) -> bool:
 
 
 def _content(body: Body) -> Body:
-    """All but labels and annotations, which say nothing of what a hook does."""
+    """The body without labels and annotations, which do not affect what a hook does."""
     return {key: value for key, value in body.items() if key != "metadata"}
 
 
 def _other_deeds(moment: Moment, new: Release) -> bool:
-    """Whether the sync did anything to a plain object: then it would have started by itself."""
+    """Whether the sync changed a regular resource: then it would have started by itself."""
     hooked = {r.ref for r in new.resources if argocd_hooks.is_hook(r.body)}
     events = (event for event in moment.events() if event.actor == ARGOCD and event.effect in DEEDS)
     return any(event.object not in hooked for event in events)
@@ -97,7 +98,7 @@ def _finding(moment: Moment, changed: list[Resource]) -> Finding:
         message=f"automated sync does not start for {moment.ended.source}: only {named} changed, and hooks "
         "are not compared",
         details=(
-            "The Application stays Synced. The hook runs with the next sync that something else starts, or by hand; "
+            "The Application stays Synced. The hook runs with the next sync that another change starts, or by hand; "
             "the rehearsal has synced it as if by hand.",
         ),
         places=[order_of(hook) for hook in changed],

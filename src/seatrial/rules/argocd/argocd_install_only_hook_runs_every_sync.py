@@ -1,13 +1,13 @@
-"""A hook that is meant for installs only, or for upgrades only, runs in every sync of Argo CD.
+"""A hook for installs only, or for upgrades only, runs in every sync of Argo CD.
 
 ## What happens
-Argo CD renders each time as if for an install, and knows no upgrade. `pre-install` and `pre-upgrade` are both
-`PreSync`, `post-install` and `post-upgrade` both `PostSync`, in every sync: the first, each new commit, and a sync
-that changes nothing. A Job that sets something up once is deleted and run again; one that migrates from the version
-before runs when there is no version before.
+Argo CD always renders as for an install, and has no upgrades. `pre-install` and `pre-upgrade` are both `PreSync`,
+`post-install` and `post-upgrade` both `PostSync`, in every sync: the first one, each new commit, and a sync without
+changes. A Job that sets something up once is deleted and runs again; a Job that migrates from the previous version runs
+when there is no previous version.
 
-Its Jobs must be able to run twice. `kubectl create` is not: `secrets "x" already exists`. Where that was seen to fail
-it **will**; otherwise it **may**: what else a Job does is up to its program.
+Such Jobs must be idempotent. `kubectl create` is not: `secrets "x" already exists`. If the rehearsal saw it fail, it
+**will** happen; otherwise it **may**: the rest depends on the Job's program.
 
 ## Example
 ```yaml
@@ -20,12 +20,13 @@ metadata:
 ```
 
 ## Instead
-Let the Job look first whether its work is done (`kubectl create ... --dry-run=client -o yaml | kubectl apply -f -`).
-For work that is to be done once, a plain Job is run once by Argo CD: it is applied again with each sync, which changes
-nothing as long as its template stays the same.
+Make the Job idempotent (`kubectl create ... --dry-run=client -o yaml | kubectl apply -f -`). For work that must run
+once, use a Job that is a regular resource: Argo CD applies it in every sync, which does nothing as long as its template
+stays the same.
 
 ## Fix safety
-A plain Job may not change its template any more; one with `ttlSecondsAfterFinished` is made again when it is gone.
+The template of a Job that is a regular resource cannot change; one with `ttlSecondsAfterFinished` is recreated after
+its deletion.
 """
 
 from __future__ import annotations
@@ -49,22 +50,22 @@ AT_UPGRADE = {"pre-upgrade", "post-upgrade"}
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     synced: set[str] = set()
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for step, operation in operations(rehearsal):
         moment = Moment(rehearsal, case, step)
         for task in operation.tasks:
             resource = case.written(step, task.object)
-            if resource is None or task.object in told or not _is_unmeant(resource, again=operation.app in synced):
+            if resource is None or task.object in reported or not _is_unmeant(resource, again=operation.app in synced):
                 continue
             made = [e for e in done_by_argocd(moment, task.object) if e.effect == "created"]
             if made:
-                told.add(task.object)
+                reported.add(task.object)
                 yield _finding(moment, task, resource, made[0], again=operation.app in synced)
         synced.add(operation.app)
 
 
 def _is_unmeant(resource: Resource, *, again: bool) -> bool:
-    """Whether Helm would not run a hook here: one of installs in a sync that is not the first, or the other way."""
+    """Whether Helm would not run the hook here: an install hook in a later sync, or an upgrade hook in the first."""
     if resource.ref.kind not in RUNS or argocd_hooks.HOOK in annotations_of(resource.body):
         return False
     events = set(hooks.events_of(resource.body))
@@ -76,8 +77,8 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *,
     ref, events = resource.ref, ", ".join(hooks.events_of(resource.body))
     when = "every sync runs it again" if again else "the first sync runs it"
     creates = next(_creates(resource), "") if again else ""
-    second = "Whether it can do its work a second time is up to its program."
-    first = "Whether it can do its work where nothing was installed before is up to its program."
+    second = "Whether it can run a second time depends on its program."
+    first = "Whether it works without a previous install depends on its program."
     return found(
         RULE,
         moment,
@@ -86,7 +87,7 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *,
         certainty="may",
         message=f"{ref} is a hook for {'installs' if again else 'upgrades'} only ({events}), and {when}",
         details=(
-            f"For Argo CD it is a {task.phase} hook: each rendering is one of an install, and each sync runs it.",
+            f"For Argo CD it is a {task.phase} hook: every render is for an install, and every sync runs it.",
             f'Its command "{creates}" is refused with "already exists" if what it made is still there.'
             if creates
             else second
@@ -100,7 +101,7 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *,
 
 
 def _creates(hook: Resource) -> Iterator[str]:
-    """Commands that make something which is not there yet, and fail where it is."""
+    """Commands that create an object and fail if it exists."""
     spec = hook.body.get("spec") if hook.ref.kind == "Pod" else dig(hook.body, "spec", "template", "spec")
     for need in needed(spec, hook.ref.namespace) if isinstance(spec, dict) else ():
         if need.access.verb == "create" and need.fatal:

@@ -1,14 +1,13 @@
-"""A workload cannot become healthy before a PostSync hook has run, and that hook runs when the workload is healthy.
+"""A workload needs a PostSync hook to become healthy, and the hook runs only when the workload is healthy.
 
 ## What happens
-`PostSync` begins when everything of the `Sync` phase is healthy, and Helm's `post-install` and `post-upgrade` hooks are
-`PostSync`. Under `helm install` they run as soon as the objects are created, unless somebody says `--wait`; Argo CD
-always waits. A workload whose pods mount what such a hook makes, or wait in an init container for its Job, never
-becomes ready, and the operation stays `Running` without a timeout. On a cluster where the hook has run once, everything
-looks well.
+`PostSync` starts when everything in the `Sync` phase is healthy, and Helm's `post-install` and `post-upgrade` hooks are
+`PostSync`. `helm install` runs them as soon as the objects are created, unless it runs with `--wait`; Argo CD always
+waits. A workload whose pods mount what such a hook creates, or wait in an init container for its Job, never becomes
+ready, and the operation stays `Running` without a timeout. On a cluster where the hook has run once, everything looks
+fine.
 
-It **may** happen where an init container names the Job of such a hook: whether it really waits for it is up to its
-program.
+It **may** happen if an init container names the Job of such a hook: whether it really waits depends on its program.
 
 ## Example
 ```yaml
@@ -32,8 +31,8 @@ spec:
 ```
 
 ## Instead
-Make the Job a `Sync` hook (`argocd.argoproj.io/hook: Sync`) in a wave before the workload's; or do its work in an init
-container of the workload itself.
+Make the Job a `Sync` hook (`argocd.argoproj.io/hook: Sync`) in a wave before the workload; or do its work in an init
+container of the workload.
 
 ## Fix safety
 The Job then runs before the new pods: it must not need them.
@@ -82,7 +81,7 @@ def _deadlock(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     moment = Moment(rehearsal, case, one.step)
     first = one.brought[0]
     ref, hook = first.need.object, case.written(one.step, first.task.object)
-    made = f"made out of {first.task.object}, " if first.is_made else ""
+    made = f"produced from {first.task.object}, " if first.is_made else ""
     return found(
         RULE,
         moment,
@@ -94,7 +93,7 @@ def _deadlock(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
             says(moment, ref),
             says_of_it(one),
             never_run(one.operation),
-            "helm install without --wait runs the same hook at once: it works there.",
+            "helm install without --wait runs the same hook at once, so it works there.",
         ),
         places=[*([order_of(hook)] if hook else []), first.user.place(*first.need.field)],
         evidence=evidence_of(rehearsal, one),
@@ -103,7 +102,7 @@ def _deadlock(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
 
 
 def _of_init_containers(moment: Moment, operation: Operation, workload: Resource) -> Iterator[Finding]:
-    """An init container that names a Job which only PostSync brings."""
+    """An init container that names a Job of PostSync."""
     spec = dig(workload.body, "spec", "template", "spec")
     applied = any(e.effect == "created" for e in done_by_argocd(moment, workload.ref))
     if not isinstance(spec, dict) or not applied or argocd_hooks.is_hook(workload.body):
@@ -122,8 +121,8 @@ def _of_init_containers(moment: Moment, operation: Operation, workload: Resource
                 message=f"the sync of {operation.app} never ends if an init container of {workload.ref} waits for "
                 f"{ref}, a PostSync hook, which Argo CD runs only when {workload.ref.name} is healthy",
                 details=(
-                    "The init container names that Job. Whether it waits for it is up to its program, which is not "
-                    "run here.",
+                    "The init container names that Job. Whether it waits for it depends on its program, which seatrial "
+                    "does not run.",
                     NO_TIMEOUT,
                 ),
                 places=[order_of(job), workload.place(*at)],

@@ -1,10 +1,10 @@
-"""Argo CD cannot make manifests out of the source of an Application, so nothing of it is ever applied.
+"""Argo CD cannot render the source of an Application, so nothing of it is applied.
 
 ## What happens
-A path that the repository does not have at this revision, a chart or a version of it that is not published, a template
-that fails, an annotation that is no text: the repo server renders all or nothing. The Application shows a
-`ComparisonError` and the sync status `Unknown`, which is easily taken for a hiccup of the network: `Unknown` is not
-`OutOfSync`, so that an automated sync does not even begin. What was deployed before stays, and nothing is pruned.
+A path that does not exist at this revision, a chart or version that is not published, a template that fails, an
+annotation that is not a string: the repo server renders all or nothing. The Application shows a `ComparisonError` and
+the sync status `Unknown`, which looks like a network problem. `Unknown` is not `OutOfSync`, so an automated sync does
+not even start. What was deployed before stays, and nothing is pruned.
 
 ## Example
 ```yaml
@@ -16,10 +16,10 @@ spec:
 ```
 
 ## Instead
-A path, a chart and a version that are there. Render the source in the pipeline that changes it.
+Use a path, chart and version that exist. Render the source in the pipeline that changes it.
 
 ## Fix safety
-Once it can be rendered, an automated sync applies everything that was held up meanwhile, at once.
+Once it renders, an automated sync applies all pending changes at once.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ SOURCES = ("path", "chart")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for step, app, words in _errors(rehearsal) if is_argocd(rehearsal) else ():
-        if app not in told:
-            told.add(app)
+        if app not in reported:
+            reported.add(app)
             yield _finding(Moment(rehearsal, case, step), app, words)
 
 
 def _errors(rehearsal: Rehearsal) -> Iterator[tuple[int, Ref, str]]:
-    """What could not be rendered, and Argo CD's words: of a sync that was asked for, and of one that does not begin."""
+    """Applications that do not render, with Argo CD's error: from a requested sync, or from one that does not start."""
     for step, ended in enumerate(rehearsal.steps):
         for operation in ended.operations:
             if CANNOT in operation.message:
@@ -65,8 +65,8 @@ def _finding(moment: Moment, app: Ref, words: str) -> Finding:
         damage="failed-deploy",
         message=f"Argo CD cannot render the source of {app}: {words.partition(' desc = ')[2] or words}",
         details=(
-            f'It says: "{words}"',
-            "Its sync status is Unknown, and no automated sync begins; what is deployed stays as it is.",
+            f'Argo CD reports: "{words}"',
+            "Its sync status is Unknown, and no automated sync starts; what is deployed stays as it is.",
         ),
         places=[*_places(moment.case, moment.index, app)],
         confirm=f"argocd app get {app.name}  # its conditions",

@@ -1,12 +1,12 @@
-"""A hook of Helm that has no counterpart in Argo CD never runs there, and nobody says so.
+"""Argo CD does not support the event of a Helm hook, so the hook never runs, without an error.
 
 ## What happens
-Argo CD knows `pre-install`, `pre-upgrade`, `post-install` and `post-upgrade`; since 2.10 `post-delete` and since 3.3
-`pre-delete`, which run when the Application is deleted. An object with other events only is still a hook: it is
-neither applied nor pruned, has no status, and the Application is `Synced`. Going back to an older revision is a sync
-of an older commit for Argo CD, so `pre-rollback` and `post-rollback` do not exist.
+Argo CD supports `pre-install`, `pre-upgrade`, `post-install` and `post-upgrade`; since 2.10 `post-delete` and since 3.3
+`pre-delete`, which run when the Application is deleted. An object with only other events is still a hook: it is neither
+applied nor pruned, has no status, and the Application is `Synced`. For Argo CD a rollback is a sync of an older commit,
+so `pre-rollback` and `post-rollback` do not exist.
 
-Tests (`helm.sh/hook: test`) are not run either. That is what one expects, and is not told.
+Tests (`helm.sh/hook: test`) do not run either. That is expected, and not reported.
 
 ## Example
 ```yaml
@@ -19,11 +19,11 @@ metadata:
 ```
 
 ## Instead
-Say it in Argo CD's own words, beside Helm's: `argocd.argoproj.io/hook: SyncFail` runs when a sync has failed,
-`PreSync` in every sync, `PostDelete` when the Application goes.
+Add Argo CD's own annotation: `argocd.argoproj.io/hook: SyncFail` runs after a failed sync, `PreSync` in every sync,
+`PostDelete` when the Application is deleted.
 
 ## Fix safety
-A hook that begins to run in every sync must be able to run twice.
+A hook that runs in every sync must be idempotent.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _is_left_out(rehearsal: Rehearsal, hook: Resource) -> bool:
-    """Whether Argo CD leaves a hook of Helm out for ever, although somebody counts on it."""
+    """Whether Argo CD never runs this Helm hook, and it is not just a test."""
     events = hooks.events_of(hook.body)
     if argocd_hooks.HOOK in annotations_of(hook.body) or not argocd_hooks.is_ignored(hook.body):
         return False
@@ -74,11 +74,11 @@ def _finding(moment: Moment, hook: Resource) -> Finding:
         moment,
         objects=[hook.ref],
         damage="nuisance",
-        message=f"{hook.ref} never runs: Argo CD {version} has nothing like {', '.join(events)}",
+        message=f"{hook.ref} never runs: Argo CD {version} does not support {', '.join(events)}",
         details=(
             "It is a hook without a phase: neither applied nor pruned, without a status; the Application is Synced.",
             f"Argo CD runs {', '.join(since)}." if since else "",
-            "Going back under Argo CD is a sync of an older commit, which runs its PreSync and PostSync hooks."
+            "A rollback with Argo CD is a sync of an older commit, which runs its PreSync and PostSync hooks."
             if any("rollback" in event for event in events)
             else "",
         ),

@@ -1,17 +1,17 @@
-"""A hook Job deletes itself the moment it has finished, and the engine waits for a result that is gone.
+"""A hook Job is deleted as soon as it finishes, so the engine does not see its result.
 
 ## What happens
-With `ttlSecondsAfterFinished: 0` the cluster deletes a Job as soon as it has ended, well or not. Argo CD up to 2.14
-looks at the Job when something reminds it to; by then it is gone, and the operation stays at `waiting for completion
-of hook`, for ever. The migration itself was done. Since 3.0 Argo CD puts a finalizer on hooks, which keeps them until
-it has seen how they ended; for these versions there is no hazard.
+With `ttlSecondsAfterFinished: 0` the cluster deletes a Job as soon as it finishes, successful or not. Argo CD up to
+2.14 checks the Job only when an event triggers it; by then it is gone, and the operation stays at `waiting for
+completion of hook` forever. The migration itself was done. Since 3.0 Argo CD puts a finalizer on hooks until it has
+seen their result, so these versions are not affected.
 
-Helm 4 watches the Job, is told that it has ended and at once that it is gone. If the second overtakes the first, the
-hook is `NotFound` to it, and the install fails or waits until `--timeout`
-([31786](https://github.com/helm/helm/issues/31786)). Helm 3 took a hook that is deleted for one that has ended.
+Helm 4 watches the Job and gets its completion and its deletion one right after the other. If the second comes first,
+the hook is `NotFound`, and the install fails or waits until `--timeout`
+([31786](https://github.com/helm/helm/issues/31786)). Helm 3 treats a deleted hook as finished.
 
-It **may** go well: whether the Job is looked at in the moment between its end and its deletion is a race. A time to
-live of some seconds is the same race, seldom lost.
+It **may** happen: whether the engine sees the Job between its completion and its deletion is a race. With a TTL of some
+seconds it is the same race, rarely lost.
 
 ## Example
 ```yaml
@@ -26,10 +26,10 @@ spec:
 ```
 
 ## Instead
-Leave it out, and let `hook-succeeded` delete the Job when all has ended well; or give it an hour.
+Omit it, and let `hook-succeeded` delete the Job after success; or set it to an hour.
 
 ## Fix safety
-A longer time to live is safe: hooks are deleted before they are made anew.
+A longer TTL is safe: hooks are deleted before they are recreated.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _watched_by_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    """Hooks that ended well, and went or were about to go by themselves."""
+    """Hooks that completed and whose TTL deletes them at once."""
     seen: set[Ref] = set()
     for moment in moments(rehearsal, case):
         release = acted_on(case, moment.index)
@@ -83,13 +83,13 @@ def _overtaken(moment: Moment, hook: Resource, done: Event) -> Finding:
         objects=[hook.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"{helm_act(moment, hook.ref)} fails if the {event} hook {hook.ref} is gone before Helm 4 has "
-        "seen how it ended",
+        message=f"{helm_act(moment, hook.ref)} fails if the {event} hook {hook.ref} is deleted before Helm 4 has "
+        "seen its result",
         details=(
-            "Its ttlSecondsAfterFinished is 0: the cluster deletes it as soon as it has ended. Helm is told both, one "
-            "right after the other.",
-            f'Helm then says: "{says}", at once or when --timeout is over.',
-            "What the Job had to do was done. Helm 3 takes a hook that is deleted for one that has ended.",
+            "Its ttlSecondsAfterFinished is 0: the cluster deletes it as soon as it finishes. Helm gets both events "
+            "one right after the other.",
+            f'Helm then fails with "{says}", at once or after --timeout.',
+            "The Job did complete. Helm 3 treats a deleted hook as finished; Helm 4 does not.",
         ),
         places=[hook.place(*FIELD)],
         evidence=[done],
@@ -107,14 +107,14 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         objects=[task.object],
         damage="failed-deploy",
         certainty="may",
-        message=f"{ends_in_words(one)}: {in_words(task)} waits for {task.object}, which has finished and is gone",
+        message=f"{ends_in_words(one)}: {in_words(task)} waits for {task.object}, which has finished and is deleted",
         details=(
-            f'Argo CD says: "{one.operation.message}". {NO_TIMEOUT}',
-            f"Its ttlSecondsAfterFinished is {seconds}: the cluster deletes it before Argo CD has seen how it ended."
+            f'Argo CD reports: "{one.operation.message}". {NO_TIMEOUT}',
+            f"Its ttlSecondsAfterFinished is {seconds}: the cluster deletes it before Argo CD has seen its result."
             if seconds is not None
             else "",
             never_run(one.operation),
-            "Argo CD 3.0 and later put a finalizer on hooks, and see it.",
+            "Argo CD 3.0 and later put a finalizer on hooks and are not affected.",
         ),
         places=[job.place(*FIELD)] if job else [],
         evidence=_end_of(rehearsal, one),
@@ -123,7 +123,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
 
 
 def _end_of(rehearsal: Rehearsal, one: Blocked) -> list[Event]:
-    """How the Job was made, and how it went."""
+    """The creation and the deletion of the Job."""
     events = [e for e in rehearsal.of_step(one.step) if e.object == one.waited[0].object]
     return [e for e in events if e.effect in GOING or (e.actor == ARGOCD and e.effect == "created")]
 

@@ -1,13 +1,13 @@
-"""An object is a hook in Helm's words and in Argo CD's, and the two do not say the same.
+"""An object has hook annotations of both Helm and Argo CD, and they differ.
 
 ## What happens
-Argo CD reads both. If `argocd.argoproj.io/hook` names a phase that it knows, that counts, for this object only;
-otherwise Helm's annotation does. The delete policies of both are taken together: `before-hook-creation` beside
-`HookSucceeded` means both. It is often read that one hook of Argo CD's switches all of Helm's off; that is not so.
+Argo CD reads both. If `argocd.argoproj.io/hook` names a phase of a sync, it takes precedence, for this object only;
+otherwise Helm's annotation applies. The delete policies of both are combined: `before-hook-creation` and
+`HookSucceeded` both apply. It is often said that one Argo CD hook disables all Helm hooks; that is not true.
 
 So a Job with `pre-install` for Helm and `PostSync` for Argo CD runs before the app in one and after it in the other.
-That may be meant, which is why it **may** matter. What Argo CD does not know is not meant: `PreDelete` and
-`PostDelete` are no phases of a sync, so such a hook also runs in every sync by Helm's annotation.
+That may be intended, so it **may** matter. `PreDelete` and `PostDelete` are not phases of a sync, so such a hook also
+runs in every sync by Helm's annotation; that is not intended.
 
 ## Example
 ```yaml
@@ -18,11 +18,11 @@ metadata:
 ```
 
 ## Instead
-One dialect, the one of the engine that deploys it; for charts that serve both, the phase that Helm's events translate
-to: `PreSync` for pre-install and pre-upgrade, `PostSync` for post-install and post-upgrade.
+Use the annotations of the engine that deploys it. For charts that serve both, use the phase that Helm's events map to:
+`PreSync` for pre-install and pre-upgrade, `PostSync` for post-install and post-upgrade.
 
 ## Fix safety
-Taking Argo CD's annotation away moves the hook to the phase that Helm's says.
+Removing Argo CD's annotation moves the hook to the phase of Helm's annotation.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _differs(resource: Resource, phases: list[str]) -> bool:
-    """Whether a hook in two dialects runs elsewhere than Helm's own would, or also where Argo CD's does not say."""
+    """Whether a hook with both annotations runs in other phases than Helm's or Argo CD's alone."""
     written = annotations_of(resource.body)
     if argocd_hooks.HOOK not in written or hooks.HOOK not in written:
         return False
@@ -66,7 +66,7 @@ def _by_helm(resource: Resource) -> set[str]:
 
 
 def _on_deletion(resource: Resource) -> str | None:
-    """The hook of a deletion that Argo CD's annotation names, which is no phase of a sync."""
+    """The deletion hook in Argo CD's annotation, which is not a phase of a sync."""
     named = annotations_of(resource.body)[argocd_hooks.HOOK]
     return next((word for word in argocd_hooks.ON_DELETION if word in named.replace(" ", "").split(",")), None)
 
@@ -75,9 +75,9 @@ def _finding(moment: Moment, resource: Resource, phases: list[str]) -> Finding:
     written, ref = annotations_of(resource.body), resource.ref
     leaves = _on_deletion(resource)
     ran = " and ".join(phases)
-    message = f"{ref} is a hook twice: Helm runs it at {written[hooks.HOOK]}, Argo CD in {ran}"
+    message = f"{ref} has two hook annotations: Helm runs it at {written[hooks.HOOK]}, Argo CD in {ran}"
     if leaves:
-        message = f"{ref} is a {leaves} hook, and runs in {ran} of every sync as well, by Helm's annotation"
+        message = f"{ref} is a {leaves} hook, and also runs in {ran} of every sync because of Helm's annotation"
     policies = " and ".join(dict.fromkeys(argocd_hooks.delete_policies(resource.body)))
     return found(
         RULE,
@@ -87,9 +87,9 @@ def _finding(moment: Moment, resource: Resource, phases: list[str]) -> Finding:
         certainty="will" if leaves else "may",
         message=message,
         details=(
-            f"{leaves} is no phase of a sync: for those only {written[hooks.HOOK]} is left." if leaves else "",
-            f"The delete policies of both are taken together: {policies}.",
-            "" if leaves else "If that is meant, nothing is wrong.",
+            f"{leaves} is not a phase of a sync, so there {written[hooks.HOOK]} applies." if leaves else "",
+            f"The delete policies of both are combined: {policies}.",
+            "" if leaves else "If that is intended, nothing is wrong.",
         ),
         places=[
             resource.place("metadata", "annotations", argocd_hooks.HOOK),

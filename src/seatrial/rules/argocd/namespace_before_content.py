@@ -1,11 +1,10 @@
-"""An object goes into a namespace that is not there yet when Argo CD applies it.
+"""The namespace of an object does not exist yet when Argo CD applies the object.
 
 ## What happens
-Within one Application the order does not matter: Argo CD moves a Namespace before the first object that goes into it,
-hooks included, whatever waves are written on them. But it knows only what the Application itself brings. A namespace
-that another Application makes, an operator, or a Job, is not created for an object that names it, and the dry run does
-not notice: the wave fails with `namespaces "x" not found`. `CreateNamespace=true` creates the destination namespace of
-the Application and no other.
+Within one Application the order does not matter: Argo CD applies a Namespace before the first object in it, including
+hooks, whatever their waves. But it only knows the Application's own objects. A namespace that another Application, an
+operator or a Job creates is missing, and the dry run does not notice: the wave fails with `namespaces "x" not found`.
+`CreateNamespace=true` creates only the destination namespace of the Application.
 
 ## Example
 ```yaml
@@ -13,15 +12,14 @@ apiVersion: v1
 kind: ConfigMap
 metadata:
   name: dashboards
-  namespace: monitoring      # made by the Application of Prometheus, which comes later
+  namespace: monitoring      # created by the Application of Prometheus, which comes later
 ```
 
 ## Instead
-Bring the Namespace along, deploy the Application that does first, or put the object into the Application that makes
-the namespace.
+Add the Namespace to the Application, sync the Application that has it first, or move the object there.
 
 ## Fix safety
-A Namespace that two Applications bring is tracked by whichever synced last, and deleted with that one: give it
+A Namespace in two Applications is tracked by the one that synced last, and deleted with it: annotate it with
 `argocd.argoproj.io/sync-options: Prune=false,Delete=false`.
 """
 
@@ -43,7 +41,7 @@ from seatrial.phrases.outcome import named
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[str] = set()
+    reported: set[str] = set()
     elsewhere = apps_out_of_turn(rehearsal, case)
     for step, operation in operations(rehearsal):
         if operation.app in elsewhere:
@@ -54,8 +52,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if missing:
                 homeless.setdefault(missing["name"] or missing["other"], []).append(task)
         for name, tasks in homeless.items():
-            if name not in told:
-                told.add(name)
+            if name not in reported:
+                reported.add(name)
                 yield _finding(Moment(rehearsal, case, step), operation, Ref("Namespace", "", name), tasks)
 
 
@@ -68,11 +66,11 @@ def _finding(moment: Moment, operation: Operation, home: Ref, tasks: list[SyncTa
         objects=[home],
         damage="failed-deploy",
         message=f"the sync of {operation.app} fails in {in_words(tasks[0])}: {named(task.object for task in tasks)} "
-        f"goes into {home}, which is not there",
+        f"needs {home}, which does not exist",
         details=(
-            f'The API server says: "{tasks[0].message}"',
-            f"It comes with {brings.file}, in another sync." if brings else "",
-            "The dry run does not look for namespaces, so earlier waves were applied.",
+            f'The API server rejects it: "{tasks[0].message}"',
+            f"It is in {brings.file}, which another sync applies." if brings else "",
+            "The dry run does not check namespaces, so earlier waves were applied.",
             never_run(operation),
         ),
         places=[

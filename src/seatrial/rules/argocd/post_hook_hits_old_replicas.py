@@ -1,15 +1,15 @@
-"""A PostSync hook asks a Service of the app while pods of the last revision may still answer.
+"""A PostSync hook calls a Service of the app while pods of the old revision may still answer.
 
 ## What happens
-`PostSync` begins when everything of the `Sync` phase is healthy. A Deployment is healthy as soon as enough new pods are
-available and the old ones are counted no more, which they are not from the moment on in which they are told to stop.
-They go on for up to `terminationGracePeriodSeconds`, and whoever routes to the Service learns of their end a moment
-later. A smoke test that runs just then may be answered by the version that was to be replaced, and vouch for it; or be
-refused by a pod that has just ended, and fail a sync that is well.
+`PostSync` starts when everything in the `Sync` phase is healthy. A Deployment is healthy as soon as enough new pods are
+available; old pods no longer count from the moment they are told to stop. They run for up to
+`terminationGracePeriodSeconds`, and the nodes remove them from the Service a moment later. A smoke test that runs then
+may get its answer from the old version and pass; or its connection may be refused by a pod that has just stopped, and
+it fails a sync that is fine.
 
 It **may** happen: how soon old pods stop, and how soon every node knows, is a matter of seconds. With Helm a
-`post-upgrade` hook meets old pods all the more, as nothing is waited for without `--wait`. What the hook does is read
-from the names in its command line and its environment; one that asks in a loop until it likes the answer is left alone.
+`post-upgrade` hook is even more likely to reach old pods, because Helm does not wait without `--wait`. The rule reads
+the Service names in the hook's command line and environment; a hook that retries in a loop is not reported.
 
 ## Example
 ```yaml
@@ -21,15 +21,15 @@ spec:
     spec:
       containers:
         - name: smoke
-          args: [curl, -f, "http://app/health"]        # whichever version answers
+          args: [curl, -f, "http://app/health"]        # either version may answer
 ```
 
 ## Instead
-Ask for the version and try again until it is the new one (`until curl -fs http://app/version | grep -qx 1.2.3; do sleep
-2; done`), with `activeDeadlineSeconds` on the Job.
+Check the version and retry until it is the new one (`until curl -fs http://app/version | grep -qx 1.2.3; do sleep 2;
+done`), with `activeDeadlineSeconds` on the Job.
 
 ## Fix safety
-A hook that asks for a version has to learn which one is meant with each revision.
+The hook must be given the expected version in every revision.
 """
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ from seatrial.model.timeline import Event, Rehearsal
 
 PODS = ("Deployment", "StatefulSet", "DaemonSet")
 GRACE_SECONDS = 30
-"""Of pods that name no other."""
+"""The Kubernetes default."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[tuple[Ref, Ref]] = set()
+    reported: set[tuple[Ref, Ref]] = set()
     for step, operation in operations(rehearsal):
         moment = Moment(rehearsal, case, step)
         for task in operation.tasks:
             hook = case.written(step, task.object) if task.phase == "PostSync" and task.object.kind in SPECS else None
             for service, workload in _asked(case, step, hook) if hook else ():
-                old = _replaced(moment, workload.ref) if (task.object, service.ref) not in told else None
+                old = _replaced(moment, workload.ref) if (task.object, service.ref) not in reported else None
                 if hook is not None and old is not None:
-                    told.add((task.object, service.ref))
+                    reported.add((task.object, service.ref))
                     yield _finding(moment, hook, service, workload, old)
 
 
 def _asked(case: Case, step: int, hook: Resource) -> Iterator[tuple[Resource, Resource]]:
-    """The Services of the app that a hook seems to speak to, with each workload behind them."""
+    """The Services of the app that a hook seems to call, with each workload behind them."""
     release = case.releases[step]
     for ref in dict.fromkeys(need.object for need in needs_of(hook) if need.object.kind == "Service"):
         service = release.find(ref) if release and not _tries_again(hook, ref) else None
@@ -80,7 +80,7 @@ def _asked(case: Case, step: int, hook: Resource) -> Iterator[tuple[Resource, Re
 
 
 def _tries_again(hook: Resource, service: Ref) -> bool:
-    """Whether a hook asks until the answer is right."""
+    """Whether a hook retries until the answer is right."""
     spec = dig(hook.body, *SPECS[hook.ref.kind]) or {}
     commands = [command for _, command in commands_run(spec, hook.ref.namespace)]
     whom = (service.namespace, service.name)
@@ -89,7 +89,7 @@ def _tries_again(hook: Resource, service: Ref) -> bool:
 
 
 def _replaced(moment: Moment, workload: Ref) -> Event | None:
-    """How a pod of the last revision was told to stop in a step."""
+    """The deletion of a pod of the old revision in a step."""
     if not restarted(moment, workload):
         return None
     labels = labels_of(dig(moment.was(workload), "spec", "template") or {})
@@ -107,11 +107,10 @@ def _finding(moment: Moment, hook: Resource, service: Resource, workload: Resour
         objects=[hook.ref, service.ref],
         damage="nuisance",
         certainty="may",
-        message=f"{hook.ref}, a PostSync hook, asks {service.ref} while pods of the last revision of {workload.ref} "
-        "may still answer",
+        message=f"{hook.ref}, a PostSync hook, calls {service.ref} while old pods of {workload.ref} may still answer",
         details=(
             f"{workload.ref} is healthy when its new pods are available; the old ones are only told to stop by then, "
-            f"and have up to {grace if isinstance(grace, int) else GRACE_SECONDS} seconds for it.",
+            f"and have up to {grace if isinstance(grace, int) else GRACE_SECONDS} seconds to do so.",
         ),
         places=[hook.place(*need.field)],
         evidence=[old, *made[-1:]],

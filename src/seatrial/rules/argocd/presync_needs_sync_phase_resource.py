@@ -1,16 +1,16 @@
-"""A hook or an object of an early wave needs something that Argo CD applies only in a later phase or wave.
+"""A hook or an object of an early wave needs an object that Argo CD applies only in a later phase or wave.
 
 ## What happens
-Argo CD runs all `PreSync` hooks before it applies any plain object, and each wave before the next. Helm's `pre-install`
-and `pre-upgrade` hooks are `PreSync`. A Job among them that runs as an account of the app, or reads its Secret or
-ConfigMap, finds none on a new cluster: its pods are not made, or do not start. Such a Job has not failed, so the
-operation stays `Running`, for ever; with `activeDeadlineSeconds` it fails, and each retry fails alike.
+Argo CD runs all `PreSync` hooks before it applies any regular resource, and each wave before the next. Helm's
+`pre-install` and `pre-upgrade` hooks are `PreSync`. A Job among them that uses a ServiceAccount, Secret or ConfigMap of
+the app does not find it on a new cluster: its pods are not created, or do not start. Such a Job has not failed, so the
+operation stays `Running` forever; with `activeDeadlineSeconds` it fails, and each retry fails the same way.
 
-Where an earlier sync left the object it works, with the values of the last revision: the fault shows on the day the
-cluster is built anew. The same holds between waves: a lower number runs first, whatever the kinds are. A Secret that an
-operator makes out of an `ExternalSecret` comes no earlier than that does.
+If an earlier sync left the object, it works, with the values of the last revision: the problem shows up when the
+cluster is rebuilt. The same holds between waves: a lower number runs first, whatever the kinds are. A Secret that an
+operator creates from an `ExternalSecret` comes no earlier than the ExternalSecret.
 
-Namespaces and definitions are the exception: Argo CD moves those before the first object that needs them.
+Namespaces and CRDs are the exception: Argo CD applies those before the first object that needs them.
 
 ## Example
 ```yaml
@@ -23,16 +23,16 @@ metadata:
 spec:
   template:
     spec:
-      serviceAccountName: app        # a plain object: comes in the Sync phase
+      serviceAccountName: app        # a regular resource: applied in the Sync phase
 ```
 
 ## Instead
-Make the Job a `Sync` hook with a wave between what it needs and what needs it; or give what it needs to the same phase
-with a lower wave, as an object of its own name that only the Job uses.
+Make the Job a `Sync` hook with a wave between what it needs and what needs it; or add a copy of what it needs, under
+its own name and only for the Job, to the same phase with a lower wave.
 
 ## Fix safety
-A hook that moves from PreSync to Sync still runs in every sync. Objects that become hooks are deleted and made anew
-each time: do not do that to what the app uses."""
+A hook that moves from PreSync to Sync still runs in every sync. Objects that become hooks are recreated every time: do
+not do that to objects that the app uses."""
 
 from __future__ import annotations
 

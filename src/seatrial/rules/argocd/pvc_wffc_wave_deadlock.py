@@ -1,14 +1,14 @@
-"""A claim that waits for its first consumer is in an earlier wave than that consumer, and the sync waits for the claim.
+"""A PVC with `WaitForFirstConsumer` is in an earlier wave than its first consumer: a deadlock.
 
 ## What happens
-Most storage classes bind a claim when the first pod that uses it is scheduled (`WaitForFirstConsumer`). Until then it
-is `Pending`, and that is `Progressing` for Argo CD, whatever the class says: not degraded, so nothing fails, and not
-healthy, so the next wave does not begin. If the pod is in that next wave, each waits for the other, without a timeout.
+Most storage classes bind a PVC when the first pod that uses it is scheduled (`WaitForFirstConsumer`). Until then it is
+`Pending`, which is `Progressing` for Argo CD: not degraded, so nothing fails, and not healthy, so the next wave does
+not start. If the pod is in the next wave, each waits for the other, without a timeout.
 
-Within one wave everything is applied before anybody looks at its health. So it is enough that the claim and its first
-consumer share a wave. The same trap: a plain claim that only a PostSync hook uses, and a claim that is a PreSync hook.
+Within one wave Argo CD applies everything before it checks health. So it is enough that the PVC and its first consumer
+share a wave. The same happens to a PVC that only a PostSync hook uses, and to a PVC that is a PreSync hook.
 
-A claim that nothing in the Application uses is never bound either. In the last wave nobody waits for it.
+A PVC that nothing in the Application uses is never bound either. In the last wave Argo CD does not wait for it.
 
 ## Example
 ```yaml
@@ -22,18 +22,18 @@ metadata:
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: init-models                        # uses the claim
+  name: init-models                        # uses the PVC
   annotations:
     argocd.argoproj.io/sync-wave: "-5"
 ```
 
 ## Instead
-Put the claim into the wave of its first consumer. A health check of your own that calls a pending claim healthy ends
-the wait as well; it also hides claims that cannot be bound because of a wrong class or a quota, and unless it looks
-whether there is a `status` at all, it fails on a claim that has just been made.
+Put the PVC into the wave of its first consumer. A custom health check that reports a pending PVC as healthy also ends
+the wait; but it hides PVCs that cannot be bound because of a wrong class or a quota, and it must handle a new PVC that
+has no `status` yet.
 
 ## Fix safety
-Another wave changes nothing for a claim that is there.
+Changing the wave does not affect an existing PVC.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     first, operation = one.waited[0], one.operation
     user = next(iter(one.consumers), None)
-    unused = "and nothing that is still to come uses it"
+    unused = "and nothing in a later wave uses it"
     tasks = (*one.waited, *one.consumers[:1])
     resources = [case.written(one.step, task.object) for task in tasks]
     return found(
@@ -72,14 +72,14 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         objects=[task.object for task in one.waited],
         damage="failed-deploy",
         message=f"the sync of {operation.app} never ends: {in_words(first)} waits until {first.object} is bound, "
-        + (f"and its first consumer, {user.object}, comes in {in_words(user)}" if user else unused),
+        + (f"and its first consumer, {user.object}, is in {in_words(user)}" if user else unused),
         details=(
-            f'Argo CD says: "{operation.message}". A pending claim is Progressing for it, not Degraded: nothing fails, '
-            "and nothing goes on.",
+            f'Argo CD reports: "{operation.message}". A pending PVC is Progressing, not Degraded: nothing fails and '
+            "nothing continues.",
             never_run(operation),
             NO_TIMEOUT,
-            "Its storage class binds claims when the first pod is scheduled; a class that binds at once would not show "
-            "this.",
+            "Its storage class binds a PVC when the first pod is scheduled; with a class that binds immediately this "
+            "does not happen.",
         ),
         places=[order_of(r) for r in resources if r is not None],
         evidence=evidence_of(rehearsal, one),

@@ -1,25 +1,23 @@
-"""A template makes up a password each time it is rendered, and Argo CD and Pulumi render it again and again.
+"""A template generates a new password on every render, and Argo CD and Pulumi render repeatedly.
 
 ## What happens
-Argo CD runs `helm template`: `randAlphaNum` and its kin give another value with each rendering, and `lookup` finds
-nothing, so that a template which means to keep the value that is there makes up a new one as well. The next sync
-writes it into the Secret, under data that was set up with the old one. A database turns away whoever comes with the new
-password; sessions and tokens that were signed with an old key end; with a checksum of the Secret in their template all
-pods restart.
+Argo CD runs `helm template`: `randAlphaNum` and similar functions return a new value on every render, and `lookup`
+finds nothing, so a template that reads the old value back also generates a new one. The next sync writes it into the
+Secret, while the data keeps the old one. A database rejects clients with the new password; sessions and tokens that
+were signed with an old key become invalid; with a checksum of the Secret in their template all pods restart.
 
-It is often said that the value changes with every refresh. Argo CD keeps what it rendered for a commit, for a day as it
-comes. It renders anew for another commit, whatever that changes; with a hard refresh; when the keeping ends; and when
-the cluster gains or loses an API. Then the Application is `OutOfSync` although nobody changed anything, and automated
-syncs apply the new value at once.
+It is often said that the value changes on every refresh. Argo CD caches what it rendered for a commit, for a day by
+default. It renders again for another commit, whatever that changes; on a hard refresh; when the cache expires; and when
+the cluster gains or loses an API. Then the Application is `OutOfSync` although nothing was changed, and automated sync
+applies the new value at once.
 
-Pulumi renders a `helm.v3.Chart` and a `helm.v4.Chart` whenever the program runs, once for the preview and once more for
-the `up`, be there a change or none. The data of a Secret it never changes in place: every `up` deletes the Secret and
-makes another one. In a `v3.Chart` `lookup` finds nothing, as with Argo CD; in a `v4.Chart` it asks the cluster, and a
-template that keeps what it finds there is left alone. A `helm.v3.Release` is rendered by Helm, and only when its chart
-or values change.
+Pulumi renders a `helm.v3.Chart` and a `helm.v4.Chart` whenever the program runs, once for the preview and once for the
+`up`, with or without changes. It never changes the data of a Secret in place: every `up` deletes and recreates the
+Secret. In a `v3.Chart` `lookup` finds nothing, as with Argo CD; in a `v4.Chart` it asks the cluster, and a template
+that reads the old value back is not reported. Helm renders a `helm.v3.Release`, only when its chart or values change.
 
-It **will** do harm where a workload with storage reads a key that is called a password. Elsewhere it **may**: whether
-the value is stored anywhere is known only to the app.
+It **will** do damage if a workload with storage reads a key that is named like a password. Otherwise it **may**: only
+the app knows whether the value is stored.
 
 ## Example
 ```yaml
@@ -29,11 +27,11 @@ data:
 ```
 
 ## Instead
-Take the value from `.Values` with `required`, or name a Secret that exists (`existingSecret`), made by hand, by an
-operator or out of an `ExternalSecret`. If the chart cannot be changed: `ignoreDifferences` for the Secret's `/data`
-together with the sync option `RespectIgnoreDifferences=true`; without that option the field is not compared, and still
-written with each sync. With Pulumi: a `helm.v3.Release`, or `ignoreChanges: ["data", "stringData"]` on the Secret by
-a transformation.
+Take the value from `.Values` with `required`, or refer to an existing Secret (`existingSecret`), created by hand, by an
+operator or from an `ExternalSecret`. If the chart cannot be changed: `ignoreDifferences` for the Secret's `/data` with
+the sync option `RespectIgnoreDifferences=true`; without that option the field is not compared, but still written on
+every sync. With Pulumi: a `helm.v3.Release`, or `ignoreChanges: ["data", "stringData"]` on the Secret with a
+transformation.
 
 ## Fix safety
 Taking the value from elsewhere is safe if it is the one that the data was set up with.
@@ -64,16 +62,15 @@ from seatrial.phrases.rotated import (
 )
 
 BY_ARGOCD = (
-    "Argo CD renders without a cluster: lookup finds nothing there, so a template that reads the old value back makes "
-    "up another one too. It renders anew for each commit, at a hard refresh, and when what it kept of the last time "
-    "has expired."
+    "Argo CD renders without a cluster: lookup finds nothing, so a template that reads the old value back also "
+    "generates a new one. It renders again for each commit, on a hard refresh, and when its cache expires."
 )
 BY_PULUMI = (
-    "A Chart is rendered whenever the program runs, also where nothing changes, and once for the preview: what up "
-    "makes is not what the preview showed. The data of a Secret is never changed in place: it is deleted and made "
-    "anew, and a pod that starts in between does not find it."
+    "A Chart is rendered whenever the program runs, also without changes, and once for the preview: the up does not "
+    "create what the preview showed. Pulumi never changes the data of a Secret in place: it deletes and recreates it, "
+    "and a pod that starts in between does not find it."
 )
-RELEASED = "A helm.v3.Release is rendered only when its chart or values change, by Helm, whose lookup asks the cluster."
+RELEASED = "Helm renders a helm.v3.Release only when its chart or values change, and its lookup asks the cluster."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -83,9 +80,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _finding(rehearsal: Rehearsal, case: Case, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
     ref, by_pulumi = renewed.secret.ref, not is_argocd(rehearsal)
-    what = f"every pulumi up deletes {ref} and makes up its {named(keys)} anew"
+    what = f"every pulumi up recreates {ref} with a new {named(keys)}"
     if not by_pulumi:
-        what = f"a sync makes up {named(keys)} of {ref} anew whenever Argo CD has rendered again"
+        what = f"a sync writes a new {named(keys)} into {ref} whenever Argo CD renders again"
     why = BY_PULUMI if by_pulumi else BY_ARGOCD
     keeper = keeper_of(readers)
     certainty, damage = severity(keeper, keys, readers)
@@ -100,7 +97,7 @@ def _finding(rehearsal: Rehearsal, case: Case, renewed: Renewed, keys: tuple[str
             why,
             *what_pods_do(rehearsal, case, renewed, readers),
             TURNED_AWAY if (certainty, damage) == ("will", "outage") else "",
-            "Going back to an older commit does not bring the old value back: that is rendered again as well.",
+            "Going back to an older commit does not restore the old value: it is rendered again as well.",
             RELEASED if by_pulumi else "",
         ),
         places=[place_of(renewed.secret, key) for key in keys],

@@ -1,20 +1,19 @@
-"""An object never becomes healthy, so what comes after it - later waves, dependent Kustomizations - is never applied.
+"""An object never becomes healthy, so later waves or dependent Kustomizations are never applied.
 
 ## What happens
-Argo CD applies one wave at a time, and begins the next when everything of the last one is healthy. There is no
-timeout. A Service of type LoadBalancer without a controller that gives it an address, an Ingress whose controller
-publishes none, a Secret that nobody makes, an image that cannot be pulled: the object stays `Progressing`, the
-operation `Running`, and it looks like a slow start. A fix that is pushed meanwhile is not applied: the running
-operation must be terminated first.
+Argo CD applies one wave at a time, and starts the next when everything in the last one is healthy. There is no timeout.
+A Service of type LoadBalancer that gets no address, an Ingress whose controller publishes none, a Secret that nothing
+creates, an image that cannot be pulled: the object stays `Progressing`, the operation stays `Running`, and it looks
+like a slow start. A fix that is pushed meanwhile is not applied: the running operation must be terminated first.
 
-The last wave is not waited for. The same object there does no harm, which is why such faults are found when somebody
-adds a wave, or a PostSync hook, behind it.
+Argo CD does not wait for the last wave. The same object does no harm there, so the problem appears when someone adds a
+later wave or a PostSync hook.
 
-With Flux it is `wait: true` (or `healthChecks`) and `dependsOn`. A Kustomization that waits is not Ready before all its
-objects are; when its `timeout` is over it says `health check failed`, and begins anew. All that depends on it says
-`dependency ... is not ready`, and is not applied. While it waits it does not look at a new revision either, unless
+With Flux the cause is `wait: true` (or `healthChecks`) and `dependsOn`. A Kustomization that waits is not Ready before
+all its objects are; after its `timeout` it reports `health check failed` and starts again. Everything that depends on
+it reports `dependency ... is not ready` and is not applied. While it waits it also ignores a new revision, unless
 kustomize-controller has the feature gate `CancelHealthCheckOnNewRevision`. A HelmRelease waits for its objects unless
-it says `disableWait`, and holds up the HelmReleases that depend on it likewise.
+it sets `disableWait`, and blocks the HelmReleases that depend on it in the same way.
 
 ## Example
 ```yaml
@@ -25,16 +24,16 @@ metadata:
   annotations:
     argocd.argoproj.io/sync-wave: "-1"     # everything else is in wave 0
 spec:
-  paused: true                             # Suspended, and that is not healthy
+  paused: true                             # Suspended, which is not healthy
 ```
 
 ## Instead
-Put what may never be ready into the last wave, or into an Application of its own; with Flux, into a Kustomization on
-which nothing depends, or name in `healthChecks` what really matters instead of `wait: true`. A health check of your own
-that calls everything healthy also ends the wait, and hides the next real failure.
+Put what may never be ready into the last wave, or into its own Application; with Flux, into a Kustomization on which
+nothing depends, or list in `healthChecks` what really matters instead of `wait: true`. A custom health check that
+reports everything as healthy also ends the wait, but hides the next real failure.
 
 ## Fix safety
-Another wave changes nothing for what is already there.
+Changing the wave does not affect existing objects.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ EXPLAINED = (
     *("Multi-Attach error for volume", "ReadWriteOncePod access mode already in-use", "failed calling webhook"),
     *("exceeded quota", "violates PodSecurity", "is forbidden: error looking up service account"),
 )
-"""What pods say where another rule tells the cause."""
+"""Pod messages whose cause another rule reports."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -78,13 +77,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _of_flux(rehearsal, case, found_in_vain)
     elsewhere = apps_out_of_turn(rehearsal, case)
     brought = {resource.ref for resource in case.all_resources()}
-    # What a Job's own script or rights keep from ending is told of by the rules about those.
+    # A Job that its own script or missing rights keep from completing is reported by the rules about those.
     by_themselves = {refused.owner.ref for refused in refused_commands(rehearsal, case)}
     by_themselves |= {fault.owner.ref for fault in script_faults(rehearsal, case)}
     for one in blocked(rehearsal, case, "never"):
         if all(task.object in by_themselves for task in one.waited):
             continue
-        # What another Application brings is a question of their order, which cross-release-order tells.
+        # An object that another Application has is a matter of order, which cross-release-order reports.
         if not brought & set(rehearsal.steps[one.step].lacking) and one.operation.app not in elsewhere:
             yield _finding(rehearsal, case, one)
 
@@ -100,7 +99,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         message=f"{ends_in_words(one)}: {in_words(one.waited[0])} {_stays(one)}",
         details=(
             *(f"It lacks {producers.in_words(links)}." for links in _origins(rehearsal, case, one)),
-            f'Argo CD says: "{operation.message}"' if operation.phase == "Failed" else NO_TIMEOUT,
+            f'Argo CD reports: "{operation.message}"' if operation.phase == "Failed" else NO_TIMEOUT,
             never_run(operation),
         ),
         places=[order_of(r) for r in resources if r is not None],
@@ -110,7 +109,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
 
 
 def _is_told_here(rehearsal: Rehearsal, case: Case, one: InVain) -> bool:
-    """Whether no rule about a chart or about what operators make knows more of the cause."""
+    """Whether no rule about charts or operators reports the cause."""
     lacking = [ref for ref, _ in lacked(rehearsal, case, one)]
     said = _pods_say(rehearsal, one)
     if one.reconciled.acts and (not one.behind or lacking or said):
@@ -144,11 +143,11 @@ def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
         details=(
             flux_says(one.reconciled),
             *(
-                f"It lacks {lacking}, {f'which {bringer} brings' if bringer else 'which nobody brings'}."
+                f"It lacks {lacking}, {f'which is in {bringer}' if bringer else 'which nothing in the trial creates'}."
                 for lacking, bringer in lacked(rehearsal, case, one)
             ),
-            f"Of {names} Flux says: \"dependency '{ref.namespace}/{ref.name}' is not ready\"" if one.behind else "",
-            "" if one.reconciled.acts else f"It is tried again after {interval_of(one.own)}, and fails alike.",
+            f"For {names} Flux reports: \"dependency '{ref.namespace}/{ref.name}' is not ready\"" if one.behind else "",
+            "" if one.reconciled.acts else f"Flux retries after {interval_of(one.own)}, and fails the same way.",
         ),
         places=[
             *(resource.place("metadata", "name") for resource in written if resource),
@@ -162,12 +161,12 @@ def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
 
 
 def _origins(rehearsal: Rehearsal, case: Case, one: Blocked) -> Iterator[list[producers.Link]]:
-    """What it lacks, and where that would come from; what is missing on the way is told with it."""
-    told: set[Ref] = set()
+    """What it lacks, with the chain of producers; each missing object once."""
+    reported: set[Ref] = set()
     for ref in rehearsal.steps[one.step].lacking:
         links = producers.chain(Moment(rehearsal, case, one.step), ref)
-        if ref not in told and _is_needed(case, one, ref):
-            told.update(link.missing for link in links)
+        if ref not in reported and _is_needed(case, one, ref):
+            reported.update(link.missing for link in links)
             yield links
 
 

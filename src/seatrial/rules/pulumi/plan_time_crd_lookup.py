@@ -1,17 +1,15 @@
-"""A chart in a Pulumi program asks the cluster, when it is rendered, for a definition that the same program makes.
+"""A chart in a Pulumi program checks at render time for a CRD that the same program creates.
 
 ## What happens
-Some charts look before they leap: `.Capabilities.APIVersions.Has` or `lookup` tell them whether a definition is there,
-and where it is not they `fail`. In a Pulumi program the definition often comes from the program itself, from a chart
-before this one, and `dependsOn` says so. That does not help. `pulumi up` begins with a preview, in which nothing is
-made, and a `helm.v4.Chart` is rendered there, against the cluster as it is. A `helm.v3.Chart` is rendered whenever the
-program runs, preview or not, and waits for nothing that it depends on. So the first `up` on a new cluster fails before
-it makes anything, and so does every one after it. Where the definitions were installed long ago it works, which is why
-this comes up when a cluster is built anew.
+Some charts check with `.Capabilities.APIVersions.Has` or `lookup` whether a CRD exists, and `fail` if it does not. In a
+Pulumi program the CRD often comes from the program itself, from an earlier chart, and `dependsOn` says so. That does not
+help. `pulumi up` starts with a preview, in which nothing is created, and renders a `helm.v4.Chart` there, against the
+cluster as it is. A `helm.v3.Chart` is rendered whenever the program runs, in a preview or not, and waits for none of its
+dependencies. So the first `up` on a new cluster fails before it creates anything, and so does every retry. On a cluster
+that already has the CRDs it works, so the problem shows up when a cluster is rebuilt.
 
-A custom resource of a kind that is not there yet is no such case: the preview takes it as it is, and `up` tries its
-creation again. It is charts that ask. Terraform's `kubernetes_manifest` needs the definition for any custom resource as
-soon as it plans.
+A custom resource whose CRD does not exist yet is not affected: the preview accepts it, and `up` retries its creation.
+Only charts that check are. Terraform's `kubernetes_manifest` needs the CRD of any custom resource at plan time.
 
 ## Example
 ```yaml
@@ -21,13 +19,13 @@ soon as it plans.
 ```
 
 ## Instead
-A `helm.v3.Release` for the chart that asks: Helm renders it when it is its turn, and it is not rendered in a preview.
-Or two programs (stacks), the definitions in the first. For a `v4.Chart` that depends on the definitions,
-`pulumi up --skip-preview` gets through once. Where the chart has a value that turns the question off, use it.
+Use a `helm.v3.Release` for the chart that checks: Helm renders it when it is deployed, not in the preview. Or use two
+programs (stacks), with the CRDs in the first. For a `v4.Chart` that depends on the CRDs, `pulumi up --skip-preview`
+works once. If the chart has a value that disables the check, use it.
 
 ## Fix safety
-A chart that becomes a `Release` is other resources to Pulumi, and Helm takes over nothing that it does not own: delete
-the old ones first.
+For Pulumi, a chart that becomes a `Release` is a new resource, and Helm does not adopt the old objects: delete them
+first.
 """
 
 from __future__ import annotations
@@ -63,16 +61,16 @@ def _finding(moment: Moment, program: Program, one: Registration) -> Finding:
         moment,
         objects=one.after,
         damage="failed-deploy",
-        message=f"pulumi up fails on a cluster without {brought}: {short(one.urn)} asks for it when it is rendered, "
-        "and the same program makes it",
-        details=(f'Helm says: "{one.unrendered}"', _when(program, one, makers), _again(moment)),
+        message=f"pulumi up fails on a cluster without {brought}: {short(one.urn)} checks for it at render time, "
+        "and the same program creates it",
+        details=(f'Helm reports: "{one.unrendered}"', _when(program, one, makers), _again(moment)),
         places=places,
-        confirm=f"kubectl get crd {one.after[0].name}  # not there: pulumi preview fails alike",
+        confirm=f"kubectl get crd {one.after[0].name}  # missing: pulumi preview fails the same way",
     )
 
 
 def _makers(program: Program, definitions: tuple[Ref, ...]) -> Iterator[Registration]:
-    """What people wrote that brings these: a definition, or the component or Release that it is in."""
+    """The resources that create these CRDs: the CRD itself, or the component or Release that contains it."""
     for one in program.registrations:
         names = {str(body["metadata"]["name"]) for body in (*one.definitions, *one.contents) if body["metadata"]}
         if one.ref in definitions or any(ref.name in names for ref in definitions):
@@ -85,16 +83,16 @@ def _when(program: Program, one: Registration, makers: list[Registration]) -> st
     makes = " and ".join(short(maker.urn) for maker in makers)
     depends = {maker.urn for maker in makers} & {*one.dependencies, *effective(program, one)}
     if one.type == HELM_RELEASE:
-        return f"It does not depend on {makes}, which brings it: Helm renders the chart before that is there."
+        return f"It does not depend on {makes}, which creates it: Helm renders the chart before it exists."
     if one.type == CHART_V3:
         return (
-            f"{makes} brings it. A v3.Chart is rendered whenever the program runs, the preview of an up included, and "
-            "waits for nothing before: dependsOn does not change that."
+            f"{makes} creates it. A v3.Chart is rendered whenever the program runs, including the preview, and waits "
+            "for nothing: dependsOn does not change that."
         )
-    although = "although it depends on that: " if depends else ""
+    although = ", although it depends on that" if depends else ""
     return (
-        f"{makes} brings it. A v4.Chart is rendered in the preview with which an up begins, {although}in a preview "
-        "nothing is made."
+        f"{makes} creates it. A v4.Chart is rendered in the preview at the start of an up{although}, and a preview "
+        "creates nothing."
     )
 
 
@@ -104,7 +102,7 @@ def _again(moment: Moment) -> str:
         for ended in moment.rehearsal.steps[moment.index + 1 :]
         if ended.action == "up" and ended.outcome == "failed"
     ]
-    return "Nothing is made, and the up after it fails alike." if failed and not moment.ended.created else ""
+    return "Nothing is created, and the next up fails the same way." if failed and not moment.ended.created else ""
 
 
 RULE = Rule("ST903", "plan-time-crd-lookup", check)

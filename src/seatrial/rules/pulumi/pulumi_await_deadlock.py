@@ -1,27 +1,26 @@
-"""Pulumi waits for an object that needs another one, which is not made before the first is ready.
+"""Pulumi waits for an object that needs another one, which is created only after the first is ready.
 
 ## What happens
-Pulumi does not go on after it has made an object: for some kinds it waits until the object is as it should be. A
-Deployment, a StatefulSet and a Pod have to be ready, a Job has to complete, a claim has to be bound, an Ingress has
-to have an address, a Service of type LoadBalancer too. Whatever depends on the object begins only then, and an input
-that is made of its outputs is a dependency like `dependsOn`.
+After creating an object of some kinds, Pulumi waits until it is ready. Deployments, StatefulSets and Pods must be ready,
+a Job must complete, a PVC must be bound, an Ingress and a Service of type LoadBalancer must have an address. Everything
+that depends on the object starts only then, and an input built from its outputs is a dependency like `dependsOn`.
 
-So a Deployment that mounts a Secret which is made after it never gets ready, and the Secret is never made: each waits
-for the other. Pulumi waits for ten minutes and gives up. What is shown meanwhile speaks of pods, and nothing of the
-resource that has not begun.
+So a Deployment that mounts a Secret which is created after it never becomes ready, and the Secret is never created: a
+deadlock. Pulumi waits for ten minutes and gives up. Its output mentions the pods, and not the resource that has not
+started.
 
-It is the same where what is waited for cannot come by itself. A StatefulSet is ready when all its pods are of the
-newest revision, so one with a `partition` never is after a change: the pods below the partition are to stay as they
-are. A DaemonSet with `updateStrategy: OnDelete` waits until somebody deletes the pods by hand. The change is there, and
-Pulumi gives up on it all the same, with all that depends on it undone.
+The same happens if the condition can never be met. A StatefulSet is ready when all its pods are of the newest revision,
+so one with a `partition` never is after a change. A DaemonSet with `updateStrategy: OnDelete` waits until someone
+deletes the pods by hand. The change is made, but Pulumi gives up on it, and everything that depends on it is not
+deployed.
 
-A Job that fails ends the wait only where it has run out of tries or of time (`BackoffLimitExceeded`,
-`DeadlineExceeded`). One that its `podFailurePolicy` ends is waited for to the last second. A claim without a class, in
-a cluster that has no default one, is never bound. An Ingress waits for an address that its controller writes into its
-status; some never do, as Traefik behind a NodePort. Which controller runs is not known here, and it is taken to.
+A failed Job ends the wait only if it ran out of retries or time (`BackoffLimitExceeded`, `DeadlineExceeded`). One that
+its `podFailurePolicy` ends is waited for until the timeout. A PVC without a class, in a cluster without a default class,
+is never bound. An Ingress waits for an address in its status, which some controllers never write, such as Traefik behind
+a NodePort. seatrial does not know which controller runs, and assumes that one does.
 
-A claim whose class binds at the first consumer is not waited for, and neither is a Service that has no pods behind it:
-older versions of the provider locked up there too.
+Pulumi does not wait for a PVC whose class binds at the first consumer, nor for a Service without pods: older versions of
+the provider did and hung there too.
 
 ## Example
 ```yaml
@@ -31,15 +30,15 @@ resources:
   key:
     type: kubernetes:core/v1:Secret
     properties: {metadata: {name: api-key}}
-    options: {dependsOn: ["${api}"]}               # is made when the Deployment is ready
+    options: {dependsOn: ["${api}"]}               # created when the Deployment is ready
 ```
 
 ## Instead
-Turn the dependency round: what an object needs comes before it. Where both need each other, give the one the name of
-the other as text rather than as an output, or say `pulumi.com/skipAwait: "true"` on the one that is to be waited for.
+Reverse the dependency: what an object needs must come before it. If both need each other, write the name of one as text
+instead of an output, or set `pulumi.com/skipAwait: "true"` on the object that Pulumi waits for.
 
 ## Fix safety
-`skipAwait` goes for updates and deletions too: what depends on the object is then never sure that it is ready.
+`skipAwait` also applies to updates and deletions: dependents can then no longer rely on the object being ready.
 """
 
 from __future__ import annotations
@@ -58,21 +57,21 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import in_kubectl
 
 ALL_IS_WELL = (
-    "The change has been made and is as it was asked for: only Pulumi takes it for a failure. Nothing of what depends "
-    "on it is made, and every up after it waits again."
+    "The change itself succeeded; only Pulumi treats it as failed. Nothing that depends on it is created, and every "
+    "further up waits again."
 )
-ONLY_TWO_REASONS = "Pulumi gives up at once only where the reason is BackoffLimitExceeded or DeadlineExceeded."
+ONLY_TWO_REASONS = "Pulumi gives up at once only for the reasons BackoffLimitExceeded and DeadlineExceeded."
 NO_CLASS = (
-    "kubectl and Helm without --wait go on and leave the claim pending. A StorageClass that is the default, or one "
-    "that the claim names, lets it be bound."
+    "kubectl and Helm without --wait continue and leave the PVC pending. A default StorageClass, or one that the PVC "
+    "names, lets it be bound."
 )
 SKIPPED = (
-    'pulumi.com/skipAwait: "true" on the object lets Pulumi go on; pulumi.com/timeoutSeconds lets it give up sooner.'
+    'pulumi.com/skipAwait: "true" on the object skips the wait; pulumi.com/timeoutSeconds makes Pulumi give up sooner.'
 )
 
 
 class Trap(Struct, frozen=True):
-    """Something that Pulumi waits for and that never comes."""
+    """A condition that Pulumi waits for and that never becomes true."""
 
     why: str
     told: str
@@ -97,7 +96,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _waiting_for_each_other(
     program: Program, waited: tuple[Ref, ...], lacking: tuple[Ref, ...]
 ) -> Iterator[tuple[Registration, Registration]]:
-    """What is waited for, and what it lacks and what comes after it."""
+    """Pairs: what Pulumi waits for, and what that lacks and comes after it."""
     by_ref = {one.ref: one for one in program.registrations if one.ref is not None and not one.reads}
     for first in (by_ref[ref] for ref in waited if ref in by_ref):
         for second in (by_ref[ref] for ref in lacking if ref in by_ref):
@@ -106,7 +105,7 @@ def _waiting_for_each_other(
 
 
 def _trap(moment: Moment, one: Registration) -> Trap | None:
-    """Why an object is never what Pulumi waits for, by itself and whatever else is made."""
+    """Why an object never meets Pulumi's condition, whatever else is created."""
     assert one.ref is not None
     live = moment.live(one.ref) or {}
     if why := _held_back(one.object or {}):
@@ -116,23 +115,25 @@ def _trap(moment: Moment, one: Registration) -> Trap | None:
     if one.ref.kind == "Job" and failed is not None:
         told = f'{one.ref} has failed ({failed.get("reason")}): "{failed.get("message")}". {ONLY_TWO_REASONS}'
         shown = f"kubectl describe {in_kubectl(one.ref)}  # Failed, while pulumi up waits"
-        return Trap(f"it waits for {one.ref} to complete, which has failed for good", told, shown)
+        return Trap(f"it waits for {one.ref} to complete, which has failed permanently", told, shown)
     if one.ref.kind == CLAIM and not dig(live, "spec", "storageClassName"):
         shown = "kubectl get storageclass  # none is the default"
         return Trap(
-            f"it waits for {one.ref} to be bound, which names no class where none is the default", NO_CLASS, shown
+            f"it waits for {one.ref} to be bound, which has no class in a cluster without a default one",
+            NO_CLASS,
+            shown,
         )
     return None
 
 
 def _held_back(body: Body) -> str:
-    """Why an object keeps pods of an old revision of its own accord."""
+    """Why an object keeps pods of an old revision by configuration."""
     strategy = dig(body, "spec", "updateStrategy") or {}
     partition = dig(strategy, "rollingUpdate", "partition")
     if body.get("kind") == "StatefulSet" and partition:
         return f"its partition of {partition} keeps the pods below it at the old revision"
     if body.get("kind") == "DaemonSet" and strategy.get("type") == "OnDelete":
-        return "with OnDelete its pods stay as they are until somebody deletes them"
+        return "with OnDelete its pods stay until someone deletes them"
     return ""
 
 
@@ -162,11 +163,11 @@ def _finding(moment: Moment, pairs: list[tuple[Registration, Registration]]) -> 
         moment,
         objects=[first.ref, second.ref],
         damage="failed-deploy",
-        message=f"pulumi up hangs: it waits for {first.ref}, which lacks {second.ref}, which is made only after it",
+        message=f"pulumi up hangs: it waits for {first.ref}, which lacks {second.ref}, which is created only after it",
         details=(
             f"Pulumi {ended.error}",
             _why(first, second),
-            "Nothing of what depends on either is made, and every up after it does the same.",
+            "Nothing that depends on either is created, and every further up hangs the same way.",
         ),
         places=places or ([waiting.place("kind")] if waiting else []),
         evidence=[event for event in moment.events() if event.object == first.ref][:4],
@@ -179,7 +180,7 @@ def _why(first: Registration, second: Registration) -> str:
         return f"{short(second.urn)} names {short(first.urn)} in dependsOn."
     keys = [key for key, urns in second.property_dependencies.items() if first.urn in urns]
     if keys:
-        return f"{short(second.urn)} depends on {short(first.urn)}: its {', '.join(keys)} is made of outputs of that."
+        return f"{short(second.urn)} depends on {short(first.urn)}: its {', '.join(keys)} uses outputs of that."
     return f"{short(second.urn)} depends on {short(first.urn)} through others."
 
 

@@ -1,43 +1,41 @@
-"""A resource depends on a Pulumi component that gives no dependency, or is in one that has no order, and fails.
+"""A resource depends on a Pulumi component that adds no dependency, or is in one without order, and fails.
 
 ## What happens
 `helm.v3.Chart`, and `ConfigFile`, `ConfigGroup` and `Directory` of the old API, are components that the SDK expands
-inside the program. A component is never a dependency itself. In `dependsOn` it stands for the resources in it that
-are known at that moment. Those of a chart are known only when it has been rendered, which takes a call to the
-provider. The list is empty, unless something else happens to be waited for first, and longer than the chart takes to
-render: in Python that is luck, in TypeScript it depends on what the inputs are made of.
+inside the program. A component itself is never a dependency. In `dependsOn` it stands for its resources that are known
+at that moment. Those of a chart are known only after rendering, which takes a call to the provider. The list is empty,
+unless the program happens to wait for something else first, for longer than the chart takes to render: in Python that is
+luck, in TypeScript it depends on the inputs.
 
-So the resource is registered at once. Pulumi tries its creation again for 63 seconds, but only while its kind or its
-namespace is not there. The moment the definition is served, the webhook of the same chart is asked, whose pods need
-longer than that; its refusal is final. Inside such a component it is the same: its objects are made all at once, in
-no order.
+So the resource is registered at once. Pulumi retries its creation for 63 seconds, but only while its kind or its
+namespace does not exist. As soon as the CRD is served, the webhook of the same chart is called, whose pods need longer;
+its rejection is final. Inside such a component it is the same: its objects are created concurrently, in no order.
 
-Who needs the kind or the namespace that a `Release`, a `v4.Chart` or another resource of the program brings, and does
-not depend on it, has the same 63 seconds. A Release may need longer before it comes to it: hooks run first.
+A resource that needs the kind or namespace of a `Release`, a `v4.Chart` or another resource, and does not depend on it,
+has the same 63 seconds. A Release may take longer: its hooks run first.
 
-That Pulumi does not wait for pods is not the reason: it waits for each Deployment of the chart to be ready. It is
-that nobody waits for the chart. A second `pulumi up` works, which is why this is taken for bad luck until the cluster
-is built anew.
+The reason is not that Pulumi does not wait for pods: it waits for each Deployment of the chart. The reason is that
+nothing waits for the chart. A second `pulumi up` works, so the failure looks random until the cluster is rebuilt.
 
 ## Example
 ```python
 keeper = Chart("keeper", LocalChartOpts(path="keeper"))
-CustomResource("pull-secret", ..., opts=ResourceOptions(depends_on=[keeper]))      # depends on nothing
+CustomResource("pull-secret", ..., opts=ResourceOptions(depends_on=[keeper]))      # adds no dependency
 ```
 
 ## Instead
-`depends_on=keeper.ready` depends on every resource of the chart. `helm.v4.Chart` and `yaml.v2.ConfigGroup` are made
-by the provider: who depends on one waits for all that is in it. A `helm.v3.Release` is one resource, which waits as
-`helm --wait` does. None of them waits for a certificate that is injected later: for that, `pulumi.com/waitFor` on the
-webhook configuration.
+`depends_on=keeper.ready` depends on every resource of the chart. The provider expands `helm.v4.Chart` and
+`yaml.v2.ConfigGroup`: a dependent waits for everything in them. A `helm.v3.Release` is one resource, which waits like
+`helm --wait`. None of them waits for a certificate that is injected later: use `pulumi.com/waitFor` on the webhook
+configuration.
 
-No remedy: a longer `customTimeouts`, a Pod that sleeps (it depends on the chart as little), or `failurePolicy:
-Ignore`, which lets through for ever what the webhook is there to refuse.
+What does not help: a longer `customTimeouts`, a Pod that sleeps (it does not depend on the chart either), or
+`failurePolicy: Ignore`, which lets through what the webhook should reject.
 
 ## Fix safety
-`depends_on=chart.ready` changes nothing that is deployed. A chart that becomes a `Release` or a `v4.Chart` is other
-resources to Pulumi, which it makes before it deletes the old ones: under the same names that fails, unless the old ones
-are deleted first, or known as the new ones by `aliases` (a Release has none).
+`depends_on=chart.ready` does not change what is deployed. For Pulumi, a chart that becomes a `Release` or a `v4.Chart`
+is new resources, which it creates before it deletes the old ones: with the same names that fails, unless the old ones
+are deleted first, or mapped to the new ones with `aliases` (a Release has none).
 """
 
 from __future__ import annotations
@@ -78,7 +76,7 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Findi
         damage="failed-deploy",
         message=_message(refs, first, component),
         details=(
-            f'Pulumi says: "{first.event.message}"',
+            f'Pulumi reports: "{first.event.message}"',
             _why(first, component),
             _again(moment, refs),
         ),
@@ -93,41 +91,41 @@ def _message(refs: list[Ref], first: Unordered, component: str) -> str:
     more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
     if first.how == "forgotten":
         return (
-            f"pulumi up fails: {refs[0]}{more} does not depend on {component}, which brings {first.culprit}, and is "
-            "made before that is there"
+            f"pulumi up fails: {refs[0]}{more} does not depend on {component}, which creates {first.culprit}, and is "
+            "created before it exists"
         )
     if first.how == "named":
         return (
-            f"pulumi up fails: {refs[0]}{more} names {component} in dependsOn, which is no dependency, and is "
-            f"made before {first.culprit} can be relied on"
+            f"pulumi up fails: {refs[0]}{more} names {component} in dependsOn, which adds no dependency, and is "
+            f"created before {first.culprit} is usable"
         )
     return (
-        f"pulumi up fails: {refs[0]}{more} and {first.culprit} are both in {component}, which makes all that is "
-        "in it at once, in no order"
+        f"pulumi up fails: {refs[0]}{more} and {first.culprit} are both in {component}, which creates its objects "
+        "concurrently, in no order"
     )
 
 
 def _why(first: Unordered, component: str) -> str:
     if first.how == "forgotten":
         return (
-            "Pulumi begins with every resource as soon as what it depends on is done, and tries a creation again for "
-            "63 seconds where the kind or the namespace is not there. Whether that is enough, nobody knows."
+            "Pulumi starts every resource as soon as its dependencies are done, and retries a creation for 63 seconds "
+            "if the kind or the namespace does not exist. That may not be enough."
         )
     depends = len(first.registration.dependencies)
-    counted = f"nothing of {component} among what it depends on" if depends else "no dependency"
+    counted = f"no dependency on {component}" if depends else "no dependency"
     if first.how == "named":
         return (
-            f"It is registered with {counted}: {component} is a component that is expanded in the program, and at that "
-            "moment nothing of it is known. A creation is tried again only while the kind or the namespace is not "
-            "there; what a webhook refuses is final."
+            f"It is registered with {counted}: the program expands the component {component}, and at that moment none "
+            "of its resources is known. Pulumi retries a creation only while the kind or the namespace does not exist; "
+            "a webhook rejection is final."
         )
-    return "Nothing in such a component depends on anything else in it, whatever Helm's order of kinds would be."
+    return "Nothing in such a component depends on anything else in it, and Helm's kind order does not apply."
 
 
 def _again(moment: Moment, refs: list[Ref]) -> str:
     for ended in moment.rehearsal.steps[moment.index + 1 :]:
         if ended.action == "up" and set(refs) <= set(ended.created):
-            return "The up after it makes it: that trying again works hides this until the cluster is built anew."
+            return "The next up creates it, so the failure looks random until the cluster is rebuilt."
     return ""
 
 

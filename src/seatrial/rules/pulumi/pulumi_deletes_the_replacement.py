@@ -1,15 +1,15 @@
-"""An up that follows a failed one makes an object anew and deletes it again at its end.
+"""An up after a failed one recreates an object and deletes it again at its end.
 
 ## What happens
-Pulumi replaces an object that has a name of the program's by deleting it first. When the creation that should follow
-is refused, by a webhook say, the up fails, and Pulumi remembers that the object is still to be replaced.
+Pulumi replaces an object whose name the program sets by deleting it first. If the creation that follows is rejected, for
+example by a webhook, the up fails, and Pulumi remembers that the object still has to be replaced.
 
-The next up comes back to it. If the program asks for another object than the one that was deleted, all is well: the new
-one is made. But if nothing differs from what was deleted, because the change was taken back, or because the object had
-only gone along with another one that was replaced, Pulumi falls back to its usual order: it makes the new object first
-and deletes the old one at the end. The old one is gone already. By its name the new one is found, and deleted.
+The next up continues with it. If the program asks for another object than the deleted one, the new one is created. But
+if nothing differs from the deleted one, because the change was reverted, or because the object was only deleted along
+with another one, Pulumi falls back to its usual order: it creates the new object first and deletes the old one at the
+end. The old one is already gone, and the new one has the same name, so Pulumi deletes the new one.
 
-The up ends well. In the state of the stack the object is there, so later ones change nothing, and it stays away.
+The up succeeds. In the state of the stack the object exists, so later runs change nothing, and it stays deleted.
 
 ## Example
 ```yaml
@@ -17,17 +17,17 @@ resources:
   web:
     type: kubernetes:apps/v1:Deployment
     properties:
-      metadata: {name: web}                        # was deleted along with a ConfigMap, and then refused
+      metadata: {name: web}                        # was deleted along with a ConfigMap, and then rejected
       spec: ...                                    # as before
 ```
 
 ## Instead
-Before the next up, say `deleteBeforeReplace: true` in the options of the resource: then Pulumi knows that the old one
-is gone. Or take it out of the state with `pulumi state delete`, and it is made like a new one. Where it has happened
-already, `pulumi refresh` finds that it is not there, and the up after that makes it.
+Before the next up, set `deleteBeforeReplace: true` in the options of the resource: then Pulumi knows that the old one is
+gone. Or remove it from the state with `pulumi state delete`, so that it is created as new. If it has already happened,
+`pulumi refresh` finds that it is missing, and the next up creates it.
 
 ## Fix safety
-The option can stay: an object with a name of its own is replaced in that order anyway.
+The option can stay: an object with a fixed name is replaced in that order anyway.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _deeds(moment: Moment, one: Registration) -> list[Event]:
-    """What Pulumi made and deleted of a resource in a step, in order."""
+    """Pulumi's creations and deletions of a resource in a step, in order."""
     events = moment.rehearsal.of_object(one.ref) if one.ref else ()
     effects = (*GOING, "created")
     return [
@@ -76,17 +76,17 @@ def _finding(moment: Moment, one: Registration, deeds: list[Event]) -> Finding:
         moment,
         objects=[one.ref],
         damage=damage,
-        message=f"pulumi up makes {one.ref} and deletes it again, since an up before had deleted it and then failed",
+        message=f"pulumi up creates {one.ref} and deletes it again, because an earlier up deleted it and then failed",
         details=(
-            "Pulumi remembers that it is still to be replaced, and nothing in it differs from what was deleted: so the "
-            "new one is made first, and what Pulumi takes for the old one is deleted at the end, by its name.",
-            "The up ends well, and the next one changes nothing: in the state of the stack the object is there.",
-            "With deleteBeforeReplace: true in its options Pulumi knows that the old one is gone. Where it has "
-            "happened: pulumi refresh, and then another up.",
+            "Pulumi remembers that it has to be replaced, and nothing differs from the deleted object: so it creates "
+            "the new one first, and at the end deletes what it considers the old one, by name.",
+            "The up succeeds, and the next one changes nothing: in the state of the stack the object exists.",
+            "With deleteBeforeReplace: true in its options Pulumi knows that the old one is gone. To recover: pulumi "
+            "refresh, then another up.",
         ),
         places=[one.place] if one.place else [],
         evidence=deeds,
-        confirm=f"kubectl get {in_kubectl(one.ref)}  # not found, after an up that went well",
+        confirm=f"kubectl get {in_kubectl(one.ref)}  # not found, after a successful up",
     )
 
 

@@ -1,20 +1,20 @@
-"""A program deploys a chart with a resource that knows no hooks: they never run, or run together with all else.
+"""A program deploys a chart with a resource that does not support hooks: they never run, or run with everything else.
 
 ## What happens
-`helm.v4.Chart` registers the plain objects of a chart and drops its hooks, all of them. A migration that is a
-`pre-upgrade` hook never runs, a Secret that is a `pre-install` hook is never made, and Pulumi says nothing: the `up`
-succeeds, or waits for pods that lack what a hook would have made.
+`helm.v4.Chart` registers the regular resources of a chart and drops all its hooks. A migration that is a `pre-upgrade`
+hook never runs, a Secret that is a `pre-install` hook is never created, and Pulumi reports nothing: the `up` succeeds,
+or waits for pods that lack what a hook would have created.
 
-`helm.v3.Chart` registers hooks, tests left aside, as resources like all others. They are made at the same moment as the
-rest of the chart: their event, weight and delete policy count for nothing. A Job runs when it is made, and once more
-only when something in it changes, as it is replaced then: an upgrade of the app whose migration Job is written as
-before does not migrate. It is waited for, so that the `up` fails where the Job does.
+`helm.v3.Chart` registers hooks, except tests, as regular resources. They are created at the same time as the rest of the
+chart: their event, weight and delete policy are ignored. A Job runs when it is created, and again only when it changes,
+because it is then replaced: an upgrade of the app with an unchanged migration Job does not migrate. Pulumi waits for it,
+so the `up` fails if the Job fails.
 
-Only a `helm.v3.Release` runs hooks, as it is Helm that deploys it.
+Only a `helm.v3.Release` runs hooks, because Helm deploys it.
 
-Where a plain object of the chart needs what a hook would make, it **will** fail. Else it **may**: whether the work of a
-hook matters is known to its chart alone. A Job or a Pod that runs at an install or an upgrade is taken to be part of
-what is deployed. Tests are not told of.
+If a regular resource of the chart needs what a hook creates, it **will** fail. Otherwise it **may**: only the chart
+knows whether the hook matters. The rule assumes that a Job or Pod that runs at install or upgrade does. Tests are not
+reported.
 
 ## Example
 ```yaml
@@ -25,12 +25,12 @@ resources:
 ```
 
 ## Instead
-`kubernetes:helm.sh/v3:Release` with the same chart. Or the hook's work as a resource of the program, on which what
-needs it depends.
+Use `kubernetes:helm.sh/v3:Release` with the same chart. Or do the hook's work in a resource of the program, and let what
+needs it depend on that.
 
 ## Fix safety
-A Release is another resource to Pulumi: objects of the same names are made before the old ones are deleted, which
-fails. Take the Chart away first where that may be, or import what is there.
+For Pulumi a Release is a new resource: objects with the same names are created before the old ones are deleted, which
+fails. Remove the Chart first if that is possible, or import the existing objects.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _programs(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release]]:
-    """What is brought up, the newest first."""
+    """The steps that bring up a program, newest first."""
     for step in reversed(range(len(rehearsal.steps))):
         release = case.releases[step]
         if rehearsal.steps[step].action == "up" and release is not None and release.program is not None:
@@ -81,7 +81,7 @@ def _made_like_all_else(release: Release) -> Iterator[Resource]:
 
 
 def _is_work(hook: Resource) -> bool:
-    """Whether a hook does something that the deployment is to wait for."""
+    """Whether a hook runs something at install or upgrade."""
     return hook.ref.kind in RUNS and any(event in DEPLOYS for event in hooks.events_of(hook.body))
 
 
@@ -100,10 +100,10 @@ def _dropped(moment: Moment, release: Release) -> Finding:
         certainty=certainty,
         message=f"{named(refs)} {_never(work, refs)}: helm.v4.Chart drops the hooks of its chart",
         details=(
-            f"{first.ref} is a hook of {_events(first)}. Only what is no hook is registered, and nobody is told.",
-            f"{missed[0].ref} needs {missed[1]}, which is one of them." if missed else "",
+            f"{first.ref} is a hook of {_events(first)}. Only regular resources are registered, without a warning.",
+            f"{missed[0].ref} needs {missed[1]}, which is one of the hooks." if missed else "",
             f"Pulumi {ended.error}." if missed and ended.outcome == "hung" else "",
-            "A helm.v3.Release runs hooks: it is Helm that deploys it. A v3.Chart makes them together with all else.",
+            "A helm.v3.Release runs hooks, because Helm deploys it. A v3.Chart creates them with everything else.",
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK) for hook in dropped],
         confirm="pulumi stack --show-urns  # does not list it",
@@ -112,12 +112,12 @@ def _dropped(moment: Moment, release: Release) -> Finding:
 
 def _never(work: list[Resource], refs: list[Ref]) -> str:
     if len(refs) > 1:
-        return "never run" if len(work) == len(refs) else "never come"
-    return "never runs" if work else "never comes"
+        return "never run" if len(work) == len(refs) else "are never created"
+    return "never runs" if work else "is never created"
 
 
 def _missed(release: Release) -> Iterator[tuple[Resource, Ref]]:
-    """Who of the release needs a hook that is dropped."""
+    """The resources that need a dropped hook."""
     dropped = {hook.ref for hook in release.left_out}
     for user in release.resources:
         for need in needs_of(user):
@@ -135,14 +135,14 @@ def _unordered(moment: Moment, plain: list[Resource]) -> Finding:
         objects=refs,
         damage="failed-deploy",
         certainty="may",
-        message=f"{named(refs)} of {_events(plain[0])} {runs} together with all else: to helm.v3.Chart a hook is an "
-        "object like any other",
+        message=f"{named(refs)} of {_events(plain[0])} {runs} with everything else: helm.v3.Chart treats a hook as a "
+        "regular resource",
         details=(
-            "All objects of the chart are made at once: its event, its weight and its delete policy count for nothing. "
-            "What the others do meanwhile decides whether that does harm.",
-            f"{again} again only when something in the object itself changes: Pulumi replaces it then. An up that "
-            "changes the rest alone does not run it.",
-            "A helm.v3.Release runs hooks: it is Helm that deploys it.",
+            "All objects of the chart are created concurrently: the hook's event, weight and delete policy are "
+            "ignored. Whether that does harm depends on the other objects.",
+            f"{again} again only when the object itself changes, because Pulumi then replaces it. An up that changes "
+            "only other objects does not run it.",
+            "A helm.v3.Release runs hooks, because Helm deploys it.",
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK) for hook in plain],
         evidence=made[:1],

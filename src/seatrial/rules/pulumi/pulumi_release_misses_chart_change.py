@@ -1,13 +1,12 @@
-"""The templates of a chart have changed, and Pulumi leaves its Release as it is.
+"""The templates of a chart changed, and Pulumi does not upgrade its Release.
 
 ## What happens
-Pulumi asks what has changed in the inputs of a resource. Those of a `helm.v3.Release` are the path or name of its
-chart, its values, and the version that the chart gives itself in Chart.yaml. What the chart renders to is none of them.
-Where somebody changes the templates of a chart that lies beside the program, or the values in its values.yaml, and
-nothing else, all inputs are as they were: `pulumi up` says `unchanged`, and deploys nothing. The change comes with the
-next version of the chart, or with the next value that somebody sets, in an up that is about something else.
+Pulumi compares the inputs of a resource. Those of a `helm.v3.Release` are the path or name of its chart, its values, and
+the version in Chart.yaml. The rendered manifests are not an input. If only the templates of a local chart, or its
+values.yaml, change, all inputs stay the same: `pulumi up` reports `unchanged` and deploys nothing. The change is
+deployed with the next chart version or the next changed value, in an up for another reason.
 
-A `v3.Chart` and a `v4.Chart` are rendered with every up, and have no such trouble.
+A `v3.Chart` and a `v4.Chart` are rendered on every up and are not affected.
 
 ## Example
 ```yaml
@@ -17,11 +16,11 @@ version: 1.0.0
 ```
 
 ## Instead
-Give the chart another version whenever it changes. Where nobody does that, let the program say what is in it: a hash of
-its files as a value, which no template has to use.
+Change the chart version whenever the chart changes. Otherwise pass a hash of its files as a value, which no template has
+to use.
 
 ## Fix safety
-The first up after that deploys everything that was left out so far.
+The first up after that deploys all pending changes.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _is_left_alone(was: Registration, one: Registration) -> bool:
 
 
 def _changed(was: Registration, one: Registration) -> Iterator[Ref]:
-    """What the chart renders to otherwise than before, or no longer."""
+    """The objects that the chart renders differently than before, or no longer."""
     old, new = ({ref_of(body): body for body in it.contents} for it in (was, one))
     return (ref for ref in {**new, **old} if old.get(ref) != new.get(ref))
 
@@ -72,12 +71,12 @@ def _finding(moment: Moment, one: Registration, changed: list[Ref]) -> Finding:
         moment,
         objects=changed,
         damage="failed-deploy",
-        message=f"pulumi up deploys no change of {named(changed)}: the chart of the Release {one.name} has changed, "
-        "and none of the Release's inputs",
+        message=f"pulumi up does not deploy the change of {named(changed)}: the chart of Release {one.name} changed, "
+        "but none of the Release's inputs",
         details=(
-            f"The chart says that it has version {one.inputs.get('version')}, as it did before. Pulumi looks at that, "
-            "at the path and at the values, and says: unchanged.",
-            "The next change of any of them deploys this one, too.",
+            f"The chart still has version {one.inputs.get('version')}. Pulumi compares the version, the path and the "
+            "values, and reports: unchanged.",
+            "The next change of any of them also deploys this one.",
         ),
         places=list(_places(moment.case, moment.index, changed)) or ([one.place] if one.place else []),
         confirm="pulumi preview --diff  # shows no change of the Release",

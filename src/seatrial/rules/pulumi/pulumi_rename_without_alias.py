@@ -1,15 +1,15 @@
-"""A resource of a Pulumi program has another name, parent or type than before, and no alias: Pulumi takes it for new.
+"""A Pulumi resource has a new name, parent or type and no alias, so Pulumi treats it as a new resource.
 
 ## What happens
-Pulumi knows a resource by its URN: the names of project and stack, its type, the types of what it is in, and its name
-in the program. Whoever renames it, moves it into a component, or has another chart resource render it, gives it
-another URN. To Pulumi the old resource is gone and a new one has come.
+Pulumi identifies a resource by its URN: project, stack, its type, the types of its parents, and its name in the program.
+Renaming it, moving it into a component, or rendering it with another chart resource changes the URN. For Pulumi the old
+resource is removed and a new one is added.
 
-It makes what is new first and deletes what is old at the end. An object that has its name from the program is still
-there when it is to be made: `already exists`. The up fails, and so does every further one.
+Pulumi creates new resources first and deletes old ones at the end. An object whose name the program sets still exists
+when it is to be created: `already exists`. The up fails, and so does every further one.
 
-An object that has its name from Pulumi is made under another one, and the old one is deleted. Nothing fails. Of a claim
-that is all its data, of a Namespace all that is in it.
+An object whose name Pulumi generates is created under another name, and the old one is deleted. Nothing fails. A PVC
+loses its data, a Namespace all its content.
 
 ## Example
 ```yaml
@@ -20,18 +20,18 @@ resources:
 ```
 
 ## Instead
-Say under which name Pulumi knows it:
+Add the old name as an alias:
 
 ```yaml
     options:
       aliases: [{name: db}]
 ```
 
-With another parent it is `aliases: [{parent: ...}]` or `{noParent: true}`; an alias of a component goes for all that is
-in it. A whole URN, as `pulumi stack --show-urns` prints it, always does.
+For another parent use `aliases: [{parent: ...}]` or `{noParent: true}`; an alias of a component applies to everything in
+it. A whole URN, as `pulumi stack --show-urns` prints it, always works.
 
 ## Fix safety
-An alias changes nothing in the cluster, and can go after one up.
+An alias changes nothing in the cluster, and can be removed after one up.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NAMED_MAX = 3
 
 
 class Renamed(Struct, frozen=True):
-    """A resource that was another one to Pulumi, and what became of that in the cluster."""
+    """A resource whose URN changed, and what happened to its old object."""
 
     old: Registration
     new: Registration
@@ -83,7 +83,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _pairs(old: Program, new: Program) -> Iterator[tuple[Registration, Registration]]:
-    """Resources that are in one program only, and the one of the other that says the same."""
+    """Pairs of resources that are in one program only and describe the same object."""
     known, wanted = {one.urn for one in old.registrations}, {one.urn for one in new.registrations}
     gone = [one for one in old.registrations if one.ref is not None and one.urn not in wanted]
     for one in new.registrations:
@@ -118,18 +118,18 @@ def _deleted(moment: Moment, pairs: list[tuple[Registration, Registration]]) -> 
 
 def _in_the_way(moment: Moment, renamed: list[Renamed]) -> Finding:
     first = renamed[0]
-    more = f" and {len(renamed) - 1} more alike" if len(renamed) > 1 else ""
+    more = f" and {len(renamed) - 1} more" if len(renamed) > 1 else ""
     return found(
         RULE,
         moment,
         objects=[one.new.ref for one in renamed if one.new.ref],
         damage="failed-deploy",
         message=f"pulumi up fails: {first.new.ref}{more} was {_told(first.old)} and is now {_told(first.new)}, which "
-        "Pulumi takes for a new resource",
+        "Pulumi treats as a new resource",
         details=(
-            f'The API server says: "{first.event.message}"',
-            "Pulumi makes what is new before it deletes what is old, and both have one name. Every further up fails "
-            "alike.",
+            f'The API server rejects it: "{first.event.message}"',
+            "Pulumi creates new resources before it deletes old ones, and both have the same name. Every further up "
+            "fails the same way.",
             _alias(first),
         ),
         places=[one.new.place for one in renamed[:NAMED_MAX] if one.new.place],
@@ -147,9 +147,9 @@ def _lost(moment: Moment, one: Renamed) -> Finding:
         objects=objects,
         damage="data-loss",
         message=f"pulumi up deletes {one.old.ref}{with_it(lost)}: {_told(one.old)} is now {_told(one.new)}, which "
-        "Pulumi takes for a new resource",
+        "Pulumi treats as a new resource",
         details=(
-            f"{one.new.ref} is made in its place, and is empty.",
+            f"{one.new.ref} replaces it, and is empty.",
             lost_sentence(moment, [event.object for event in lost]),
             _alias(one),
         ),
@@ -160,13 +160,13 @@ def _lost(moment: Moment, one: Renamed) -> Finding:
 
 
 def _told(one: Registration) -> str:
-    """A resource as its program has it: by its name, or with what it is in where that is what differs."""
+    """A resource by its name in the program, with its parent if it has one."""
     around = one.parent.split("::")
     return f"{short(one.urn)} in {short(one.parent)}" if len(around) > 3 else short(one.urn)
 
 
 def _alias(one: Renamed) -> str:
-    return f'With aliases: ["{one.old.urn}"] in its options it is the one that Pulumi knows, and nothing is done.'
+    return f'With aliases: ["{one.old.urn}"] in its options Pulumi recognizes it, and changes nothing.'
 
 
 RULE = Rule("ST906", "pulumi-rename-without-alias", check)

@@ -1,20 +1,20 @@
-"""Pulumi deletes an object before it makes it anew, and with it all that is built from its outputs.
+"""Pulumi deletes an object before it recreates it, along with everything built from its outputs.
 
 ## What happens
-Some fields Pulumi never changes in place: the data of a ConfigMap or Secret, the selector of a Deployment, the class of
-a claim, the template of a Job. Another value means another object. Where Pulumi has given the name itself, it makes the
-new object first and deletes the old one at the end. Where the program gives the name, two cannot be there at once: the
-old object is deleted first, with all that goes with it, such as the volume of a claim or the content of a Namespace.
+Pulumi never changes some fields in place: the data of a ConfigMap or Secret, the selector of a Deployment, the class of
+a PVC, the template of a Job. A new value means a new object. If Pulumi generates the name, it creates the new object
+first and deletes the old one at the end. If the program sets the name, both cannot exist at once: the old object is
+deleted first, with everything that depends on it, such as the volume of a PVC or the content of a Namespace.
 
-It does not end there. While the object is gone, nobody knows what its outputs will be. Pulumi takes every input that is
-made of them for unknown, a whole `spec` for a single name in it, and asks the provider what an unknown `spec` would
-mean. It would mean another selector, so the Deployment has to be replaced, and is deleted even before the object that
-it was built from. So a new value in a ConfigMap ends with all pods gone until the Deployment is made anew, although
-nothing in the Deployment has changed. With an unknown `metadata`, such as a label that is taken from an output, it is
-the same for every kind, claims included: who has no name that is known is replaced.
+That is not all. While the object does not exist, its outputs are unknown. Pulumi treats every input built from them as
+unknown, a whole `spec` because of a single name in it, and asks the provider what an unknown `spec` means. It could mean
+another selector, so the Deployment must be replaced, and is deleted even before the object it was built from. So a new
+value in a ConfigMap deletes all pods until the Deployment is recreated, although nothing in the Deployment changed. With
+an unknown `metadata`, such as a label from an output, it is the same for every kind, including PVCs: a resource whose
+name is unknown is replaced.
 
-A mere `dependsOn` takes nothing along. Neither does a Service with an output in its `spec`, unless it gives its
-clusterIP: all else of it can be changed in place.
+A `dependsOn` alone does not cause this. Neither does an output in the `spec` of a Service, unless it sets the clusterIP:
+everything else of a Service can change in place.
 
 ## Example
 ```yaml
@@ -22,24 +22,24 @@ resources:
   config:
     type: kubernetes:core/v1:ConfigMap
     properties:
-      metadata: {name: web-config}               # given by the program
+      metadata: {name: web-config}               # set by the program
       data: {greeting: goodbye}                  # was: hello
   web:
-    type: kubernetes:apps/v1:Deployment          # deleted, and made anew afterwards
+    type: kubernetes:apps/v1:Deployment          # deleted, and recreated afterwards
     properties:
       metadata: {name: web}
       spec: {template: {spec: {containers: [{envFrom: [{configMapRef: {name: "${config.metadata.name}"}}]}]}}}
 ```
 
 ## Instead
-Leave out the name of what changes: then the new one is made first, what is built from it rolls over, and the old one
-goes last. Where the name is needed, write it as text in both places and say `dependsOn`: that is no input.
-With `kubernetes:enableConfigMapMutable` and `kubernetes:enableSecretMutable` in the configuration of the stack,
-ConfigMaps and Secrets are changed in place. What must not be lost has `protect: true`: then the preview fails.
+Omit the name of what changes: then the new object is created first, its dependents roll over, and the old one is deleted
+last. If the name is needed, write it as text in both places and add `dependsOn`, which is not an input. With
+`kubernetes:enableConfigMapMutable` and `kubernetes:enableSecretMutable` in the stack configuration, ConfigMaps and
+Secrets change in place. Set `protect: true` on what must not be lost: then the preview fails.
 
 ## Fix safety
-Leaving out a name makes another object of it, once. Text in the place of an output means that Pulumi no longer sees
-where it comes from: say `dependsOn`, or it is made too early.
+Omitting a name replaces the object once. With text instead of an output Pulumi no longer sees the dependency: add
+`dependsOn`, or the object is created too early.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ from seatrial.phrases.recreated import LOST_MAX, damage_of, lost_sentence, with_
 
 WORKLOADS = ("DaemonSet", "Deployment", "ReplicationController", "StatefulSet")
 WORTH_TELLING = (*WORKLOADS, "Ingress", "Namespace", "PersistentVolume", CLAIM, "Service")
-"""Kinds of which it matters that they are gone for a while; a Job that is made anew is to run again."""
+"""Kinds whose temporary absence matters; a Job is recreated in order to run again."""
 MUTABLE = {"ConfigMap": "kubernetes:enableConfigMapMutable", "Secret": "kubernetes:enableSecretMutable"}
 FIELDS_MAX = 4
-EMPTY = "The volume of a claim goes with it, unless its reclaim policy is Retain: the new claim gets an empty one."
+EMPTY = "The volume of a PVC is deleted with it, unless its reclaim policy is Retain: the new PVC gets an empty one."
 
 
 class Replaced(Struct, frozen=True):
-    """A resource that is deleted before it is made anew, and those that are deleted along with it."""
+    """A resource that is deleted before it is recreated, and those that are deleted along with it."""
 
     old: Registration
     new: Registration
@@ -110,7 +110,7 @@ def _replaced(old: Program, new: Program, deletions: dict[Ref, Event]) -> Iterat
 
 
 def _along(root: Registration, gone: list[Registration], new: Program) -> Iterator[Registration]:
-    """Those that were deleted though nothing in them changes, and are built from it, directly or through others."""
+    """Unchanged resources that are deleted because they are built from it, directly or through others."""
     urns = {root.urn}
     for one in gone:
         again = new.find(one.urn)
@@ -151,7 +151,7 @@ def _finding(moment: Moment, one: Replaced, deletions: dict[Ref, Event]) -> Find
 
 
 def _lost(rehearsal: Rehearsal, deletion: Event, told: list[Ref]) -> Iterator[Event]:
-    """What went with an object and is not told of otherwise."""
+    """What was deleted with an object and is not reported otherwise."""
     for event in cascade(rehearsal, deletion):
         if event.object not in told and event.object.kind != "PersistentVolume":
             yield event
@@ -165,14 +165,14 @@ def _damage(moment: Moment, ref: Ref, lost: list[Event]) -> Damage:
 
 def _message(one: Replaced, lost: list[Event], *, again: bool) -> str:
     if not one.along:
-        anew = "and makes it anew" if again else "and does not come to make it anew"
+        anew = "and recreates it" if again else "and does not recreate it"
         return f"pulumi up deletes {one.old.ref}{with_it(lost)} {anew}: {_fields(one)} cannot change in place"
     many = len(one.along) > 1
-    anew = "and makes all anew" if again else "and does not come to make all anew"
+    anew = "and recreates all of them" if again else "and does not recreate all of them"
     others = named(other.ref for other in one.along if other.ref)
     return (
         f"pulumi up deletes {others} along with {one.old.ref}{with_it(lost)}, "
-        f"since {'they are' if many else 'it is'} built from its outputs, {anew}"
+        f"because {'they are' if many else 'it is'} built from its outputs, {anew}"
     )
 
 
@@ -189,8 +189,8 @@ def _fields(one: Replaced) -> str:
 def _why(one: Replaced) -> str:
     kind = one.old.ref.kind if one.old.ref else ""
     return (
-        f"Another value in {_fields(one)} makes another {kind} of it, and the program gives it the name that the old "
-        "one has: so the old one is deleted first."
+        f"A new value in {_fields(one)} requires a new {kind}, and the program sets its name: so the old one is "
+        "deleted first."
     )
 
 
@@ -198,11 +198,10 @@ def _why_along(one: Replaced) -> str:
     for other in one.along:
         keys = [key for key, urns in other.property_dependencies.items() if one.old.urn in urns]
         if keys:
-            never = "its name" if keys[0] == "metadata" else "what cannot change in it"
+            never = "its name" if keys[0] == "metadata" else "immutable fields"
             return (
-                f"The {keys[0]} of {short(other.urn)} is made of outputs of {short(one.old.urn)}. As long as that is "
-                f"not there, Pulumi takes all of the {keys[0]} for unknown, {never} included, and replaces "
-                f"{short(other.urn)} too, whatever comes of it."
+                f"The {keys[0]} of {short(other.urn)} uses outputs of {short(one.old.urn)}. While that does not exist, "
+                f"Pulumi treats the whole {keys[0]} as unknown, including {never}, and replaces {short(other.urn)} too."
             )
     return ""
 
@@ -211,19 +210,19 @@ def _without_pods(refs: list[Ref]) -> str:
     stopped = [ref for ref in refs if ref.kind in WORKLOADS]
     if not stopped:
         return ""
-    return f"No pod of {named(stopped)} runs until Pulumi has made it anew: there is no rollout."
+    return f"No pod of {named(stopped)} runs until Pulumi has recreated it: there is no rollout."
 
 
 def _instead(one: Replaced) -> str:
     option = MUTABLE.get(one.old.ref.kind if one.old.ref else "")
     if option:
         return (
-            f"Without metadata.name Pulumi makes the new one first, rolls over to it, and deletes the old one last; "
-            f"{option} has it changed in place."
+            f"Without metadata.name Pulumi creates the new one first, rolls over to it, and deletes the old one last; "
+            f"with {option} it changes in place."
         )
     if CLAIM in {other.ref.kind for other in (one.old, *one.along) if other.ref}:
-        return "With protect: true the preview fails, and nothing is touched."
-    return "A name that is written as text, beside dependsOn, takes nothing along." if one.along else ""
+        return "With protect: true the preview fails, and nothing is changed."
+    return "A name written as text, with dependsOn, does not cause this." if one.along else ""
 
 
 RULE = Rule("ST904", "pulumi-replace-deletes-first", check)
