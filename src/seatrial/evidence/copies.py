@@ -7,7 +7,7 @@ from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Ref
 
 
-def unlike_copies(release: Release | None) -> dict[Ref, list[Resource]]:
+def differing_copies(release: Release | None) -> dict[Ref, list[Resource]]:
     """Each in the order of the manifest."""
     found: dict[Ref, list[Resource]] = {}
     for resource in release.resources if release else ():

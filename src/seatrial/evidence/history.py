@@ -1,4 +1,4 @@
-"""What happened to an object, read from the timeline: how it was before a step, and what went when it went."""
+"""Object history: restarts, owners, deletions and what they cascade to."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ REPLACES = ("upgrade", "rollback", "sync", "apply", "up")
 ENGINES = ("helm", "argocd")
 ALL_ENGINES = (*ENGINES, "flux", "kubectl", "pulumi")
 MAKES_ANEW = ("kubectl", "pulumi")
-"""Engines that may delete an object in order to make it once more."""
+"""Engines that may delete an object in order to recreate it."""
 DEPLOYS = ("install", "upgrade")
 GOING = ("deleted", "deleting")
 MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
-"""What every namespace has without anybody's doing."""
+"""Objects that every namespace gets by itself."""
 
 
 def restarted(moment: Moment, workload: Ref) -> bool:
-    """Whether a step changed the template of a workload's pods."""
+    """Whether a step changed the pod template of a workload."""
     was, now = moment.was(workload), moment.live(workload)
     return was is not None and now is not None and dig(was, "spec", "template") != dig(now, "spec", "template")
 
 
 def owner_of(moment: Moment, ref: Ref, seen: Body | None = None) -> Ref | None:
-    """The workload that a pod is of, through its ReplicaSet; None where nobody owns it. It may be gone since `seen`."""
+    """The top-level owner of a pod, through its ReplicaSet; `seen` is its body if it no longer exists."""
     owner: Ref | None = None
     body = seen or moment.live(ref)
     while body is not None and (told := next(iter(dig(body, "metadata", "ownerReferences") or ()), None)):
@@ -38,7 +38,7 @@ def owner_of(moment: Moment, ref: Ref, seen: Body | None = None) -> Ref | None:
 
 
 def newest(rehearsal: Rehearsal, case: Case) -> tuple[Moment, Release] | None:
-    """The last step that deploys something new, and what it deploys."""
+    """The last install or upgrade, and its release."""
     for moment in reversed([*moments(rehearsal, case)]):
         if moment.release is not None and moment.ended.action in DEPLOYS:
             return moment, moment.release
@@ -46,14 +46,14 @@ def newest(rehearsal: Rehearsal, case: Case) -> tuple[Moment, Release] | None:
 
 
 def newest_resources(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Moment, Resource]]:
-    """What that step deploys, one by one, each with the step."""
+    """The resources of the last install or upgrade, each with the step."""
     if deployed := newest(rehearsal, case):
         moment, release = deployed
         yield from ((moment, resource) for resource in release.resources)
 
 
 def pruned(moment: Moment) -> Iterator[tuple[Event, Resource]]:
-    """The engine's deletions of what the deployed manifest lists and the new one does not, with what was written."""
+    """The engine's deletions of resources that the new release drops, with their old source."""
     old, new = moment.before, moment.release
     if old is None or new is None or moment.ended.action not in REPLACES:
         return
@@ -67,24 +67,24 @@ def pruned(moment: Moment) -> Iterator[tuple[Event, Resource]]:
             yield event, was
 
 
-def bringer(case: Case, step: int, ref: Ref) -> Release | None:
-    """The release that brought an object before a step, the last one of several."""
+def release_with(case: Case, step: int, ref: Ref) -> Release | None:
+    """The last release before a step that contained an object."""
     before = (case.before, *case.releases[:step])
     return next((release for release in reversed(before) if release and release.find(ref)), None)
 
 
 def as_hook(release: Release, ref: Ref) -> Resource | None:
-    """The hook of this name, where a release has one; it may have a plain object of the same name as well."""
+    """The hook of this name, if the release has one; a regular resource may have the same name."""
     return next((r for r in release.named(ref) if hooks.is_hook(r.body)), None)
 
 
-def as_plain(release: Release, ref: Ref) -> Resource | None:
-    """The plain object of this name, where a release has one."""
+def as_regular(release: Release, ref: Ref) -> Resource | None:
+    """The regular resource of this name, if the release has one."""
     return next((r for r in release.named(ref) if not hooks.is_hook(r.body)), None)
 
 
 def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
-    """What went because this object went: deletions that follow from it, pods of controllers left out."""
+    """Deletions that follow from a deletion, without objects that a controller owns."""
     caused = {deletion.index}
     found = []
     for event in rehearsal.timeline[deletion.index + 1 :]:
@@ -99,7 +99,7 @@ def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
 
 
 def held_up(moment: Moment, ref: Ref) -> Event | None:
-    """Helm's deletion of an object that was still on its way out when Helm wrote it again, or waited for it."""
+    """Helm's deletion of an object that was still Terminating when Helm wrote it again, or waited for it."""
     deletion: Event | None = None
     for event in moment.rehearsal.of_object(ref):
         if event.step != moment.index:

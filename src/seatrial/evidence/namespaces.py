@@ -1,4 +1,4 @@
-"""How the API server and kubectl say that a namespace is not there."""
+"""The errors of the API server and kubectl about a missing namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helm's records of a release in the timeline: which revision is the last one, and what state it is in."""
+"""Helm's release records in the timeline: the last revision and its status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seatrial.model.timeline import Event, Rehearsal, StepResult
 
 
 class Record(Struct, frozen=True):
-    """One revision, as Helm has written it down last."""
+    """One revision as Helm last recorded it."""
 
     ref: Ref
     release: str
@@ -21,13 +21,13 @@ class Record(Struct, frozen=True):
 
 
 def last_record(rehearsal: Rehearsal, release: str, namespace: str, *, before_step: int) -> Record | None:
-    """The record with the highest number that is there when a step begins."""
+    """The newest record when a step begins."""
     records = records_of(rehearsal, release, namespace, before_step=before_step)
     return records[max(records)] if records else None
 
 
 def records_of(rehearsal: Rehearsal, release: str, namespace: str, *, before_step: int) -> dict[int, Record]:
-    """The records that are there when a step begins, by number."""
+    """The records when a step begins, by revision."""
     records: dict[int, Record] = {}
     for event in rehearsal.timeline:
         named = NAME.fullmatch(event.object.name) if event.object.kind == "Secret" else None
@@ -45,7 +45,7 @@ def records_of(rehearsal: Rehearsal, release: str, namespace: str, *, before_ste
 
 
 def recorded_by(moment: Moment) -> int | None:
-    """The last step before this one that wrote down a revision of the same release."""
+    """The last step before this one that recorded a revision of the same release."""
     begun = moment.ended
     for earlier in range(moment.index - 1, -1, -1):
         if _recorded(moment.at(earlier), begun):

@@ -19,7 +19,7 @@ DEPLOYS = ("install", "upgrade", "sync", "up")
 DEPLOYS_AGAIN = ("upgrade", "sync", "up")
 
 
-class Renewed(Struct, frozen=True):
+class RotatedSecret(Struct, frozen=True):
     """A Secret whose content changed in an upgrade, sync or up with the same chart and values."""
 
     step: int
@@ -56,7 +56,7 @@ def written_otherwise(case: Case, step: int, ref: Ref) -> Resource | None:
     return next((resource for resource in found if not hooks.is_hook(resource.body)), None)
 
 
-def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
+def rotated_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[RotatedSecret]:
     """Each Secret once, with the keys whose values its template generates."""
     seen: set[Ref] = set()
     for earlier, step in same_again(rehearsal, case):
@@ -68,7 +68,7 @@ def renewed_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[Renewed]:
             keys = tuple(_made_up(moment, earlier, event))
             if keys:
                 seen.add(secret.ref)
-                yield Renewed(step, secret, event, keys)
+                yield RotatedSecret(step, secret, event, keys)
 
 
 def _changes(moment: Moment) -> Iterator[Event]:

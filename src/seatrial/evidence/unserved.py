@@ -1,4 +1,4 @@
-"""Kinds that Helm looked for and nobody served, read from its own words, and who of a release defines them."""
+"""Kinds that the API server does not serve, and the CRDs of a release that would define them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ UNMAPPED = re.compile(
 )
 
 IN_THE_OLD_ONE = "from current release manifest"
-"""Helm also looks up what is deployed; where a kind of that is gone, something took it away before."""
+"""Helm also maps the deployed manifest; a kind missing there was removed by an earlier step."""
 
 
 class Unserved(Struct, frozen=True):
-    """A kind, in a version, that Helm asked the API server for in vain, and who of the release is of it."""
+    """A group/version/kind the API server does not serve, and the release objects that use it."""
 
     kind: str
     api_version: str
     users: tuple[Ref, ...]
     written: tuple[Resource, ...]
-    """Those of the users whose text is known; what is written only where a cluster answers is not among them."""
+    """The users whose source is known; objects that only render with a cluster have none."""
 
 
 def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, list[Unserved]]]:
-    """The steps of Helm that failed for kinds which nobody served, and those kinds."""
+    """The steps that failed because of unserved kinds, with those kinds."""
     if is_argocd(rehearsal):
         return
     for moment in moments(rehearsal, case):
@@ -48,7 +48,7 @@ def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, l
 
 
 def defined_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
-    """The definition among these objects by which the API server would serve what is missing."""
+    """The CRD among these objects that serves the missing kind and version."""
     for resource in resources:
         if defines(resource.body, missing) and version_of(missing.api_version) in served_versions(resource.body):
             return resource
@@ -56,13 +56,13 @@ def defined_by(resources: Iterable[Resource], missing: Unserved) -> Resource | N
 
 
 def defines(body: Body, missing: Unserved) -> bool:
-    """Whether an object is the definition of this kind, in whatever versions."""
+    """Whether an object is the CRD of this kind, in any version."""
     spec = body.get("spec") or {}
     return body.get("kind") == DEFINITION and (dig(spec, "names", "kind"), spec.get("group")) == _key(missing)
 
 
 def generated_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
-    """The object among these of which an operator would make the definition that is missing."""
+    """The object among these from which an operator would create the missing CRD."""
     version = version_of(missing.api_version)
     for resource in resources:
         made = [body for body in crds_of(resource.body) if defines(body, missing)]
@@ -72,7 +72,7 @@ def generated_by(resources: Iterable[Resource], missing: Unserved) -> Resource |
 
 
 def definition_in_cluster(moment: Moment, missing: Unserved) -> Body | None:
-    """The definition of this kind that was in the cluster when a step had ended."""
+    """The live CRD of this kind when the step had ended."""
     names = {
         e.object for e in moment.rehearsal.timeline if e.step <= moment.index and e.after and defines(e.after, missing)
     }
@@ -80,13 +80,13 @@ def definition_in_cluster(moment: Moment, missing: Unserved) -> Body | None:
 
 
 def is_served_at_last(moment: Moment, missing: Unserved, definition: Ref) -> bool:
-    """Whether the definition was there when the step had ended: Helm looked too early."""
+    """Whether the CRD existed when the step had ended: Helm looked too early."""
     live = moment.live(definition)
     return live is not None and version_of(missing.api_version) in served_versions(live)
 
 
 def came_from_crds(moment: Moment, ref: Ref) -> Resource | None:
-    """What a `crds/` folder wrote of an object that Helm itself made in this step or before it."""
+    """The `crds/` source of an object that Helm created in this step or before."""
     made = any(
         e.object == ref and e.effect == "created" and e.actor == "helm" and e.step <= moment.index
         for e in moment.rehearsal.timeline
@@ -110,14 +110,14 @@ def _unserved(ended: StepResult, release: Release) -> Iterator[Unserved]:
 
 
 def _registered(match: re.Match[str], release: Release, ended: StepResult) -> set[Ref]:
-    """The objects of a program that failed for this kind: Pulumi names them by their URNs."""
+    """The objects of a program that failed because of this kind, which Pulumi names by URN."""
     failed = (one for one in release.program.registrations if f'"{one.urn}"' in ended.error) if release.program else ()
     refs = {one.ref for one in failed if one.ref is not None}
     return {ref for ref in refs if (ref.kind, ref.group) == (match["kind"], group_of(match["version"]))}
 
 
 def _user(match: re.Match[str], release: Release, ended: StepResult) -> Ref:
-    """The object that Helm names, or at least one of its kind."""
+    """The object that Helm names, or else one of its kind."""
     group = group_of(match["version"])
     brought = (*release.crds, *release.resources)
     of_kind = [r for r in brought if (r.ref.kind, r.ref.group) == (match["kind"], group)]

@@ -51,10 +51,10 @@ def ends_sentence(moment: Moment, lack: Lack) -> str:
         return f'{cluster}After its activeDeadlineSeconds ({deadline}) Helm fails with "{words}".'
     if ref.kind != "Job":
         return f"{cluster}Helm gives up after {_deadline(ended)} (default 5m0s)."
-    return f"{cluster}{hook_in_vain(lack.hook, lack.event, ended)}"
+    return f"{cluster}{hook_timeout(lack.hook, lack.event, ended)}"
 
 
-def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
+def hook_timeout(hook: Resource, event: str, ended: StepResult) -> str:
     """Helm's error about a hook Job that it waited for."""
     if failed_release(ended, hook.ref):
         return helm_says(ended, hook.ref)
@@ -68,7 +68,7 @@ def hook_in_vain(hook: Resource, event: str, ended: StepResult) -> str:
     )
 
 
-def waited_in_vain(workload: Resource, ended: StepResult) -> str:
+def wait_timeout(workload: Resource, ended: StepResult) -> str:
     """Helm's error about a workload it waited for; before --timeout if the workload's own deadline passes."""
     if failed_release(ended, workload.ref):
         return helm_says(ended, workload.ref)

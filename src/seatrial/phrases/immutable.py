@@ -25,7 +25,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.outcome import aftermath, named
+from seatrial.phrases.outcome import after_failure, named
 
 # From ValidateImmutableField and its kin under pkg/apis of Kubernetes 1.34.
 MAY_NOT_CHANGE = re.compile(
@@ -172,7 +172,7 @@ def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[s
         yield FORCE_OF_FLUX
         return
     if not is_argocd(rehearsal):
-        yield aftermath(moment, refusal.ref)
+        yield after_failure(moment, refusal.ref)
         no_force = NO_FORCE_OF_FLUX if failed_release(ended, refusal.ref) else NO_FORCE
         yield OF_OTHERS.get(moment.speaker, no_force)
         return

@@ -18,7 +18,7 @@ HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountN
 NAMES_MAX = 5
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
-LOCKED_OUT = (
+AUTHENTICATION_ERRORS = (
     '"password authentication failed for user" (PostgreSQL), "Access denied for user" (MySQL, MariaDB), or the like'
 )
 """What clients see that use another password than the database was set up with."""

@@ -35,7 +35,7 @@ def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
     return f'Helm says: "{ended.error.strip()}"'
 
 
-def aftermath(moment: Moment, ref: Ref | None = None) -> str:
+def after_failure(moment: Moment, ref: Ref | None = None) -> str:
     """What the failed step changed and did not change, its release revision, and how the next steps end."""
     if one := failed_release(moment.ended, ref):
         return goes_on(one)

@@ -18,9 +18,9 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal, StepResult
-from seatrial.phrases.hooks import ends, ends_sentence, hook_in_vain, how, said_of, waited_in_vain
+from seatrial.phrases.hooks import ends, ends_sentence, hook_timeout, how, said_of, wait_timeout
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.outcome import aftermath
+from seatrial.phrases.outcome import after_failure
 
 IMAGE = "ImageStreamTag"
 Why = Literal["producer", "operator", "trouble"]
@@ -54,7 +54,7 @@ def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
                     yield _explained(moment, user, need, producer)
 
 
-def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead: str) -> Finding:
+def finding_about(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead: str) -> Finding:
     """The finding of a rule about one waiting object."""
     moment = Moment(rehearsal, case, one.step)
     event = event_of(moment, one.user)
@@ -71,7 +71,7 @@ def told_of(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, instead:
         details=(
             _order(rehearsal, one, event),
             _sees(rehearsal, case, one, event),
-            aftermath(moment, one.user.ref),
+            after_failure(moment, one.user.ref),
             _elsewhere(one, event, rehearsal.steps[one.step]),
             instead,
         ),
@@ -162,7 +162,7 @@ def _sees(rehearsal: Rehearsal, case: Case, one: Awaited, event: str) -> str:
         lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
         return ends_sentence(Moment(rehearsal, case, lack.step), lack)
     pod = f'While Helm waits, {said.object} reports: "{said.message}". ' if said else ""
-    return f"{pod}{hook_in_vain(one.user, event, ended) if event else waited_in_vain(one.user, ended)}"
+    return f"{pod}{hook_timeout(one.user, event, ended) if event else wait_timeout(one.user, ended)}"
 
 
 def _said(rehearsal: Rehearsal, case: Case, one: Awaited) -> Event | None:

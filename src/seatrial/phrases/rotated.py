@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.history import restarted
 from seatrial.evidence.moment import Moment
-from seatrial.evidence.rotated import Renewed, renewed_secrets
+from seatrial.evidence.rotated import RotatedSecret, rotated_secrets
 from seatrial.evidence.secret_data import PASSWORD, PEM
 from seatrial.evidence.volumes import keeps_data
 from seatrial.graph import Edge
@@ -14,31 +14,31 @@ from seatrial.model.finding import Certainty, Damage
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Pointer, dig
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.objects import LOCKED_OUT, users_beyond_hooks
+from seatrial.phrases.objects import AUTHENTICATION_ERRORS, users_beyond_hooks
 
-TURNED_AWAY = (
+CLIENTS_REJECTED = (
     "A database reads its password from the Secret only when its volume is empty. Clients with the new password are "
-    f"rejected: {LOCKED_OUT}."
+    f"rejected: {AUTHENTICATION_ERRORS}."
 )
 
 
-def made_up(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Renewed, tuple[str, ...], list[Edge]]]:
+def rotated_passwords(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[RotatedSecret, tuple[str, ...], list[Edge]]]:
     """Secrets with regenerated keys that are read, with the keys and the readers."""
-    for renewed in renewed_secrets(rehearsal, case):
-        keys = made_up_keys(renewed)
-        if readers := list(readers_of(case, renewed, keys)):
-            yield renewed, keys, readers
+    for rotated in rotated_secrets(rehearsal, case):
+        keys = rotated_keys(rotated)
+        if readers := list(readers_of(case, rotated, keys)):
+            yield rotated, keys, readers
 
 
-def made_up_keys(renewed: Renewed) -> tuple[str, ...]:
+def rotated_keys(rotated: RotatedSecret) -> tuple[str, ...]:
     """The regenerated keys, without certificates."""
-    return tuple(key for key in renewed.keys if PEM not in renewed.content(key))
+    return tuple(key for key in rotated.keys if PEM not in rotated.content(key))
 
 
-def readers_of(case: Case, renewed: Renewed, keys: tuple[str, ...]) -> Iterator[Edge]:
+def readers_of(case: Case, rotated: RotatedSecret, keys: tuple[str, ...]) -> Iterator[Edge]:
     """Who reads one of these keys, or the whole Secret."""
-    release = case.releases[renewed.step]
-    for edge in users_beyond_hooks(release, renewed.secret.ref) if release and keys else ():
+    release = case.releases[rotated.step]
+    for edge in users_beyond_hooks(release, rotated.secret.ref) if release and keys else ():
         if not edge.need.key or edge.need.key in keys:
             yield edge
 
@@ -68,12 +68,12 @@ def named(keys: tuple[str, ...]) -> str:
     return ", ".join(f"'{key}'" for key in keys)
 
 
-def what_pods_do(rehearsal: Rehearsal, case: Case, renewed: Renewed, readers: list[Edge]) -> Iterator[str]:
+def what_pods_do(rehearsal: Rehearsal, case: Case, rotated: RotatedSecret, readers: list[Edge]) -> Iterator[str]:
     """Whether the step restarts the readers, and what follows."""
-    action = rehearsal.steps[renewed.step].action
+    action = rehearsal.steps[rotated.step].action
     for edge in readers:
         user = edge.user.ref
-        if restarted(Moment(rehearsal, case, renewed.step), user):
+        if restarted(Moment(rehearsal, case, rotated.step), user):
             yield f"The {action} restarts the pods of {user}, which then use the new value."
         elif "env" in edge.need.field or "envFrom" in edge.need.field:
             yield (

@@ -11,7 +11,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at
-from seatrial.phrases.outcome import aftermath
+from seatrial.phrases.outcome import after_failure
 
 BEFORE = ("pre-install", "pre-upgrade", "pre-rollback")
 
@@ -50,7 +50,7 @@ def _finding(rule: Rule, moment: Moment, lack: Lack, advice: str) -> Finding:
         details=(
             _order(lack),
             ends_sentence(moment, lack),
-            aftermath(moment, lack.hook.ref),
+            after_failure(moment, lack.hook.ref),
             _upgrades_work(lack),
             advice,
         ),

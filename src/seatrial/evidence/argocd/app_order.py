@@ -1,4 +1,4 @@
-"""Applications that another makes in waves, and those of them that needed what an earlier one had not brought."""
+"""Child Applications in waves, and those that needed an object of an earlier child that did not exist yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seatrial.model.timeline import Operation, Rehearsal, SyncTask
 
 
 class OutOfTurn(Struct, frozen=True):
-    """A child Application that did not end well, because one of an earlier wave had not brought something."""
+    """A child Application that failed because an earlier one had not created something yet."""
 
     step: int
     parent: Operation
@@ -40,12 +40,12 @@ def out_of_turn(rehearsal: Rehearsal, case: Case) -> Iterator[OutOfTurn]:
 
 
 def apps_out_of_turn(rehearsal: Rehearsal, case: Case) -> set[str]:
-    """The names of those that are told as such, and need no other explanation."""
+    """The names of the Applications that are reported as such."""
     return {one.failed.app for one in out_of_turn(rehearsal, case)}
 
 
 def _lacks(moment: Moment, failed: Operation) -> Iterator[Ref]:
-    """What an Application looked for in vain: a kind, a namespace, or what its pods need."""
+    """What an Application lacked: a kind, a namespace, or what its pods need."""
     for unknown in unknown_kinds(moment.rehearsal, moment.case):
         if unknown.operation == failed and (definition := definition_of(moment.case, unknown)):
             yield definition.ref

@@ -1,4 +1,4 @@
-"""What Argo CD did in the syncs of a trial: its operations, their tasks, and its deeds. Knows few words."""
+"""Argo CD syncs: operations, their tasks, and Argo CD's events."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def operations(rehearsal: Rehearsal) -> Iterator[tuple[int, Operation]]:
 
 
 def done_by_argocd(moment: Moment, ref: Ref) -> Iterator[Event]:
-    """What Argo CD did to an object in a step."""
+    """Argo CD's events for an object in a step."""
     return (event for event in moment.events() if event.actor == ARGOCD and event.object == ref)
 
 
 def pending(operation: Operation) -> list[SyncTask]:
-    """What an operation never came to; hooks for failures are not missed."""
+    """The tasks that an operation never reached, without SyncFail hooks."""
     return [task for task in operation.tasks if not task.status and task.phase != "SyncFail"]
 
 
@@ -36,5 +36,5 @@ def in_words(task: SyncTask) -> str:
 
 
 def look_at_operation(operation: Operation) -> str:
-    """The command that shows what an operation says."""
+    """The command that shows the state of an operation."""
     return f"kubectl get application {operation.app} -n argocd -o jsonpath='{{.status.operationState.message}}'"

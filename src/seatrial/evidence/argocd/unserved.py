@@ -1,4 +1,4 @@
-"""Syncs that failed for a kind which the cluster does not serve, and what would define it. Two rules share this."""
+"""Syncs that failed because of an unserved kind, and the CRD that would serve it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NO_KIND = "no matches for kind"
 
 
 class Unknown(Struct, frozen=True):
-    """An operation that failed, and those of its objects whose kind nobody serves."""
+    """A failed operation, and its objects whose kind is not served."""
 
     step: int
     operation: Operation
     resources: tuple[Resource, ...]
     in_its_wave: bool
-    """Whether the sync had begun, and the kind was missing when its turn came."""
+    """Whether the sync had started, and the kind was missing in its wave."""
 
 
 def unknown_kinds(rehearsal: Rehearsal, case: Case) -> Iterator[Unknown]:
@@ -41,13 +41,13 @@ def unknown_kinds(rehearsal: Rehearsal, case: Case) -> Iterator[Unknown]:
 
 
 def generator_of(case: Case, unknown: Unknown) -> Resource | None:
-    """The object of the trial of which an operator makes the definition of one of the kinds."""
+    """The object of the trial from which an operator creates the CRD of one of the kinds."""
     found = (generated_by(case.all_resources(), _wanted(resource)) for resource in unknown.resources)
     return next(filter(None, found), None)
 
 
 def definition_of(case: Case, unknown: Unknown) -> Resource | None:
-    """The definition of one of the kinds, in any release of the trial."""
+    """The CRD of one of the kinds, in any release of the trial."""
     found = (defined_by(case.all_resources(), _wanted(resource)) for resource in unknown.resources)
     return next(filter(None, found), None)
 
@@ -57,7 +57,7 @@ def _wanted(resource: Resource) -> Unserved:
 
 
 def _is_unknown(task: SyncTask) -> bool:
-    """Refused because of its kind, and not one of those of Kubernetes itself in a version that is gone."""
+    """Rejected because of its kind, which is not a built-in kind in a removed version."""
     if task.status != "SyncFailed" or task.object.group in BUILT_IN:
         return False
     return not task.state or NO_KIND in task.message

@@ -1,4 +1,4 @@
-"""Where two engines do not do the same with one release: read from their rehearsals, step by step. Plays nothing."""
+"""Where engines treat an object of one release differently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS = ("Job", "Pod")
 
 
 class Seen(Struct, frozen=True):
-    """One rehearsal, with the case that it was played with."""
+    """One rehearsal with its case."""
 
     rehearsal: Rehearsal
     case: Case
@@ -30,17 +30,17 @@ class Seen(Struct, frozen=True):
 
 
 class Fate(Struct, frozen=True):
-    """What an engine does with an object in the course of a trial."""
+    """What an engine does with an object during a trial."""
 
     made: bool = False
     again: str = ""
-    """What it does when the same is deployed once more."""
+    """What it does when the same input is deployed again."""
     stays: bool = False
-    """Whether it is there when the release is gone."""
+    """Whether it still exists after the release is removed."""
 
 
 def contrasts(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Difference]:
-    """The objects that engines treat differently; only of trials that all of them got through, step by step alike."""
+    """The objects that engines treat differently, if all of them completed the same steps."""
     played = {one.rehearsal.engine: one for one in seen if one.rehearsal.schedule == SCHEDULE and not one.case.name}
     lengths = {len(one.rehearsal.steps) for one in played.values()}
     well = all(ended.outcome == "ok" for one in played.values() for ended in one.rehearsal.steps)
@@ -54,7 +54,7 @@ def contrasts(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Difference]:
 
 
 def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
-    """Why nothing is said of how engines differ, where that was asked for."""
+    """Why engine differences are not shown."""
     engines = dict.fromkeys(str(one.rehearsal.engine) for one in seen)
     plain = [one for one in seen if not one.case.name and one.rehearsal.schedule == SCHEDULE]
     broken = [str(one.rehearsal.engine) for one in plain if any(s.outcome != "ok" for s in one.rehearsal.steps)]
@@ -63,7 +63,7 @@ def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
 
 
 def _told(one: Seen, resource: Resource) -> str:
-    """What becomes of an object, in words."""
+    """What happens to an object, in words."""
     fate = _fate(one, resource.ref)
     if not fate.made:
         events = ", ".join(hooks.events_of(resource.body))
@@ -80,7 +80,7 @@ def _fate(one: Seen, ref: Ref) -> Fate:
 
 
 def _same_again(one: Seen) -> Iterator[int]:
-    """The steps that deploy once more what the step before has deployed."""
+    """The steps that deploy the input of the step before again."""
     for step in range(1, len(one.rehearsal.steps)):
         before, now = one.case.releases[step - 1], one.case.releases[step]
         alike = before is not None and now is not None and (before.source, before.values) == (now.source, now.values)
@@ -100,7 +100,7 @@ def _again(one: Seen, step: int, ref: Ref) -> str:
 
 
 def _is_made(one: Seen, ref: Ref, *, before: int) -> bool:
-    """Whether the engine makes an object, in a step before this one."""
+    """Whether the engine created an object in an earlier step."""
     events = (e for e in one.rehearsal.timeline if e.object == ref and e.actor == one.engine)
     return any(event.effect == "created" and event.step < before for event in events)
 

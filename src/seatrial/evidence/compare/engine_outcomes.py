@@ -1,4 +1,4 @@
-"""Engines side by side: how each gets through the same trial, read from its rehearsals. Plays nothing."""
+"""Engines side by side: how each step of the same trial ends."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from seatrial.model.timeline import Event, Rehearsal
 BOTH: dict[str, Verdict] = {"failed": "fails", "hung": "hangs"}
 ONLY_SLOW: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
 REASONS = (r'failed calling webhook "[^"]+"', r'no matches for kind "[^"]+"', r'namespaces "[^"]+" not found')
-"""What an API server's or an engine's sentence comes down to."""
+"""Patterns of the short reason in an error."""
 INSIDE = {"flux": ("flux", "helm")}
-"""Whose requests are an engine's: Flux has a Helm in it."""
+"""Actors whose requests count as the engine's: Flux embeds Helm."""
 
 
 def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
-    """One for each engine, where several play the plain case of one input."""
+    """One per engine, if several engines rehearse the same input."""
     found = list(standings_of(seen))
     if len(found) > 1:
         yield from found
 
 
 def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
-    """One for each engine that plays the plain case, where that is one trial."""
+    """One per engine for the case without extra values, if that is one trial."""
     by_engine: dict[str, list[Seen]] = {}
     for one in seen:
         if not one.case.name:
@@ -50,7 +50,7 @@ def _ending(slow: Moment, quick: Rehearsal) -> Ending:
 
 
 def _first_stop(steps: Sequence[Moment]) -> Stop | None:
-    """What keeps the engine up first: the object that is refused, and why; or else its own words."""
+    """What stops the engine first: the rejected object and the reason, or else the engine's error."""
     for slow in steps:
         ended, refused = slow.ended, next(_refusals(slow), None)
         if ended.outcome == "ok" and refused is not None and _is_made_later(slow.rehearsal, refused):
@@ -64,7 +64,7 @@ def _first_stop(steps: Sequence[Moment]) -> Stop | None:
 
 
 def actors_of(rehearsal: Rehearsal) -> tuple[str, ...]:
-    """Whose requests are those of the engine."""
+    """The actors whose requests are the engine's."""
     name = rehearsal.engine.name
     return INSIDE.get(name, (name,))
 
@@ -76,7 +76,7 @@ def _refusals(moment: Moment) -> Iterator[Event]:
 
 
 def _is_made_later(rehearsal: Rehearsal, refused: Event) -> bool:
-    """Whether the engine has tried again in the same step, and was let through."""
+    """Whether the engine retried in the same step and succeeded."""
     done = ("created", "changed")
     later = (e for e in rehearsal.of_step(refused.step) if e.index > refused.index and e.object == refused.object)
     return any(event.effect in done and event.actor == refused.actor for event in later)

@@ -1,4 +1,4 @@
-"""Two inputs that were rehearsed alike: which findings and which dependencies one has and the other has not.
+"""Two inputs rehearsed with the same trial: which findings and dependencies differ.
 
 Plays nothing: each side is what one check found out.
 """
@@ -19,7 +19,7 @@ from seatrial.model.result import Change, Comparison, Edge, Judged
 
 
 class Side(Struct, frozen=True):
-    """One of the two: what it is called, how it went, and what was found."""
+    """One of the two inputs: its name, its rehearsals and its findings."""
 
     name: str
     seen: Sequence[Seen]
@@ -40,7 +40,7 @@ def comparison(old: Side, new: Side) -> Comparison:
 
 
 def _changes(before: Sequence[Finding], now: Sequence[Finding]) -> Iterator[Change]:
-    """For every rule the objects that it tells of on one side or on both, those that fare alike in one."""
+    """Per rule, the objects it reports on one side or on both; objects with the same change are merged."""
     was, told = _judged(before), _judged(now)
     alike: dict[tuple[str, str, Judged | None, Judged | None], list[str]] = {}
     for key in dict.fromkeys((*was, *told)):
@@ -51,7 +51,7 @@ def _changes(before: Sequence[Finding], now: Sequence[Finding]) -> Iterator[Chan
 
 
 def _judged(findings: Sequence[Finding]) -> dict[tuple[str, str, str], Judged]:
-    """By rule, code and object; of several findings the first, which is the worst."""
+    """By rule, code and object; the worst finding of several."""
     told: dict[tuple[str, str, str], Judged] = {}
     for finding in findings:
         for ref in finding.objects:
@@ -60,7 +60,7 @@ def _judged(findings: Sequence[Finding]) -> dict[tuple[str, str, str], Judged]:
 
 
 def _edges(case: Case) -> Iterator[Edge]:
-    """What depends on what: in a Pulumi program as its engine gets it, else as fields and kinds say."""
+    """Dependencies: for a Pulumi program as the engine sees them, otherwise from fields and kinds."""
     releases = [release for release in case.releases if release is not None]
     if any(release.program for release in releases):
         yield from (Edge(one.resource, other) for one in dependences(case) for other in one.now)

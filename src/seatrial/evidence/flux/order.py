@@ -1,4 +1,4 @@
-"""Kustomizations and HelmReleases that fail at first for what another one brings, on which they do not depend."""
+"""Kustomizations and HelmReleases that fail at first because they lack an object of another, without dependsOn."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
 
 
 class Early(Struct, frozen=True):
-    """One that came too early, for what, and who brings that."""
+    """A Kustomization or HelmRelease that came too early, what it lacked, and who has that."""
 
     own: Resource
     what: Resource
-    bringer: Ref
+    holder: Ref
     event: Event
 
 
 def too_early(rehearsal: Rehearsal, case: Case) -> Iterator[Early]:
-    """Those that end well at a later attempt; the first failure of each counts."""
+    """Those that succeed at a later attempt; the first failure of each counts."""
     for late in delayed(rehearsal, case):
         ended = rehearsal.steps[late.step]
         found = _brought(late.release, ended, late.one, late.first)
@@ -34,7 +34,7 @@ def too_early(rehearsal: Rehearsal, case: Case) -> Iterator[Early]:
 
 
 def _brought(release: Release, ended: StepResult, one: Reconciled, first: Event) -> tuple[Resource, Ref] | None:
-    """What was missing, and which other Kustomization or HelmRelease brings it."""
+    """What was missing, and which other Kustomization or HelmRelease has it."""
     for other in ended.reconciled:
         if other.object == one.object:
             continue
@@ -54,9 +54,9 @@ def _missing(release: Release, other: Reconciled, words: str) -> Ref | None:
     return namespace if namespace in other.objects else None
 
 
-def _depends_on(release: Release, ended: StepResult, ref: Ref, bringer: Ref) -> bool:
-    """Whether dependsOn leads from one to the other, or to the Kustomization that holds the other."""
-    holders = {one.object for one in ended.reconciled if bringer in one.objects} | {bringer}
+def _depends_on(release: Release, ended: StepResult, ref: Ref, holder: Ref) -> bool:
+    """Whether dependsOn leads from one to the other, or to the Kustomization that contains the other."""
+    holders = {one.object for one in ended.reconciled if holder in one.objects} | {holder}
     seen: set[Ref] = set()
     pending = [ref]
     while pending:

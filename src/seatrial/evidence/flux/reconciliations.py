@@ -1,4 +1,4 @@
-"""What rules read of Flux: how its reconciliations ended, what depends on what, who brings an object; and its words."""
+"""Flux reconciliations: how they ended, what depends on what, and which one has an object."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
 FLUX = "flux"
 GROUP = "kustomize.toolkit.fluxcd.io"
 UNINSTALLED = "uninstallation completed with"
-"""What Helm says when all was deleted and something was not well for all that; its records are gone then."""
+"""Helm's error when everything was deleted but something went wrong; the release records are gone then."""
 STALLED = "RetriesExceeded"
 _NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<group>[^"]*?)/?[^"/]+"')
 
@@ -29,19 +29,19 @@ def kustomizations(ended: StepResult) -> Iterator[Reconciled]:
 
 
 def holder(ended: StepResult, ref: Ref) -> Ref | None:
-    """The Kustomization or HelmRelease that brings an object."""
+    """The Kustomization or HelmRelease that has an object."""
     return next((one.object for one in ended.reconciled if ref in one.objects), None)
 
 
 class Delayed(Struct, frozen=True):
-    """A Kustomization or HelmRelease that failed at first and ended well at a later attempt."""
+    """A Kustomization or HelmRelease that failed at first and succeeded at a later attempt."""
 
     step: int
     release: Release
     own: Resource
     one: Reconciled
     first: Event
-    """What it said when it failed."""
+    """Its error when it failed."""
 
 
 def delayed(rehearsal: Rehearsal, case: Case) -> Iterator[Delayed]:
@@ -56,23 +56,23 @@ def delayed(rehearsal: Rehearsal, case: Case) -> Iterator[Delayed]:
 
 
 def failed_release(ended: StepResult, ref: Ref | None = None) -> Reconciled | None:
-    """The HelmRelease for which Helm failed in a step; that of one object, where one is named."""
+    """The HelmRelease that failed in a step; `ref` picks the one that has the object."""
     failed = (one for one in ended.reconciled if one.message and one.acts)
     return next((one for one in failed if ref is None or ref in one.objects), None)
 
 
 def failed_kustomization(ended: StepResult, ref: Ref) -> Reconciled | None:
-    """The Kustomization that failed in a step and brings an object."""
+    """The failed Kustomization that has an object."""
     return next((one for one in kustomizations(ended) if one.message and ref in one.objects), None)
 
 
 def is_uninstalled(ended: StepResult, ref: Ref) -> bool:
-    """Whether an object is of a HelmRelease that went as a whole."""
+    """Whether an object belongs to a HelmRelease that was uninstalled."""
     return any(ref in one.objects and one.acts == ("uninstall",) for one in ended.reconciled)
 
 
 def failed_act(one: Reconciled) -> str:
-    """What Helm could not do for it: `upgrade`."""
+    """The Helm action that failed: `upgrade`."""
     return next((act for act in one.acts if f"Helm {act} failed" in one.message), one.acts[-1])
 
 
@@ -82,13 +82,13 @@ def flux_says(one: Reconciled) -> str:
 
 
 def by_hand(one: Reconciled) -> str:
-    """The command that has Flux try again."""
+    """The command that makes Flux retry."""
     force = " --force" if one.acts else ""
     return f"flux reconcile {one.object.kind.lower()} {one.object.name} -n {one.object.namespace}{force}"
 
 
 def goes_on(one: Reconciled) -> str:
-    """What Flux does after Helm has failed."""
+    """What Flux does after Helm failed."""
     if failed_act(one) == "uninstall":
         if UNINSTALLED in one.message:
             return "Helm has forgotten the release by then: at the next try Flux finds none, and the HelmRelease goes."
@@ -99,13 +99,13 @@ def goes_on(one: Reconciled) -> str:
 
 
 def missing_kind(words: str) -> tuple[str, str] | None:
-    """The group and the kind that Flux did not find."""
+    """The group and kind that Flux did not find."""
     found = _NO_MATCH.search(words)
     return (found["group"], found["kind"]) if found else None
 
 
 def dependencies(own: Resource) -> Iterator[tuple[int, Ref]]:
-    """What a Kustomization or HelmRelease depends on, which is of its own kind, with its place in the list."""
+    """The dependencies of a Kustomization or HelmRelease, with their index in dependsOn."""
     for index, entry in enumerate(listed(own.body, "spec", "dependsOn")):
         if isinstance(entry, dict):
             namespace = str(entry.get("namespace") or own.ref.namespace)
@@ -119,7 +119,7 @@ def is_checked(kustomization: Resource) -> bool:
 
 
 def definition(release: Release, one: Reconciled, wanted: tuple[str, str]) -> Ref | None:
-    """The definition of a kind among what a HelmRelease or Kustomization brings."""
+    """The CRD of a kind among the objects of a HelmRelease or Kustomization."""
     definitions = (release.find(ref) for ref in one.objects if ref.kind == "CustomResourceDefinition")
     for found in definitions:
         spec = found.body.get("spec") if found else None
@@ -129,6 +129,6 @@ def definition(release: Release, one: Reconciled, wanted: tuple[str, str]) -> Re
 
 
 def interval_of(kustomization: Resource) -> str:
-    """After what time a failed one is tried again, as far as it says."""
+    """The time after which a failed one is retried."""
     spec: Body = kustomization.body.get("spec") or {}
     return str(spec.get("retryInterval") or spec.get("interval") or "its interval")

@@ -1,4 +1,4 @@
-"""Waits of Flux that ended in vain: for which objects, what those lack, and who depends on the one that waits."""
+"""Flux health checks that timed out: which objects, what they lack, and what depends on the waiting one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ WORDS = re.compile(r"(?:timeout waiting for|failed early due to stalled resource
 STATUS = re.compile(r"(?P<ref>[^\s,\[]+) status: '(?P<status>\w+)'")
 
 
-class InVain(Struct, frozen=True):
-    """One that is not Ready, for objects that are not."""
+class TimedOutWait(Struct, frozen=True):
+    """A Kustomization or HelmRelease that is not Ready because its objects are not."""
 
     step: int
     reconciled: Reconciled
@@ -28,11 +28,11 @@ class InVain(Struct, frozen=True):
     waited: tuple[Ref, ...]
     statuses: tuple[str, ...]
     behind: tuple[tuple[Resource, int], ...]
-    """Who depends on it and never came to its turn, with the place in its dependsOn."""
+    """Its dependents that never started, with the index in their dependsOn."""
 
 
-def in_vain(rehearsal: Rehearsal, case: Case) -> Iterator[InVain]:
-    """Each Kustomization or HelmRelease whose wait ended in vain, once."""
+def timed_out_waits(rehearsal: Rehearsal, case: Case) -> Iterator[TimedOutWait]:
+    """Each Kustomization or HelmRelease whose wait timed out, once."""
     told: set[Ref] = set()
     for moment in moments(rehearsal, case):
         for one in moment.ended.reconciled:
@@ -45,13 +45,13 @@ def in_vain(rehearsal: Rehearsal, case: Case) -> Iterator[InVain]:
             if waited:
                 told.add(one.object)
                 status = tuple(statuses[str(ref)] for ref in waited)
-                yield InVain(
+                yield TimedOutWait(
                     moment.index, one, own, waited, status, tuple(_behind(case, moment.index, moment.ended, one.object))
                 )
 
 
-def lacked(rehearsal: Rehearsal, case: Case, found: InVain) -> Iterator[tuple[Ref, Ref | None]]:
-    """What the objects that are waited for look for and do not find, and which of Flux's own objects would bring it."""
+def lacked(rehearsal: Rehearsal, case: Case, found: TimedOutWait) -> Iterator[tuple[Ref, Ref | None]]:
+    """What the awaited objects lack, and which Kustomization or HelmRelease has it."""
     ended = rehearsal.steps[found.step]
     users = [user for ref in found.waited if (user := case.written(found.step, ref))]
     named = {need.object for user in users for need in needs_of(user) if not need.optional}
@@ -61,7 +61,7 @@ def lacked(rehearsal: Rehearsal, case: Case, found: InVain) -> Iterator[tuple[Re
 
 
 def is_made_by_operator(case: Case, ref: Ref) -> bool:
-    """Whether something of the trial leads to an object: rules about what operators make tell that."""
+    """Whether an operator creates the object from another one of the trial: other rules report that."""
     return any(ref in products_of(resource) for resource in case.all_resources())
 
 

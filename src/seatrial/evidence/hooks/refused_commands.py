@@ -1,4 +1,4 @@
-"""Commands of pods that RBAC refused: who asked for what, and why the account may not. Knows no words of Helm."""
+"""Commands in pods that RBAC denied: which ServiceAccount, what, and why."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from seatrial.model.timeline import Event, Rehearsal
 
 CANNOT = re.compile(r'User "[^"]+" cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"')
 WAITED = re.compile(r"error: timed out waiting for the condition on (?P<resource>[a-z]+)/")
-"""What `kubectl wait` says that may look and may not watch."""
+"""The error of `kubectl wait` without the right to watch."""
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 
 Cause = Literal["unbound", "later", "gone", "role"]
 
 
 class Refused(Struct, frozen=True):
-    """A command that a pod was refused."""
+    """A command in a pod that RBAC denied."""
 
     step: int
     said: Event
     owner: Resource
-    """The Job, Pod or workload of the release that the pod is of."""
+    """The Job, Pod or workload of the release that owns the pod."""
     account: Ref
     verbs: tuple[str, ...]
     resource: str
     """`deployments.apps`"""
     cause: Cause
     about: Resource | None
-    """The binding or role that is not there, or does not allow it."""
+    """The binding or role that is missing, or does not allow it."""
 
 
 def refused_commands(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
-    """What pods of a release were refused, each pod's owner once in a step."""
+    """Denied commands of a release's pods, once per owner and step."""
     seen: set[tuple[int, Ref]] = set()
     for event in rehearsal.timeline:
         verbs, resource = _right(event) if event.effect == "said" and event.object.kind == "Pod" else ((), "")
@@ -63,14 +63,14 @@ def refused_commands(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
 
 
 def _is_taken_away(rehearsal: Rehearsal, refused: Event, ref: Ref) -> bool:
-    """Whether an object was deleted since the pod was made that was refused a command."""
+    """Whether an object was deleted after the pod was created and before the command was denied."""
     since = [e for e in rehearsal.of_step(refused.step) if e.index < refused.index]
     made = next((e.index for e in since if e.object == refused.object and e.effect == "created"), refused.index)
     return any(e.index > made and e.object == ref and e.effect == "deleted" for e in since)
 
 
 def _right(event: Event) -> tuple[tuple[str, ...], str]:
-    """(verbs, resource) that a pod prints it may not."""
+    """(verbs, resource) that the pod's message says it may not use."""
     if found := CANNOT.search(event.message):
         named = f"{found['resource']}.{found['group']}" if found["group"] else found["resource"]
         return (found["verb"],), named
@@ -79,7 +79,7 @@ def _right(event: Event) -> tuple[tuple[str, ...], str]:
 
 
 def _owner(world: World, ref: Ref) -> Ref:
-    """Whoever made an object and is not made by another: the Deployment of a ReplicaSet of a pod."""
+    """The top-level owner of an object: the Deployment of a pod's ReplicaSet."""
     owner = controller_of(world.get(ref) or {})
     if owner is None:
         return ref
@@ -88,7 +88,7 @@ def _owner(world: World, ref: Ref) -> Ref:
 
 
 def _why(release: Release, world: World, account: Ref, *, gone: bool) -> tuple[Cause, Resource | None]:
-    """What of the release should give the right: a binding or a role that is not there now, or says too little."""
+    """The binding or role of the release that should grant the right, but is missing or insufficient."""
     bindings = [r for r in release.resources if r.ref.kind in BINDINGS and _binds(r.body, r.ref, account)]
     roles = [role for binding in bindings if (role := release.find(_role(binding))) is not None]
     for resource in (*bindings, *roles):
@@ -113,7 +113,7 @@ def _subjects(binding: Body, ref: Ref) -> list[Ref]:
 
 
 def _is_dangling(release: Release, binding: Resource) -> bool:
-    """Whether a binding is for accounts that the release does not bring: the name is probably wrong."""
+    """Whether a binding names ServiceAccounts that the release does not have: probably a wrong name."""
     subjects = _subjects(binding.body, binding.ref)
     return bool(subjects) and all(release.find(ref) is None for ref in subjects)
 

@@ -1,4 +1,4 @@
-"""Hooks as they were run: at which event, and what one needed that was not there. Knows what happened, and no words."""
+"""Hooks as Helm ran them: at which event, and what they lacked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from seatrial.model.resource import Body, Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
 
 IN_VAIN = "timeout waiting for"
-"""What Flux says of what has not become ready in time."""
+"""The error of Flux about objects that did not become ready in time."""
 Why = Literal["dropped", "plain", "later", "same-weight", "deleted", "never", "earlier", "nobody"]
 
 
 class Lack(Struct, frozen=True):
-    """A hook that could not run in a step, and one thing that it needs and that was not there."""
+    """A hook that could not run in a step, and one object that it lacked."""
 
     step: int
     action: str
@@ -32,16 +32,16 @@ class Lack(Struct, frozen=True):
     hook: Resource
     need: Need
     key: str
-    """The key that is missing, where the object is there without it."""
+    """The missing key, if the object exists without it."""
     why: Why
     brought: Resource | None
-    """What the release has under the name of what is missing."""
+    """The release's resource with the name of the missing object."""
     hung: bool
-    """Whether Helm waited in vain; otherwise it was refused."""
+    """Whether Helm waited forever; otherwise the hook was rejected."""
 
 
 def lacks(rehearsal: Rehearsal, case: Case) -> Iterator[Lack]:
-    """Every hook that could not run, with each thing that it lacked."""
+    """Every hook that could not run, with each object that it lacked."""
     for moment in moments(rehearsal, case):
         release = acted_on(case, moment.index)
         if moment.ended.outcome == "ok" or release is None:
@@ -58,14 +58,14 @@ def acted_on(case: Case, step: int) -> Release | None:
 
 
 def acts_of(moment: Moment) -> tuple[str, ...]:
-    """What Helm did in a step: the step itself, or what Flux had it do for its HelmReleases."""
+    """Helm's actions in a step: the step itself, or what Flux ran for its HelmReleases."""
     ended = moment.ended
     inside = tuple(dict.fromkeys(act for one in ended.reconciled for act in one.acts))
     return inside or (ended.action,)
 
 
 def helm_act(moment: Moment, ref: Ref | None = None) -> str:
-    """`helm upgrade`, or inside Flux `the upgrade of HelmRelease/shop/shop`: that of one object, where one is named."""
+    """`helm upgrade`, or under Flux `the upgrade of HelmRelease/shop/shop`; `ref` picks the HelmRelease."""
     ended = moment.ended
     acting = (one for one in ended.reconciled if one.acts and (ref is None or ref in one.objects))
     one = failed_release(ended, ref) or next(acting, None)
@@ -75,18 +75,18 @@ def helm_act(moment: Moment, ref: Ref | None = None) -> str:
 
 
 def runs_in(moment: Moment, hook: Resource) -> bool:
-    """Whether one of Helm's acts in a step runs this object as a hook."""
+    """Whether Helm runs this object as a hook in the step."""
     return any(hooks.runs_at(hook.body, act) for act in acts_of(moment))
 
 
 def done_by_helm(moment: Moment, ref: Ref | None = None) -> Iterator[Event]:
-    """What Helm did in a step, to one object or to all."""
+    """Helm's events in a step, for one object or for all."""
     events = moment.events() if ref is None else moment.rehearsal.of_object(ref)
     return (event for event in events if event.actor == "helm" and event.step == moment.index)
 
 
 def event_of(moment: Moment, hook: Resource) -> str:
-    """The event at which Helm last ran a hook in a step: of several, as many as it was made."""
+    """The event at which Helm last ran a hook in a step; the n-th if it created the hook n times."""
     events = (event for act in acts_of(moment) for event in hooks.EVENTS_OF.get(act, ()))
     own = [event for event in events if event in hooks.events_of(hook.body)]
     made = sum(e.verb != "delete" for e in done_by_helm(moment, hook.ref))
@@ -94,12 +94,12 @@ def event_of(moment: Moment, hook: Resource) -> str:
 
 
 def act_at(event: str) -> str:
-    """The act of Helm's that has an event: `upgrade` has `pre-upgrade`."""
+    """The Helm action of an event: `upgrade` for `pre-upgrade`."""
     return next((act for act, events in hooks.EVENTS_OF.items() if event in events), "")
 
 
 def left_over(moment: Moment, hook: Resource) -> Event | None:
-    """Helm's write of a hook, where that met the object of an earlier run."""
+    """Helm's write of a hook that found the object of an earlier run."""
     if not runs_in(moment, hook):
         return None
     deed = next(done_by_helm(moment, hook.ref), None)
@@ -109,7 +109,7 @@ def left_over(moment: Moment, hook: Resource) -> Event | None:
 
 
 def pod_of(moment: Moment, hook: Resource) -> Event | None:
-    """How the first pod of a hook came to be in a step: of a Job that Helm ran in it, or the hook itself."""
+    """The creation of the first pod of a hook in a step: of its Job, or the hook itself."""
     if not event_of(moment, hook):
         return None
     pods = (e for e in moment.events() if e.object.kind == "Pod" and e.effect == "created")
@@ -117,7 +117,7 @@ def pod_of(moment: Moment, hook: Resource) -> Event | None:
 
 
 def is_of(pod: Ref, body: Body, hook: Ref) -> bool:
-    """Whether a pod is a hook's: made by its Job, or the hook itself."""
+    """Whether a pod belongs to a hook: created by its Job, or the hook itself."""
     owners = listed(body, "metadata", "ownerReferences")
     return pod == hook or any((owner.get("kind"), owner.get("name")) == (hook.kind, hook.name) for owner in owners)
 
@@ -147,7 +147,7 @@ def _missing_key(need: Need, found: Body | None) -> str:
 
 
 def _why(moment: Moment, release: Release, hook: Resource, ref: Ref, event: str) -> tuple[Why, Resource | None]:
-    """Why what the release should bring is not there when the hook runs."""
+    """Why the needed object does not exist when the hook runs."""
     candidates = [resource for resource in release.resources if resource.ref == ref]
     for resource in candidates:
         if not hooks.is_hook(resource.body):

@@ -1,4 +1,4 @@
-"""Scripts that fail or never end whatever the cluster does, as they did in a trial. Knows no words."""
+"""Scripts that fail or never end whatever the cluster does."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ScriptFault(Struct, frozen=True):
     """The container."""
     course: Course
     ran: Event
-    """How the pod came to be that shows it."""
+    """The creation of the pod that shows it."""
 
 
 def script_faults(rehearsal: Rehearsal, case: Case) -> Iterator[ScriptFault]:
-    """Each Job whose script was bound to fail or to go on for ever, in the first step in which it ran."""
+    """Each Job whose script must fail or never ends, in the first step in which it ran."""
     seen: set[Ref] = set()
     acted = ((step, acted_on(case, step)) for step in range(len(rehearsal.steps)))
     scripted = {step: [r for r in release.resources if r.ref.kind in SPECS] for step, release in acted if release}
@@ -48,7 +48,7 @@ def script_faults(rehearsal: Rehearsal, case: Case) -> Iterator[ScriptFault]:
 
 
 def _did(rehearsal: Rehearsal, case: Case, ran: Event, course: Course) -> bool:
-    """Whether its pod went the way of its script: it may never have come to run."""
+    """Whether its pod ran the script: it may never have started."""
     if course.code is None:
         return bool(dig(Moment(rehearsal, case, ran.step).live(ran.object), "status", "phase") == "Running")
     said = (e for e in rehearsal.of_object(ran.object) if e.index >= ran.index and e.effect == "said")

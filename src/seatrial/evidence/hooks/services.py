@@ -1,4 +1,4 @@
-"""Services of a release that a hook asks for, as far as its commands, arguments and environment tell."""
+"""Services of a release that a hook calls, as its commands, arguments and environment show."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _CLIENTS = """
     wait-for-it.sh wait-for-it wait-for wait4x dockerize nslookup getent
 """
 CLIENTS = frozenset(_CLIENTS.split())
-"""Programs that fail, or wait, where nobody answers."""
+"""Programs that fail or wait if the Service does not answer."""
 
 
 class Asked(Struct, frozen=True):
-    """A Service of the release that a hook asks for, where it says so, and whether it cannot do without."""
+    """A Service of the release that a hook calls, where, and whether it needs an answer."""
 
     service: Resource
     field: tuple[str | int, ...]
     command: str = ""
-    """Empty where it only names the Service."""
+    """Empty if it only names the Service."""
     retried: bool = False
 
 
 def asked_by(hook: Resource, release: Release) -> Iterator[Asked]:
-    """Of each Service the surest sign first."""
+    """One per Service, the surest sign first."""
     services = [r for r in release.resources if r.ref.kind == "Service" and not hooks.is_hook(r.body)]
     path = spec_path(hook)
     for place, command in commands_run(dig(hook.body, *path) or {}, hook.ref.namespace):
@@ -49,7 +49,7 @@ def asked_by(hook: Resource, release: Release) -> Iterator[Asked]:
 
 
 def backends(service: Resource, release: Release) -> list[Resource]:
-    """What of the release stands behind a Service."""
+    """The workloads of the release behind a Service."""
     return [
         r
         for r in release.resources
@@ -59,12 +59,12 @@ def backends(service: Resource, release: Release) -> list[Resource]:
 
 
 def spec_path(hook: Resource) -> tuple[str, ...]:
-    """Where the pod of a hook is described."""
+    """The path of a hook's pod spec."""
     return ("spec",) if hook.ref.kind == "Pod" else ("spec", "template", "spec")
 
 
 def _names(word: str, service: Ref, namespace: str) -> bool:
-    """Whether a word of a command line holds the DNS name of a Service: `db:5432`, `http://db.demo.svc/`."""
+    """Whether a word of a command line contains the DNS name of a Service: `db:5432`, `http://db.demo.svc/`."""
     full = rf"{re.escape(service.name)}\.{re.escape(service.namespace)}(?:\.svc(?:\.cluster\.local)?)?"
     name = rf"(?:{full}|{re.escape(service.name)})" if service.namespace == namespace else full
     return re.search(rf"(?:^|[/@=,]){name}(?=$|[:/,])", word) is not None

@@ -1,4 +1,4 @@
-"""Init containers that wait for Jobs, as far as their commands say so."""
+"""Init containers that wait for Jobs, as their commands show."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from seatrial.kinds.workloads.pod_template import containers_of
 from seatrial.model.resource import Body, listed
 
 WAITERS = ("job", "job-wr", "job-we")
-"""What the images of k8s-wait-for take before the name of a Job."""
+"""The argument of the k8s-wait-for images before the name of a Job."""
 
 
 def awaited_jobs(spec: Body, namespace: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """(name of a Job, where) for each that the init containers of a pod ask for."""
+    """(Job name, path) for each Job that the init containers of a pod wait for."""
     at = ("spec", "template", "spec")
     for need in needed(spec, namespace):
         if need.access.resource == "jobs" and need.access.name and need.field[0] == "initContainers":

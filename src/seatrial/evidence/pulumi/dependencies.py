@@ -13,7 +13,7 @@ PROVIDERS = "pulumi:providers:"
 
 
 def dependences(case: Case) -> Iterator[Dependence]:
-    """Of the last program of a case, and beside it of the first where that is another one."""
+    """For the last program of a case, and the first if it differs."""
     given = [release.program for release in case.releases if release and release.program]
     if not given:
         return
@@ -33,11 +33,11 @@ def dependences(case: Case) -> Iterator[Dependence]:
 
 
 def _key(one: Registration) -> tuple[str, str]:
-    """Who a resource is, whatever is around it."""
+    """The identity of a resource without its parents."""
     return one.type, one.name
 
 
 def _is_inside(program: Program, one: Registration) -> bool:
-    """Whether it came out of a chart or of YAML: those have no dependencies that anyone wrote."""
+    """Whether it comes from a chart or YAML, which have no written dependencies."""
     parent = program.find(one.parent) if one.parent else None
     return parent is not None and parent.type.startswith("kubernetes:")

@@ -1,4 +1,4 @@
-"""Registrations of Pulumi programs, as rules read them beside a timeline: what failed that nothing had ordered."""
+"""Pulumi programs: resources that failed because nothing orders them."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def is_pulumi(rehearsal: Rehearsal) -> bool:
 
 
 class Unordered(Struct, frozen=True):
-    """A resource that failed for want of something in the same program on which it does not depend."""
+    """A resource that failed because it does not depend on what it needs in the same program."""
 
     ref: Ref
     registration: Registration
     component: Registration
-    """What brings that: a component that gives no dependency, or a resource that it does not name."""
+    """Its provider: a component that adds no dependency, or a resource that it does not name."""
     culprit: Ref
-    """What was not there, or not ready."""
+    """What was missing or not ready."""
     how: Literal["named", "inside", "forgotten"]
     """Whether it names the component in `dependsOn`, is itself inside, or does neither."""
     event: Event
-    """The last refusal, or the last try."""
+    """The last rejection, or the last attempt."""
 
 
 def unordered(rehearsal: Rehearsal, case: Case) -> Iterator[Unordered]:
-    """Every resource that came before what it needs and the same program makes."""
+    """Every resource that was created before what it needs, which the same program creates."""
     for moment in moments(rehearsal, case):
         release = moment.release if moment.index < len(case.releases) else None
         if release is None or release.program is None or moment.ended.outcome != "failed":
@@ -66,7 +66,7 @@ def _of_resource(moment: Moment, program: Program, one: Registration) -> Iterato
 
 
 def _components(program: Program, one: Registration) -> Iterator[tuple[Registration, Literal["named", "inside"]]]:
-    """Local components that it names and that stand for nothing, and the one that it is in."""
+    """Local components that it names without effect, and the one that contains it."""
     inside = inside_of(program.registrations)
     before = effective(program, one)
     for urn in one.asked:
@@ -79,7 +79,7 @@ def _components(program: Program, one: Registration) -> Iterator[tuple[Registrat
 
 
 def _forgotten(program: Program, one: Registration, words: str) -> Iterator[tuple[Registration, Ref]]:
-    """Who brings the kind or the namespace that was not there, and is not depended on. Webhooks are told elsewhere."""
+    """The provider of the missing kind or namespace, if it is not a dependency. Webhooks have rules of their own."""
     before = effective(program, one)
     for other in program.registrations if not WEBHOOK.search(words) else ():
         if other.urn == one.urn or other.urn in before or other.reads:
@@ -90,7 +90,7 @@ def _forgotten(program: Program, one: Registration, words: str) -> Iterator[tupl
 
 
 def _culprit(program: Program, component: Registration, words: str) -> Ref | None:
-    """The object in a component that these words of the API server are about."""
+    """The object in a component that this API error is about."""
     inside = inside_of(program.registrations).get(component.urn, set())
     for one in program.registrations:
         if one.urn in inside and one.object is not None and _is_meant(one.object, words):

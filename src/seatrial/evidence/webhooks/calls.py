@@ -1,4 +1,4 @@
-"""Calls of webhooks that failed, read from the timeline: whose webhook, about what, and what its backend lacked.
+"""Failed webhook calls: which webhook, for which object, and why its backend did not answer.
 
 Each call that was refused has one cause, so that one rule tells of it.
 """
@@ -30,11 +30,11 @@ NAMES_MAX = 3
 
 Cause = Literal["authority", "stale", "itself", "bootstrap", "rolled", "unready", "tried-again"]
 World = dict[Ref, Body]
-"""What is there at some moment."""
+"""The live objects at some event."""
 
 
 class Webhook(Struct, frozen=True):
-    """One webhook of a configuration, as it was when it was called."""
+    """One webhook of a configuration, at the time of the call."""
 
     configuration: Ref
     index: int
@@ -51,12 +51,12 @@ class Webhook(Struct, frozen=True):
 
     @property
     def refuses(self) -> bool:
-        """Whether a call that fails is a refusal."""
+        """Whether a failed call rejects the request (failurePolicy Fail)."""
         return self.body.get("failurePolicy") != "Ignore"
 
 
 class Call(Struct, frozen=True):
-    """A call that failed, and the write that was refused for it."""
+    """A failed call, and the write that it rejected."""
 
     event: Event
     webhook: Webhook
@@ -64,7 +64,7 @@ class Call(Struct, frozen=True):
 
 
 def refused_by_cause(rehearsal: Rehearsal, case: Case, cause: Cause) -> dict[Ref, list[Call]]:
-    """Refusals of one cause, by the configuration of the webhook; the first step that shows it is enough."""
+    """Rejections of one cause, by webhook configuration; only the first step that shows it."""
     found: dict[Ref, list[Call]] = {}
     for call in _refused(rehearsal, case):
         if call.cause == cause:
@@ -75,7 +75,7 @@ def refused_by_cause(rehearsal: Rehearsal, case: Case, cause: Cause) -> dict[Ref
 
 
 def webhooks_in(world: World) -> Iterator[Webhook]:
-    """Every webhook that is registered and is called in the cluster."""
+    """Every registered webhook with a Service in the cluster."""
     for ref in sorted(ref for ref in world if ref.kind in CONFIGURATIONS):
         for index, body in enumerate(listed(world[ref], "webhooks")):
             webhook = Webhook(ref, index, body)
@@ -84,17 +84,17 @@ def webhooks_in(world: World) -> Iterator[Webhook]:
 
 
 def state(rehearsal: Rehearsal, event: Event) -> World:
-    """What is there just before an event."""
+    """The live objects just before an event."""
     return _followed(rehearsal.timeline[: event.index])
 
 
 def state_after(moment: Moment) -> World:
-    """What is there when a step has ended and the cluster has settled."""
+    """The live objects when a step has ended and the cluster has settled."""
     return _followed(event for event in moment.rehearsal.timeline if event.step <= moment.index)
 
 
 def behind(world: World, service: Ref) -> Iterator[Body]:
-    """The workloads whose pods stand behind a Service."""
+    """The workloads behind a Service."""
     found = world.get(service)
     for ref, body in world.items():
         near = ref.kind in WORKLOADS and ref.namespace == service.namespace
@@ -114,7 +114,7 @@ def workload_ref(workload: Body) -> Ref:
 
 
 def leads_to(resource: Resource) -> Iterator[Ref]:
-    """The Secret that a custom resource asks an operator for: a Certificate's, an ExternalSecret's."""
+    """The Secrets that an operator creates from a custom resource: a Certificate, an ExternalSecret."""
     known = kinds.known().get((resource.ref.group, resource.ref.kind))
     body = {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}
     if known is not None:
@@ -126,18 +126,18 @@ def leads_to(resource: Resource) -> Iterator[Ref]:
 
 
 def replaced(began: World, now: World, ref: Ref) -> bool:
-    """Whether something that was there is gone or is to be another."""
+    """Whether an object was deleted or its spec changed."""
     return ref in began and dig(began[ref], "spec") != dig(now.get(ref), "spec")
 
 
 def registered(rehearsal: Rehearsal, call: Call) -> Event | None:
-    """How the webhook that was called came to be there."""
+    """The creation of the webhook configuration that was called."""
     earlier = reversed(rehearsal.timeline[: call.event.index])
     return next((e for e in earlier if e.object == call.webhook.configuration and e.effect == "created"), None)
 
 
 def is_about(webhook: Webhook, target: matching.WriteTarget, labels: dict[str, str], namespace: Body | None) -> bool:
-    """Whether a webhook would be asked about a write."""
+    """Whether a webhook matches a write."""
     hooks = matching.read([{"kind": webhook.configuration.kind, "webhooks": [webhook.body]}], (), (), ())
     asked = matching.webhooks_for(hooks, "mutating", target)
     selected = fits(labels, webhook.body.get("objectSelector") or {})
@@ -146,7 +146,7 @@ def is_about(webhook: Webhook, target: matching.WriteTarget, labels: dict[str, s
 
 
 def covers(webhook: Webhook) -> str:
-    """What a webhook is asked about, as its rules say it: `CREATE, UPDATE of pods, secrets`."""
+    """What a webhook matches, by its rules: `CREATE, UPDATE of pods, secrets`."""
     rules = listed(webhook.body, "rules")
     operations = dict.fromkeys(str(o) for rule in rules for o in listed(rule, "operations"))
     resources = dict.fromkeys(str(r) for rule in rules for r in listed(rule, "resources"))
@@ -164,7 +164,7 @@ def outcome_of(moment: Moment) -> str:
 
 
 def is_record(ref: Ref) -> bool:
-    """Whether Helm keeps its own record of a release in it."""
+    """Whether it is a release Secret of Helm."""
     return ref.kind == "Secret" and ref.name.startswith("sh.helm.release.v1.")
 
 
@@ -175,7 +175,7 @@ def named(refs: list[Ref]) -> str:
 
 
 def _refused(rehearsal: Rehearsal, case: Case) -> Iterator[Call]:
-    """Every write that was refused because a webhook was to be asked about it and could not be."""
+    """Every write that was rejected because a webhook did not answer."""
     now: World = {}
     began: World = {}
     step = -1
@@ -212,13 +212,13 @@ def _cause(
 
 
 def _is_stale(rehearsal: Rehearsal, case: Case, event: Event, service: Ref) -> bool:
-    """Whether the Service is gone for good: it was taken away, or nobody in this trial ever had it."""
+    """Whether the Service does not come back: it was deleted, or no release of the trial has it."""
     went = any(e.object == service and e.effect in GOING for e in rehearsal.timeline[: event.index])
     return went or not any(resource.ref == service for resource in case.all_resources())
 
 
 def _needs(case: Case, event: Event, backer: Ref) -> bool:
-    """Whether the backend cannot start without what was refused, or without what that leads to."""
+    """Whether the backend needs the rejected object, or what an operator creates from it."""
     refused, workload = case.written(event.step, event.object), case.written(event.step, backer)
     if refused is None or workload is None:
         return False

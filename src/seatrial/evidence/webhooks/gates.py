@@ -1,4 +1,4 @@
-"""Webhooks as gates: what each is asked about, what it takes to answer, and what of it is there when it is first asked.
+"""The webhook table: what each webhook matches, what it needs, and what of that existed at its first call.
 
 Rules and selectors are those by which the API server itself chooses; what is there is read from timelines.
 """
@@ -39,13 +39,13 @@ RELEASE = "release"
 
 
 class _Webhook(Struct, frozen=True):
-    """One webhook, of admission or of conversion, and the objects that it is asked about."""
+    """One admission or conversion webhook, and the objects that it matches."""
 
     name: str
     owner: Ref
     client: Body
     policy: str
-    """Fail, Ignore, or empty: a conversion has no choice."""
+    """Fail, Ignore, or empty for a conversion webhook."""
     rules: tuple[Body, ...]
     about: dict[str, tuple[Ref, ...]]
     """By operation."""
@@ -59,7 +59,7 @@ class _Webhook(Struct, frozen=True):
 
 
 def gates(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Gate]:
-    """The webhooks that are asked about anything that the releases of a trial hold."""
+    """The webhooks that match objects of the trial's releases."""
     plain = [one for one in seen if one.rehearsal.schedule == SCHEDULE and not one.case.name]
     resources = {resource.ref: resource for one in plain for resource in one.case.all_resources()}
     registered = {**_found(plain), **{ref: resource.body for ref, resource in resources.items()}}
@@ -80,7 +80,7 @@ def gates(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Gate]:
 
 
 def _found(plain: Iterable[Seen]) -> World:
-    """Configurations and definitions that were in a cluster at any time, whoever put them there."""
+    """Webhook configurations and CRDs that existed at any time."""
     kinds = (*CONFIGURATIONS, DEFINITION)
     events = (event for one in plain for event in one.rehearsal.timeline if event.object.kind in kinds)
     return {event.object: event.after for event in events if event.after is not None}
@@ -111,7 +111,7 @@ def _of_admission(registered: World, resources: dict[Ref, Resource]) -> Iterator
 
 
 def _of_conversion(registered: World, resources: dict[Ref, Resource]) -> Iterator[_Webhook]:
-    """Definitions with objects in a version other than the one that is stored: each way there and back asks."""
+    """CRDs with objects in another version than the stored one: reads and writes call the conversion webhook."""
     for ref in sorted(ref for ref in registered if ref.kind == DEFINITION):
         spec = registered[ref].get("spec") or {}
         conversion = spec.get("conversion") or {}
@@ -127,7 +127,7 @@ def _of_conversion(registered: World, resources: dict[Ref, Resource]) -> Iterato
 
 
 def _policies(webhook: _Webhook, plain: Iterable[Seen]) -> tuple[str, ...]:
-    """What becomes of a call that fails; in the course of a trial that may change."""
+    """The failure policies of a webhook during the trial."""
     if not webhook.policy:
         return ()
     events = (event for one in plain for event in one.rehearsal.timeline if event.object == webhook.owner)
@@ -137,7 +137,7 @@ def _policies(webhook: _Webhook, plain: Iterable[Seen]) -> tuple[str, ...]:
 
 
 def _about(webhook: _Webhook) -> Iterator[About]:
-    """Operations with the same objects in one."""
+    """Operations with the same objects, merged."""
     alike: dict[tuple[Ref, ...], list[str]] = {}
     for operation, refs in webhook.about.items():
         if refs:
@@ -149,7 +149,7 @@ def _about(webhook: _Webhook) -> Iterator[About]:
 
 
 def _definitions(webhook: _Webhook, registered: World, resources: dict[Ref, Resource]) -> Iterator[Requirement]:
-    """Of the kinds that the webhook is asked about, as far as they are not built in."""
+    """The CRDs of the custom kinds that the webhook matches."""
     versions: dict[Ref, dict[str, None]] = {}
     for ref in dict.fromkeys(ref for refs in webhook.about.values() for ref in refs):
         if (found := _defined(registered, ref)) is not None:
@@ -172,7 +172,7 @@ def _needs(webhook: _Webhook, plain: Sequence[Seen]) -> Iterator[Requirement]:
 
 
 def _authority(webhook: _Webhook, plain: Sequence[Seen]) -> str:
-    """Who writes it, as it was seen."""
+    """The actor that wrote it."""
     brought = next((r.body for one in plain for r in one.case.all_resources() if r.ref == webhook.owner), None)
     if brought is not None and has_certificate(_bundle(webhook, brought)):
         return RELEASE
@@ -193,7 +193,7 @@ def _bundle(webhook: _Webhook, owner: Body) -> str:
 
 
 def _moments(webhook: _Webhook, rehearsal: Rehearsal, case: Case, resources: dict[Ref, Resource]) -> Iterator[Asked]:
-    """When an engine first writes, and first deletes, what the webhook is about; what it is refused for goes first."""
+    """The first write and the first deletion of a matching object by an engine; a rejected one takes precedence."""
     for act, operation in ACTS:
         refs = webhook.about.get(operation) or ()
         event = _first(webhook, rehearsal, refs, act)
@@ -259,7 +259,7 @@ def _then(webhook: _Webhook, event: Event, *, asked: bool, answers: bool) -> The
 
 
 def _served(world: World, ref: Ref, version: str) -> Served | None:
-    """Whether the kind of an object is there, in the version that it is written in; None where it is built in."""
+    """Whether the kind of an object is served in its version; None for built-in kinds."""
     definition = _defined(world, ref)
     if definition is None:
         return None

@@ -44,19 +44,19 @@ from collections.abc import Iterator
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pulumi.programs import is_pulumi
-from seatrial.evidence.rotated import Renewed
+from seatrial.evidence.rotated import RotatedSecret
 from seatrial.graph import Edge
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import confirm_twice
 from seatrial.phrases.rotated import (
-    TURNED_AWAY,
+    CLIENTS_REJECTED,
     keeper_of,
-    made_up,
     named,
     outcome_of,
     place_of,
+    rotated_passwords,
     severity,
     what_pods_do,
 )
@@ -75,11 +75,13 @@ RELEASED = "Helm renders a helm.v3.Release only when its chart or values change,
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if is_argocd(rehearsal) or is_pulumi(rehearsal):
-        yield from (_finding(rehearsal, case, *found_one) for found_one in made_up(rehearsal, case))
+        yield from (_finding(rehearsal, case, *found_one) for found_one in rotated_passwords(rehearsal, case))
 
 
-def _finding(rehearsal: Rehearsal, case: Case, renewed: Renewed, keys: tuple[str, ...], readers: list[Edge]) -> Finding:
-    ref, by_pulumi = renewed.secret.ref, not is_argocd(rehearsal)
+def _finding(
+    rehearsal: Rehearsal, case: Case, rotated: RotatedSecret, keys: tuple[str, ...], readers: list[Edge]
+) -> Finding:
+    ref, by_pulumi = rotated.secret.ref, not is_argocd(rehearsal)
     what = f"every pulumi up recreates {ref} with a new {named(keys)}"
     if not by_pulumi:
         what = f"a sync writes a new {named(keys)} into {ref} whenever Argo CD renders again"
@@ -88,20 +90,20 @@ def _finding(rehearsal: Rehearsal, case: Case, renewed: Renewed, keys: tuple[str
     certainty, damage = severity(keeper, keys, readers)
     return found(
         RULE,
-        Moment(rehearsal, case, renewed.step),
+        Moment(rehearsal, case, rotated.step),
         objects=[ref],
         damage=damage,
         certainty=certainty,
         message=f"{what}, {outcome_of(keeper, readers)}",
         details=(
             why,
-            *what_pods_do(rehearsal, case, renewed, readers),
-            TURNED_AWAY if (certainty, damage) == ("will", "outage") else "",
+            *what_pods_do(rehearsal, case, rotated, readers),
+            CLIENTS_REJECTED if (certainty, damage) == ("will", "outage") else "",
             "Going back to an older commit does not restore the old value: it is rendered again as well.",
             RELEASED if by_pulumi else "",
         ),
-        places=[place_of(renewed.secret, key) for key in keys],
-        evidence=[renewed.event],
+        places=[place_of(rotated.secret, key) for key in keys],
+        evidence=[rotated.event],
         confirm=confirm_twice(ref, "{.data}", "another pulumi up" if by_pulumi else "a hard refresh and a sync"),
     )
 

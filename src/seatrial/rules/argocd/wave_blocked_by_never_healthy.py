@@ -53,7 +53,7 @@ from seatrial.evidence.argocd.blocked import (
 )
 from seatrial.evidence.argocd.syncs import in_words, look_at_operation
 from seatrial.evidence.flux.reconciliations import flux_says, interval_of, is_flux
-from seatrial.evidence.flux.waits import InVain, in_vain, is_made_by_operator, lacked
+from seatrial.evidence.flux.waits import TimedOutWait, is_made_by_operator, lacked, timed_out_waits
 from seatrial.evidence.hooks.refused_commands import refused_commands
 from seatrial.evidence.hooks.script_faults import script_faults
 from seatrial.evidence.moment import Moment, found
@@ -72,9 +72,9 @@ EXPLAINED = (
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for found_in_vain in in_vain(rehearsal, case) if is_flux(rehearsal) else ():
-        if _is_told_here(rehearsal, case, found_in_vain):
-            yield _of_flux(rehearsal, case, found_in_vain)
+    for timed_out in timed_out_waits(rehearsal, case) if is_flux(rehearsal) else ():
+        if _is_told_here(rehearsal, case, timed_out):
+            yield _of_flux(rehearsal, case, timed_out)
     elsewhere = apps_out_of_turn(rehearsal, case)
     brought = {resource.ref for resource in case.all_resources()}
     # A Job that its own script or missing rights keep from completing is reported by the rules about those.
@@ -108,7 +108,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     )
 
 
-def _is_told_here(rehearsal: Rehearsal, case: Case, one: InVain) -> bool:
+def _is_told_here(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> bool:
     """Whether no rule about charts or operators reports the cause."""
     lacking = [ref for ref, _ in lacked(rehearsal, case, one)]
     said = _pods_say(rehearsal, one)
@@ -119,12 +119,12 @@ def _is_told_here(rehearsal: Rehearsal, case: Case, one: InVain) -> bool:
     return not any(is_made_by_operator(case, ref) for ref in lacking)
 
 
-def _pods_say(rehearsal: Rehearsal, one: InVain) -> list[str]:
+def _pods_say(rehearsal: Rehearsal, one: TimedOutWait) -> list[str]:
     events = (e for e in rehearsal.of_step(one.step) if e.effect == "said" and e.object.kind in ("Pod", "ReplicaSet"))
     return [event.message for event in events if any(event.object.name.startswith(ref.name) for ref in one.waited)]
 
 
-def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
+def _of_flux(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> Finding:
     ref = one.own.ref
     names = ", ".join(str(resource.ref) for resource, _ in one.behind)
     done = "installed" if one.reconciled.acts else "applied"
@@ -143,8 +143,8 @@ def _of_flux(rehearsal: Rehearsal, case: Case, one: InVain) -> Finding:
         details=(
             flux_says(one.reconciled),
             *(
-                f"It lacks {lacking}, {f'which is in {bringer}' if bringer else 'which nothing in the trial creates'}."
-                for lacking, bringer in lacked(rehearsal, case, one)
+                f"It lacks {lacking}, which {f'is in {holder}' if holder else 'nothing in the trial creates'}."
+                for lacking, holder in lacked(rehearsal, case, one)
             ),
             f"For {names} Flux reports: \"dependency '{ref.namespace}/{ref.name}' is not ready\"" if one.behind else "",
             "" if one.reconciled.acts else f"Flux retries after {interval_of(one.own)}, and fails the same way.",

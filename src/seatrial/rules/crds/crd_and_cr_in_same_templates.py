@@ -53,7 +53,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.outcome import aftermath, helm_says, named, named_is
+from seatrial.phrases.outcome import after_failure, helm_says, named, named_is
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -87,7 +87,7 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], definitions: tuple[Res
         details=(
             helm_says(ended),
             _why(definitions[0]),
-            aftermath(moment),
+            after_failure(moment),
             _where_it_works(moment.live(defined[0])),
         ),
         places=[

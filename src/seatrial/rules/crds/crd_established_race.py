@@ -44,7 +44,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import aftermath, named
+from seatrial.phrases.outcome import after_failure, named
 
 BY_HAND = ("kubectl", "someone")
 BETWEEN = (
@@ -105,7 +105,7 @@ def _finding(
         details=(
             moment.says,
             BETWEEN if made[0].actor in BY_HAND else _why(release, definitions[0]),
-            aftermath(moment),
+            after_failure(moment),
         ),
         places=[
             *(definition.place("metadata", "name") for definition in definitions),

@@ -51,7 +51,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import is_flux
-from seatrial.evidence.history import GOING, bringer, cascade, pruned
+from seatrial.evidence.history import GOING, cascade, pruned, release_with
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import DEFINITION
 from seatrial.helm import hooks
@@ -136,7 +136,7 @@ def _cascades(rehearsal: Rehearsal, gone: list[Gone]) -> list[Event]:
 
 def _lost(moment: Moment, gone: list[Gone]) -> list[Ref]:
     """What goes with the definitions and was not to go: in an uninstall, what is not of the release."""
-    own = bringer(moment.case, moment.index, gone[0][0].object) if moment.ended.action in ENDS else None
+    own = release_with(moment.case, moment.index, gone[0][0].object) if moment.ended.action in ENDS else None
     went = {deletion.object for deletion in _cascades(moment.rehearsal, gone)}
     if not _by_helm(gone):  # What a finalizer holds is told by uninstall-operator-before-crs.
         went = {ref for ref in went if moment.live(ref) is None}

@@ -38,7 +38,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import adoption
-from seatrial.phrases.outcome import aftermath, helm_says, named, named_is
+from seatrial.phrases.outcome import after_failure, helm_says, named, named_is
 
 NOT_OURS = re.compile(
     r'CustomResourceDefinition "(?P<name>[^"]+)" in namespace "" exists and cannot be imported into the current release'
@@ -81,7 +81,7 @@ def _finding(moment: Moment, moved: list[tuple[Resource, Resource]]) -> Finding:
             helm_says(ended),
             "Helm writes no ownership metadata on what it installs from crds/, so it takes the definition for someone "
             "else's. It looks before it runs any hook: no pre-upgrade hook can repair this.",
-            aftermath(moment),
+            after_failure(moment),
             "One of the two is enough." if twice else adoption(refs[0], ended),
             "What is among the templates is deleted by helm uninstall with all its objects, unless it carries "
             "helm.sh/resource-policy: keep.",

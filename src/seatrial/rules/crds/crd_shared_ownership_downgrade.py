@@ -42,7 +42,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref, group_of, version_of
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import aftermath, named
+from seatrial.phrases.outcome import after_failure, named
 
 LOSSES_MAX = 6
 CONFLICT = "Apply failed with"
@@ -110,7 +110,7 @@ def _refused(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         details=(
             f'The API server says: "{event.message}"',
             f"Helm would take away: {', '.join(lost[:LOSSES_MAX])}." if lost else "",
-            aftermath(moment),
+            after_failure(moment),
             "Helm 3 leaves a definition of crds/ that exists as it is, and goes on.",
             "--skip-crds leaves it as it is; --force-conflicts replaces it, for all who use it.",
         ),

@@ -35,7 +35,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import aftermath
+from seatrial.phrases.outcome import after_failure
 
 STILL_STORED = re.compile(r'status\.storedVersions\[[0-9]+\]: Invalid value: "(?P<version>[^"]+)"')
 
@@ -66,7 +66,7 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, dropped: list[str])
             moment.says if event.actor == "helm" else f'The API server says: "{event.message}"',
             f"status.storedVersions still lists {versions}. It does not matter whether an object of that version is "
             "left: only a storage migration takes it off the list.",
-            aftermath(moment),
+            after_failure(moment),
             f"The way: a revision that still lists {versions} and stores another one; then every object written anew "
             f"(kubectl get {ref.name} -A -o json | kubectl replace -f -); then the list without it (kubectl patch crd "
             f"{ref.name} --subresource=status); then this one."

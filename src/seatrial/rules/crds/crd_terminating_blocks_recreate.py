@@ -33,7 +33,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, metadata
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import aftermath, helm_says, named
+from seatrial.phrases.outcome import after_failure, helm_says, named
 
 NOT_ALLOWED = "create not allowed while custom resource definition is terminating"
 DEPLOYS = ("install", "upgrade", "rollback")
@@ -71,7 +71,7 @@ def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
             "When the finalizer is taken off, the definition goes with every object of its kind. A release that has "
             "such an object can then be neither upgraded nor uninstalled, as nobody serves the kind.",
             "" if refused else f'Until then, whoever makes an object of the kind is told: "{NOT_ALLOWED}".',
-            aftermath(moment) if refused else "",
+            after_failure(moment) if refused else "",
         ),
         places=[resource.place("metadata", "name") for resource in written],
         evidence=(*deletions[-1:], *refused),

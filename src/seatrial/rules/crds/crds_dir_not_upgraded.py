@@ -51,7 +51,7 @@ from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
-from seatrial.phrases.outcome import aftermath, helm_says, named, named_is
+from seatrial.phrases.outcome import after_failure, helm_says, named, named_is
 
 UNDECLARED = re.compile(r"(?P<path>(?:\.[A-Za-z0-9_-]+)+): field not declared in schema")
 GAINS_MAX = 6
@@ -114,7 +114,7 @@ def _finding(moment: Moment, new: Release, stale: list[Stale]) -> Finding:
         details=(
             helm_says(ended) if users else "",
             f"New, and not in the cluster: {_gains(stale)}.",
-            aftermath(moment) if users else "",
+            after_failure(moment) if users else "",
             "Helm 3 would report success: the API server drops a field that it does not know, with a warning."
             if UNDECLARED.search(ended.error) and not is_flux(moment.rehearsal)
             else "",

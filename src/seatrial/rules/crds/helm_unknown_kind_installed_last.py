@@ -50,7 +50,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.outcome import aftermath
+from seatrial.phrases.outcome import after_failure
 
 MAKERS = ("helm", "kubectl")
 
@@ -111,7 +111,7 @@ def _finding(moment: Moment, user: Resource, need: Need, brought: Resource, refu
             f"Helm's order of kinds does not know {need.object.kind}: such objects come after all others."
             if who == "Helm"
             else f"{who} applies objects in the order in which they stand in the files: {brought.file} comes later.",
-            aftermath(moment)
+            after_failure(moment)
             if fails
             else "The controller tries again, after pauses that grow to minutes; nothing has to be done but wait.",
             "On a cluster that has it already, all goes well: that hides it.",

@@ -62,7 +62,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, dig, group_of
 from seatrial.model.timeline import Rehearsal, StepResult
-from seatrial.phrases.outcome import aftermath, named, named_is
+from seatrial.phrases.outcome import after_failure, named, named_is
 
 # Where an object names the package that an operator installs with all its definitions.
 PACKAGES: dict[tuple[str, str], tuple[str, ...]] = {
@@ -124,7 +124,7 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
             moment.says,
             LOOKED_UP_BY.get(who) or _why(written, ended, users[0]),
             f"{definition} was made when {who} had failed." if definition else "",
-            ALIKE if failed_kustomization(ended, users[0]) else aftermath(moment),
+            ALIKE if failed_kustomization(ended, users[0]) else after_failure(moment),
             "On a cluster where the template has been for long, the kind is there: that hides it.",
         ),
         places=[

@@ -41,7 +41,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import group_of, version_of
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.outcome import aftermath, helm_says, named_is
+from seatrial.phrases.outcome import after_failure, helm_says, named_is
 
 Removed = tuple[Unserved, Removal]
 
@@ -79,7 +79,7 @@ def _refused(moment: Moment, gone: list[Removed]) -> Finding:
             "It is a hook, and those are looked up when their turn comes: all before it was made."
             if written and all(hooks.is_hook(resource.body) for resource in written)
             else "",
-            aftermath(moment),
+            after_failure(moment),
         ),
         places=[resource.place("apiVersion") for resource in written],
         confirm=f"kubectl explain {gone[0][0].kind.lower()} --api-version={gone[0][0].api_version}  # no such version",

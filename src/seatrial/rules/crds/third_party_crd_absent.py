@@ -57,7 +57,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, group_of, name_of, ref_of, version_of
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.outcome import aftermath, named, named_is
+from seatrial.phrases.outcome import after_failure, named, named_is
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
 SERVED = "{range .spec.versions[*]}{.name}={.served} {end}"
@@ -124,7 +124,7 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
             *dict.fromkeys(_mixed(release, missing) for missing in kinds),
             moment.says,
             _not_the_order(moment.speaker, ended.error, written) if any(definition for _, definition in there) else "",
-            aftermath(moment),
+            after_failure(moment),
         ),
         places=[resource.place("apiVersion") for resource in written]
         + [own.place("spec", "versions") for missing in kinds for own in _own(release, missing)],

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import GOING, as_plain, cascade, held_up
+from seatrial.evidence.history import GOING, as_regular, cascade, held_up
 from seatrial.evidence.hooks.runs import done_by_helm
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
@@ -63,7 +63,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             runs = hooks.runs_at(resource.body, moment.ended.action)
             if resource.ref.kind in EXEMPT or resource.ref in seen or not runs:
                 continue
-            if new is None or as_plain(new, resource.ref):
+            if new is None or as_regular(new, resource.ref):
                 continue
             deletion = _deletion_of_live(moment, resource.ref)
             owner = _other_release(moment, resource.ref)

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import GOING, as_hook, as_plain
+from seatrial.evidence.history import GOING, as_hook, as_regular
 from seatrial.evidence.hooks.runs import done_by_helm, helm_act
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
@@ -57,7 +57,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = moment.release
         for hook in release.resources if release else ():
             assert release is not None
-            regular = as_plain(release, hook.ref)
+            regular = as_regular(release, hook.ref)
             if hook is not as_hook(release, hook.ref) or regular is None or hook.ref in seen:
                 continue
             events = [event for event in done_by_helm(moment, hook.ref) if event.effect != "refused"]

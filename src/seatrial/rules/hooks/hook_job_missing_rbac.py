@@ -67,7 +67,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Pointer, Ref, listed
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.jobs import End, brings_down, end_of, operation_on
-from seatrial.phrases.outcome import aftermath, helm_says
+from seatrial.phrases.outcome import after_failure, helm_says
 
 FIRST: dict[str, tuple[str, ...]] = {
     "later": ("metadata", "name"),
@@ -128,7 +128,7 @@ def _what_follows(moment: Moment, refused: Refused) -> Iterator[str]:
         yield never_run(operation)
     elif result.outcome == "failed" and not is_argocd(moment.rehearsal):
         yield helm_says(result)
-        yield aftermath(moment) if result.action != "uninstall" else ""
+        yield after_failure(moment) if result.action != "uninstall" else ""
 
 
 def _why(refused: Refused) -> str:

@@ -46,7 +46,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_api, in_kubectl
-from seatrial.phrases.outcome import aftermath, helm_says
+from seatrial.phrases.outcome import after_failure, helm_says
 
 RUN = ("Job", "Pod")
 POLICIES = (hooks.BEFORE_CREATION, hooks.SUCCEEDED, hooks.FAILED)
@@ -80,7 +80,7 @@ def _finding(moment: Moment, hook: Resource, write: Event) -> Finding:
             _policy(hook),
             _what_helm_4_does(moment, hook, write),
             f'Helm 3 creates hooks instead, and fails: "{_helm_3(moment, hook)}"',
-            aftermath(moment) if sure == "will" and moment.ended.outcome != "ok" else "",
+            after_failure(moment) if sure == "will" and moment.ended.outcome != "ok" else "",
             "" if ref.kind not in RUN else f"After kubectl delete {in_kubectl(ref)} the next {action} runs it.",
         ),
         places=[hook.place("metadata", "annotations", hooks.DELETE_POLICY)],

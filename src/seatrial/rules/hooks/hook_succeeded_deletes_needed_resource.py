@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, operations
-from seatrial.evidence.history import GOING, as_plain
+from seatrial.evidence.history import GOING, as_regular
 from seatrial.evidence.hooks.runs import Lack, done_by_helm, event_of, helm_act, lacks
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import argocd_hooks, hooks
@@ -46,7 +46,7 @@ from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at, says
 from seatrial.phrases.objects import consumers_sentence, in_kubectl, users_beyond_hooks
-from seatrial.phrases.outcome import aftermath
+from seatrial.phrases.outcome import after_failure
 
 POLICY = "Its delete policy is hook-succeeded, and any object but a Job or a Pod has succeeded as soon as it exists."
 
@@ -69,7 +69,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _for_workloads(moment: Moment, release: Release) -> Iterator[Finding]:
     for resource in release.resources:
-        if not _deletes_itself(resource, moment.ended.action) or as_plain(release, resource.ref):
+        if not _deletes_itself(resource, moment.ended.action) or as_regular(release, resource.ref):
             continue
         users = [edge for edge in users_beyond_hooks(release, resource.ref) if not edge.need.optional]
         deletion = _last_deletion(moment, resource) if users else None
@@ -148,7 +148,7 @@ def _for_a_hook(moment: Moment, lack: Lack) -> Finding:
         details=(
             f"{POLICY} It is a hook for {', '.join(hooks.events_of(lack.brought.body))} only.",
             ends_sentence(moment, lack),
-            aftermath(moment, lack.hook.ref),
+            after_failure(moment, lack.hook.ref),
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.DELETE_POLICY),

@@ -67,7 +67,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, ref_of
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.hooks import hook_in_vain
+from seatrial.phrases.hooks import hook_timeout
 from seatrial.phrases.objects import in_kubectl
 
 API_PORTS = (443, 6443)
@@ -235,7 +235,7 @@ def _details(moment: Moment, blocked: BlockedHook, event: str) -> Iterator[str]:
     yield "Packets are dropped, not refused: the connection hangs until the client gives up."
     yield KUBECTL_SAYS if server.ref is None else ""
     if event and hook.ref.kind == "Job" and server.retried:
-        yield hook_in_vain(hook, event, moment.ended)
+        yield hook_timeout(hook, event, moment.ended)
     yield WITHOUT_HOOKS.get(who, "")
     yield "On a cluster that does not enforce NetworkPolicies it works, which hides the problem."
 

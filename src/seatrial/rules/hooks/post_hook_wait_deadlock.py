@@ -47,9 +47,9 @@ from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Rehearsal, StepResult
 from seatrial.model.trial import waits
-from seatrial.phrases.hooks import ends, how, said_of, says, waited_in_vain
+from seatrial.phrases.hooks import ends, how, said_of, says, wait_timeout
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.outcome import aftermath
+from seatrial.phrases.outcome import after_failure
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -101,8 +101,8 @@ def _deadlock(moment: Moment, workload: Resource, need: Need, brought: Resource,
             f"{'By default Flux' if fluxs else 'With --wait Helm'} waits for all workloads before it runs the {event} "
             "hooks, so each of the two waits for the other.",
             says(moment, ref),
-            waited_in_vain(workload, moment.ended),
-            aftermath(moment, workload.ref),
+            wait_timeout(workload, moment.ended),
+            after_failure(moment, workload.ref),
             f"With {failed_act(fluxs)}.disableWait: true it succeeds: the pods stay unready until the {event} hook has "
             "run."
             if fluxs

@@ -49,7 +49,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at
-from seatrial.phrases.outcome import aftermath
+from seatrial.phrases.outcome import after_failure
 from seatrial.phrases.too_early import is_too_early, only_upgrades
 
 
@@ -71,7 +71,7 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
         details=(
             _order(lack),
             ends_sentence(moment, lack),
-            aftermath(moment, lack.hook.ref),
+            after_failure(moment, lack.hook.ref),
             "A fresh install runs no pre-upgrade hooks and works, which hides the problem.",
             "Give the hook its own copy under another name, as a pre-upgrade hook with a lower weight; or add "
             f"{'the key' if lack.key else 'the object'} in one revision and use it in the hook from the next one on.",

@@ -47,7 +47,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at
-from seatrial.phrases.outcome import aftermath
+from seatrial.phrases.outcome import after_failure
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
             "contrary to Helm's documentation.",
             _why_now(moment.rehearsal, lack),
             ends_sentence(moment, lack),
-            aftermath(moment, lack.hook.ref),
+            after_failure(moment, lack.hook.ref),
             f"Give {needed} a lower weight so that it runs first.",
         ),
         places=[

@@ -37,7 +37,7 @@ import re
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import operations
-from seatrial.evidence.copies import unlike_copies
+from seatrial.evidence.copies import differing_copies
 from seatrial.evidence.hooks.runs import done_by_helm
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks
@@ -103,7 +103,7 @@ def _of_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for step, release in enumerate(case.releases):
         moment = Moment(rehearsal, case, step)
-        for ref, copies in unlike_copies(release).items():
+        for ref, copies in differing_copies(release).items():
             events = [e for e in done_by_helm(moment, ref) if e.verb != "delete"]
             if len(events) > 1 and ref not in reported:
                 reported.add(ref)

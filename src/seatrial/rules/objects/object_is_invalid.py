@@ -39,7 +39,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import BUILT_IN_GROUPS
-from seatrial.phrases.outcome import aftermath, revisions
+from seatrial.phrases.outcome import after_failure, revisions
 
 INVALID = re.compile(r" is invalid: \[?(?P<field>[A-Za-z][^:\s]*): (?P<words>.*)", re.S)
 VALUE = re.compile(r'Invalid value: "(?P<value>[^"]*)"')
@@ -106,7 +106,7 @@ def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
     if rehearsal.engine.name != "helm":
         return ""
     uninstalls = rehearsal.steps[event.step].action == "uninstall"
-    return revisions(moment) if uninstalls else aftermath(moment)
+    return revisions(moment) if uninstalls else after_failure(moment)
 
 
 def _path(field: str, message: str, written: Resource) -> tuple[str | int, ...]:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import ENGINES, GOING, bringer, cascade, pruned
+from seatrial.evidence.history import ENGINES, GOING, cascade, pruned, release_with
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import written_otherwise
 from seatrial.helm import hooks
@@ -68,7 +68,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         for deletion, namespace in _deletions(moment):
             ends = moment.ended.action in ENDS
             # Objects that others applied into the namespace are not part of the release that contains it.
-            old, new = bringer(case, moment.index, namespace.ref), None if ends else moment.release
+            old, new = release_with(case, moment.index, namespace.ref), None if ends else moment.release
             went = (e for e in cascade(rehearsal, deletion) if moment.live(e.object) is None)
             named_too = _named_by_kubectl(moment)
             lost = [event for event in went if _should_stay(event, old, new) and event.object not in named_too]

@@ -51,7 +51,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import confirm_twice, in_kubectl
-from seatrial.phrases.outcome import aftermath, helm_says
+from seatrial.phrases.outcome import after_failure, helm_says
 
 FORCES = ("--force", "--force-replace")
 TOGETHER = "cannot use server-side apply and force replace together"
@@ -238,7 +238,7 @@ def _in_the_way(moment: Moment, event: Event, written: Resource) -> Finding:
             f'The API server rejects it: "{_first_line(event.message)}"',
             "The chart does not change that field: an upgrade without the flag sends no request at all. The manifest "
             "lacks what Kubernetes itself wrote when the object was created.",
-            aftermath(moment),
+            after_failure(moment),
         ),
         places=[written.place("metadata", "name")],
         evidence=[event],

@@ -46,7 +46,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.objects import LOCKED_OUT
+from seatrial.phrases.objects import AUTHENTICATION_ERRORS
 
 
 class Meeting(Struct, frozen=True):
@@ -131,7 +131,7 @@ def _met_sentence(met: Meeting) -> str:
     generates = "generates" if met.step is None else "generated"
     return (
         f"The next install {generates} a new {keys} in {met.secret}, but the data still has the old one: clients get "
-        f"{LOCKED_OUT}. `lookup` cannot recover it, because the old Secret is gone."
+        f"{AUTHENTICATION_ERRORS}. `lookup` cannot recover it, because the old Secret is gone."
     )
 
 

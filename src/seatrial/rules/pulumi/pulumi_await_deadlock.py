@@ -1,9 +1,10 @@
 """Pulumi waits for an object that needs another one, which is created only after the first is ready.
 
 ## What happens
-After creating an object of some kinds, Pulumi waits until it is ready. Deployments, StatefulSets and Pods must be ready,
-a Job must complete, a PVC must be bound, an Ingress and a Service of type LoadBalancer must have an address. Everything
-that depends on the object starts only then, and an input built from its outputs is a dependency like `dependsOn`.
+After creating an object of some kinds, Pulumi waits until it is ready. Deployments, StatefulSets and Pods must be
+ready, a Job must complete, a PVC must be bound, an Ingress and a Service of type LoadBalancer must have an address.
+Everything that depends on the object starts only then, and an input built from its outputs is a dependency like
+`dependsOn`.
 
 So a Deployment that mounts a Secret which is created after it never becomes ready, and the Secret is never created: a
 deadlock. Pulumi waits for ten minutes and gives up. Its output mentions the pods, and not the resource that has not
@@ -15,12 +16,12 @@ deletes the pods by hand. The change is made, but Pulumi gives up on it, and eve
 deployed.
 
 A failed Job ends the wait only if it ran out of retries or time (`BackoffLimitExceeded`, `DeadlineExceeded`). One that
-its `podFailurePolicy` ends is waited for until the timeout. A PVC without a class, in a cluster without a default class,
-is never bound. An Ingress waits for an address in its status, which some controllers never write, such as Traefik behind
-a NodePort. seatrial does not know which controller runs, and assumes that one does.
+its `podFailurePolicy` ends is waited for until the timeout. A PVC without a class, in a cluster without a default
+class, is never bound. An Ingress waits for an address in its status, which some controllers never write, such as
+Traefik behind a NodePort. seatrial does not know which controller runs, and assumes that one does.
 
-Pulumi does not wait for a PVC whose class binds at the first consumer, nor for a Service without pods: older versions of
-the provider did and hung there too.
+Pulumi does not wait for a PVC whose class binds at the first consumer, nor for a Service without pods: older versions
+of the provider did and hung there too.
 
 ## Example
 ```yaml

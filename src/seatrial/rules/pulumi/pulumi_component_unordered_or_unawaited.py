@@ -4,8 +4,8 @@
 `helm.v3.Chart`, and `ConfigFile`, `ConfigGroup` and `Directory` of the old API, are components that the SDK expands
 inside the program. A component itself is never a dependency. In `dependsOn` it stands for its resources that are known
 at that moment. Those of a chart are known only after rendering, which takes a call to the provider. The list is empty,
-unless the program happens to wait for something else first, for longer than the chart takes to render: in Python that is
-luck, in TypeScript it depends on the inputs.
+unless the program happens to wait for something else first, for longer than the chart takes to render: in Python that
+is luck, in TypeScript it depends on the inputs.
 
 So the resource is registered at once. Pulumi retries its creation for 63 seconds, but only while its kind or its
 namespace does not exist. As soon as the CRD is served, the webhook of the same chart is called, whose pods need longer;

@@ -1,8 +1,8 @@
 """An up after a failed one recreates an object and deletes it again at its end.
 
 ## What happens
-Pulumi replaces an object whose name the program sets by deleting it first. If the creation that follows is rejected, for
-example by a webhook, the up fails, and Pulumi remembers that the object still has to be replaced.
+Pulumi replaces an object whose name the program sets by deleting it first. If the creation that follows is rejected,
+for example by a webhook, the up fails, and Pulumi remembers that the object still has to be replaced.
 
 The next up continues with it. If the program asks for another object than the deleted one, the new one is created. But
 if nothing differs from the deleted one, because the change was reverted, or because the object was only deleted along
@@ -22,9 +22,9 @@ resources:
 ```
 
 ## Instead
-Before the next up, set `deleteBeforeReplace: true` in the options of the resource: then Pulumi knows that the old one is
-gone. Or remove it from the state with `pulumi state delete`, so that it is created as new. If it has already happened,
-`pulumi refresh` finds that it is missing, and the next up creates it.
+Before the next up, set `deleteBeforeReplace: true` in the options of the resource: then Pulumi knows that the old one
+is gone. Or remove it from the state with `pulumi state delete`, so that it is created as new. If it has already
+happened, `pulumi refresh` finds that it is missing, and the next up creates it.
 
 ## Fix safety
 The option can stay: an object with a fixed name is replaced in that order anyway.

@@ -5,10 +5,10 @@
 hook never runs, a Secret that is a `pre-install` hook is never created, and Pulumi reports nothing: the `up` succeeds,
 or waits for pods that lack what a hook would have created.
 
-`helm.v3.Chart` registers hooks, except tests, as regular resources. They are created at the same time as the rest of the
-chart: their event, weight and delete policy are ignored. A Job runs when it is created, and again only when it changes,
-because it is then replaced: an upgrade of the app with an unchanged migration Job does not migrate. Pulumi waits for it,
-so the `up` fails if the Job fails.
+`helm.v3.Chart` registers hooks, except tests, as regular resources. They are created at the same time as the rest of
+the chart: their event, weight and delete policy are ignored. A Job runs when it is created, and again only when it
+changes, because it is then replaced: an upgrade of the app with an unchanged migration Job does not migrate. Pulumi
+waits for it, so the `up` fails if the Job fails.
 
 Only a `helm.v3.Release` runs hooks, because Helm deploys it.
 
@@ -25,8 +25,8 @@ resources:
 ```
 
 ## Instead
-Use `kubernetes:helm.sh/v3:Release` with the same chart. Or do the hook's work in a resource of the program, and let what
-needs it depend on that.
+Use `kubernetes:helm.sh/v3:Release` with the same chart. Or do the hook's work in a resource of the program, and let
+what needs it depend on that.
 
 ## Fix safety
 For Pulumi a Release is a new resource: objects with the same names are created before the old ones are deleted, which

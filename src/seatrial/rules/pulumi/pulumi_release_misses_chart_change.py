@@ -1,8 +1,8 @@
 """The templates of a chart changed, and Pulumi does not upgrade its Release.
 
 ## What happens
-Pulumi compares the inputs of a resource. Those of a `helm.v3.Release` are the path or name of its chart, its values, and
-the version in Chart.yaml. The rendered manifests are not an input. If only the templates of a local chart, or its
+Pulumi compares the inputs of a resource. Those of a `helm.v3.Release` are the path or name of its chart, its values,
+and the version in Chart.yaml. The rendered manifests are not an input. If only the templates of a local chart, or its
 values.yaml, change, all inputs stay the same: `pulumi up` reports `unchanged` and deploys nothing. The change is
 deployed with the next chart version or the next changed value, in an up for another reason.
 
@@ -16,8 +16,8 @@ version: 1.0.0
 ```
 
 ## Instead
-Change the chart version whenever the chart changes. Otherwise pass a hash of its files as a value, which no template has
-to use.
+Change the chart version whenever the chart changes. Otherwise pass a hash of its files as a value, which no template
+has to use.
 
 ## Fix safety
 The first up after that deploys all pending changes.

@@ -1,9 +1,9 @@
 """A Pulumi resource has a new name, parent or type and no alias, so Pulumi treats it as a new resource.
 
 ## What happens
-Pulumi identifies a resource by its URN: project, stack, its type, the types of its parents, and its name in the program.
-Renaming it, moving it into a component, or rendering it with another chart resource changes the URN. For Pulumi the old
-resource is removed and a new one is added.
+Pulumi identifies a resource by its URN: project, stack, its type, the types of its parents, and its name in the
+program. Renaming it, moving it into a component, or rendering it with another chart resource changes the URN. For
+Pulumi the old resource is removed and a new one is added.
 
 Pulumi creates new resources first and deletes old ones at the end. An object whose name the program sets still exists
 when it is to be created: `already exists`. The up fails, and so does every further one.
@@ -27,8 +27,8 @@ Add the old name as an alias:
       aliases: [{name: db}]
 ```
 
-For another parent use `aliases: [{parent: ...}]` or `{noParent: true}`; an alias of a component applies to everything in
-it. A whole URN, as `pulumi stack --show-urns` prints it, always works.
+For another parent use `aliases: [{parent: ...}]` or `{noParent: true}`; an alias of a component applies to everything
+in it. A whole URN, as `pulumi stack --show-urns` prints it, always works.
 
 ## Fix safety
 An alias changes nothing in the cluster, and can be removed after one up.

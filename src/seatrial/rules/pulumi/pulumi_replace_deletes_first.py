@@ -7,14 +7,14 @@ first and deletes the old one at the end. If the program sets the name, both can
 deleted first, with everything that depends on it, such as the volume of a PVC or the content of a Namespace.
 
 That is not all. While the object does not exist, its outputs are unknown. Pulumi treats every input built from them as
-unknown, a whole `spec` because of a single name in it, and asks the provider what an unknown `spec` means. It could mean
-another selector, so the Deployment must be replaced, and is deleted even before the object it was built from. So a new
-value in a ConfigMap deletes all pods until the Deployment is recreated, although nothing in the Deployment changed. With
-an unknown `metadata`, such as a label from an output, it is the same for every kind, including PVCs: a resource whose
-name is unknown is replaced.
+unknown, a whole `spec` because of a single name in it, and asks the provider what an unknown `spec` means. It could
+mean another selector, so the Deployment must be replaced, and is deleted even before the object it was built from. So a
+new value in a ConfigMap deletes all pods until the Deployment is recreated, although nothing in the Deployment changed.
+With an unknown `metadata`, such as a label from an output, it is the same for every kind, including PVCs: a resource
+whose name is unknown is replaced.
 
-A `dependsOn` alone does not cause this. Neither does an output in the `spec` of a Service, unless it sets the clusterIP:
-everything else of a Service can change in place.
+A `dependsOn` alone does not cause this. Neither does an output in the `spec` of a Service, unless it sets the
+clusterIP: everything else of a Service can change in place.
 
 ## Example
 ```yaml
@@ -32,8 +32,8 @@ resources:
 ```
 
 ## Instead
-Omit the name of what changes: then the new object is created first, its dependents roll over, and the old one is deleted
-last. If the name is needed, write it as text in both places and add `dependsOn`, which is not an input. With
+Omit the name of what changes: then the new object is created first, its dependents roll over, and the old one is
+deleted last. If the name is needed, write it as text in both places and add `dependsOn`, which is not an input. With
 `kubernetes:enableConfigMapMutable` and `kubernetes:enableSecretMutable` in the stack configuration, ConfigMaps and
 Secrets change in place. Set `protect: true` on what must not be lost: then the preview fails.
 

@@ -186,7 +186,7 @@ def _early(rehearsal: Rehearsal, case: Case, early: Early) -> Finding:
         objects=[early.what.ref],
         damage="nuisance",
         certainty="may",
-        message=f"{ref} fails at its first attempt: it needs {early.what.ref} of {early.bringer} and has no dependsOn "
+        message=f"{ref} fails at its first attempt: it needs {early.what.ref} of {early.holder} and has no dependsOn "
         "that waits for it",
         details=(
             f'Flux reports: "{early.event.message}"',

@@ -35,7 +35,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.evidence.copies import unlike_copies
+from seatrial.evidence.copies import differing_copies
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
@@ -106,7 +106,7 @@ def _is_told_elsewhere(case: Case, step: int, fails: Rehearsal, objects: list[Re
     if release is None or _major(fails) != "3" or "already exists" not in fails.steps[step].error:
         return False
     made = {resource.ref for resource in release.resources if hooks.is_hook(resource.body)}
-    return not {*made, *unlike_copies(release)}.isdisjoint(objects)
+    return not {*made, *differing_copies(release)}.isdisjoint(objects)
 
 
 def _is_well(ended: StepResult) -> bool:

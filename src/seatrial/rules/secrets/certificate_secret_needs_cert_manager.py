@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.produced import awaited, told_of
+from seatrial.phrases.produced import awaited, finding_about
 
 CERTIFICATE = "Certificate"
 INSTEAD = "Make the Certificate and its issuer regular resources, and install cert-manager first, in its own release."
@@ -45,7 +45,7 @@ INSTEAD = "Make the Certificate and its issuer regular resources, and install ce
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in awaited(rehearsal, case):
         if one.producer.ref.kind == CERTIFICATE:
-            yield told_of(RULE, rehearsal, case, one, INSTEAD)
+            yield finding_about(RULE, rehearsal, case, one, INSTEAD)
 
 
 RULE = Rule("ST605", "certificate-secret-needs-cert-manager", check)

@@ -39,7 +39,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.produced import IMAGE, Awaited, awaited, told_of
+from seatrial.phrases.produced import IMAGE, Awaited, awaited, finding_about
 
 AFTER = "Run it after the image is built: as a post-install hook, or build the image before the release."
 
@@ -47,7 +47,7 @@ AFTER = "Run it after the image is built: as a post-install hook, or build the i
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in awaited(rehearsal, case):
         if one.need.object.kind == IMAGE:
-            yield told_of(RULE, rehearsal, case, one, _instead(one))
+            yield finding_about(RULE, rehearsal, case, one, _instead(one))
 
 
 def _instead(one: Awaited) -> str:

@@ -75,11 +75,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         for event in rehearsal.of_step(step):
             if release is None or event.effect != "changed" or event.actor not in ENGINES or event.object in seen:
                 continue
-            renewed = [client for client in _clients(event.after) if _is_new(client, event.before)]
-            servers = list(_servers(moment, release, renewed))
+            rotated = [client for client in _clients(event.after) if _is_new(client, event.before)]
+            servers = list(_servers(moment, release, rotated))
             if servers:
                 seen.add(event.object)
-                yield _finding(moment, release, event, renewed, servers[0])
+                yield _finding(moment, release, event, rotated, servers[0])
 
 
 def _clients(body: Body | None) -> Iterator[Client]:

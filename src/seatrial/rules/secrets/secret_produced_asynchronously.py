@@ -48,7 +48,7 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.hooks import how
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.produced import IMAGE, awaited, told_of
+from seatrial.phrases.produced import IMAGE, awaited, finding_about
 
 CERTIFICATE = "Certificate"
 READ_ONCE = ("env", "envFrom")
@@ -61,7 +61,7 @@ INSTEAD = (
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in awaited(rehearsal, case):
         if one.need.object.kind != IMAGE and one.producer.ref.kind != CERTIFICATE:
-            yield told_of(RULE, rehearsal, case, one, INSTEAD)
+            yield finding_about(RULE, rehearsal, case, one, INSTEAD)
     for moment in moments(rehearsal, case):
         if moment.ended.action == "upgrade" and moment.ended.outcome == "ok":
             yield from _stale(moment)
