@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -14,6 +14,7 @@ from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
+from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding, Rule, agreed
 from seatrial.model.release import Case
@@ -22,6 +23,7 @@ from seatrial.model.result import Difference, Played, Result
 from seatrial.model.timeline import Rehearsal, Schedule
 from seatrial.plan.plan import Plan
 from seatrial.plan.plans import CheckOptions, plans
+from seatrial.play import stored
 from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import Heard, rehearse, rehearse_again
 from seatrial.rules import all_rules
@@ -48,6 +50,20 @@ def check(
     was = Side(options.compare, old.seen, old.result.findings)
     now = Side(options.inputs[0], new.seen, new.result.findings)
     return replace(new.result, comparison=comparison(was, now))
+
+
+def check_stored(paths: Sequence[str], rules: tuple[Rule, ...] | None = None) -> Result:
+    """Apply all rules to stored rehearsals. Plans and rehearses nothing."""
+    found = [stored.read(path) for path in paths]
+    order = list(dict.fromkeys((one.rehearsal.engine, one.case.name) for one in found))
+    found.sort(key=lambda one: (order.index((one.rehearsal.engine, one.case.name)), _bound(one.rehearsal)))
+
+    def line(place: Place) -> str | None:
+        return next((text for one in found if (text := one.excerpt(place)) is not None), None)
+
+    seen = [Seen(one.rehearsal, one.case) for one in found]
+    result = _judged(seen, line, rules)
+    return replace(result, notes=tuple(sorted({*result.notes, *_unbounded(seen)})))
 
 
 class _Checked(Struct, frozen=True):
@@ -118,6 +134,21 @@ def _compared(rehearsal: Rehearsal, plan: Plan) -> Rehearsal:
     return replace(rehearsal, otherwise=replace(other, timeline=refusals))
 
 
+def _bound(rehearsal: Rehearsal) -> int:
+    """The order of schedules in a check; a seeded one comes last."""
+    return BOUNDS.index(rehearsal.schedule) if rehearsal.schedule in BOUNDS else len(BOUNDS)
+
+
+def _unbounded(seen: list[Seen]) -> Iterator[str]:
+    """Which schedules are not stored: without both nothing is certain."""
+    given: dict[EngineId, set[Schedule]] = {}
+    for one in seen:
+        given.setdefault(one.rehearsal.engine, set()).add(one.rehearsal.schedule)
+    for engine, schedules in given.items():
+        if lacking := [bound for bound in BOUNDS if bound not in schedules]:
+            yield f"{engine}: no rehearsal of the {' and the '.join(lacking)} schedule given, so no finding is `will`"
+
+
 def _findings(rule: Rule, rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     return (replace(finding, case=case.name) for finding in rule.check(rehearsal, case))
 
@@ -180,3 +211,9 @@ def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
     """Rehearse the first case of the input once."""
     plan = next(plans(options))
     return One(rehearse(plan, schedule, seed=seed), plan.case)
+
+
+def run_to_store(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
+    """The same with everything that a check has, the engine's other major version included."""
+    plan = next(plans(options))
+    return One(_compared(rehearse(plan, schedule, seed=seed), plan), plan.case)

@@ -15,6 +15,7 @@ from seatrial.cli.flags import (
     flag,
     options,
 )
+from seatrial.model.errors import CannotContinue
 from seatrial.report import Output
 
 
@@ -25,6 +26,7 @@ def check(
     fail_on: Annotated[str, flag("--fail-on", group=OUTPUT, value="WHAT")] = "",
     exit_zero: Annotated[bool, flag("--exit-zero", group=OUTPUT)] = False,
     compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
+    rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
     """Rehearse a release and report what breaks or destroys something.
@@ -48,17 +50,25 @@ def check(
     compare
         Rehearse OLD (same kind of input, or git:REF) with the same trial, and report which findings and dependencies
         are gone, new and unchanged.
+    rehearsal
+        Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: give the lazy and
+        the eager schedule of each engine.
     """
     from msgspec.structs import replace
 
     from seatrial.cli import terminal, threshold
 
     limit = threshold.parse(fail_on)
-    asked = replace(options("check", inputs, release), compare=compare)
+    if rehearsal and (inputs or compare or release != NO_FLAGS):
+        raise CannotContinue("--rehearsal takes neither an input nor a flag about what is rehearsed")
     with terminal.progress_line(display) as progress:
         from seatrial.check import check as rehearse_all
+        from seatrial.check import check_stored
 
-        result = rehearse_all(asked, progress)
+        if rehearsal:
+            result = check_stored(rehearsal)
+        else:
+            result = rehearse_all(replace(options("check", inputs, release), compare=compare), progress)
     from seatrial.report import render
 
     terminal.write(render(output, result, terminal.page(display)))

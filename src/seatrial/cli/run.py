@@ -40,18 +40,23 @@ def run(
     seed
         Number of the seeded schedule.
     output
-        Format of the timeline.
+        full prints the timeline; json writes a stored rehearsal, which `seatrial check --rehearsal` reads.
     """
     from seatrial.cli import terminal
 
     asked = options("run", inputs, release)
     with terminal.progress_line(display) as progress:
         from seatrial.check import run as rehearse_once
+        from seatrial.check import run_to_store
+        from seatrial.play import stored
+        from seatrial.report import timeline
 
         progress(f"rehearse {' '.join(inputs)}")
-        rehearsal = rehearse_once(asked, schedule, seed=seed).rehearsal
-    from seatrial.report import json, timeline
-
-    page = terminal.page(display)
-    terminal.write(json.render_run(rehearsal) if output == "json" else timeline.render(rehearsal, page))
-    return 0 if all(step.outcome == "ok" for step in rehearsal.steps) else 1
+        if output == "json":
+            one = run_to_store(asked, schedule, seed=seed)
+            text = stored.write(one.rehearsal, one.case)
+        else:
+            one = rehearse_once(asked, schedule, seed=seed)
+            text = timeline.render(one.rehearsal, terminal.page(display))
+    terminal.write(text)
+    return 0 if all(step.outcome == "ok" for step in one.rehearsal.steps) else 1

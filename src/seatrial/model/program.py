@@ -27,7 +27,7 @@ REMOTE_COMPONENTS = (
 """Components that the provider expands: who depends on one waits for all that is in it."""
 
 
-class Options(Struct, frozen=True):
+class Options(Struct, frozen=True, omit_defaults=True):
     """Resource options that change what the engine does."""
 
     delete_before_replace: bool | None = None
@@ -43,7 +43,7 @@ class Options(Struct, frozen=True):
     """The id of an object that is there and is to be taken over."""
 
 
-class Manner(Struct, frozen=True):
+class Manner(Struct, frozen=True, omit_defaults=True):
     """How the provider of a resource deals with it."""
 
     namespace: str = ""
@@ -57,7 +57,7 @@ class Manner(Struct, frozen=True):
     """Whether what is there already is taken over rather than refused."""
 
 
-class Registration(Struct, frozen=True):
+class Registration(Struct, frozen=True, omit_defaults=True):
     """One request to the resource monitor, as the engine gets it."""
 
     urn: str
@@ -102,7 +102,7 @@ class Registration(Struct, frozen=True):
         return not self.custom
 
 
-class Program(Struct, frozen=True):
+class Program(Struct, frozen=True, omit_defaults=True):
     """Everything a program registers, in the order in which it does."""
 
     project: str

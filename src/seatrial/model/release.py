@@ -40,7 +40,7 @@ class Vanished(Struct, frozen=True):
     """`git.repoURL`: where the value was looked for."""
 
 
-class Release(Struct, frozen=True, dict=True):
+class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """One revision of one app, rendered: what a source says should be in the cluster."""
 
     name: str
@@ -74,7 +74,7 @@ class Release(Struct, frozen=True, dict=True):
         return found
 
 
-class Case(Struct, frozen=True):
+class Case(Struct, frozen=True, omit_defaults=True):
     """The releases of a trial, one for each step that has a source, under one set of values."""
 
     name: str

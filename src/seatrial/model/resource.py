@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 Sure = Literal["exact", "near", "file"]
 
 
-class Ref(Struct, frozen=True, order=True, gc=False):
+class Ref(Struct, frozen=True, omit_defaults=True, order=True, gc=False):
     """Who an object is, across versions of its API. `namespace` is empty for cluster-scoped objects."""
 
     kind: str
@@ -29,7 +29,7 @@ class Ref(Struct, frozen=True, order=True, gc=False):
         return f"{self.kind}/{self.name}"
 
 
-class Place(Struct, frozen=True, order=True):
+class Place(Struct, frozen=True, omit_defaults=True, order=True):
     """A place in a file of the user's, and how sure we are that it is the one."""
 
     file: str
@@ -40,7 +40,7 @@ class Place(Struct, frozen=True, order=True):
         return f"{self.file}:{self.line}"
 
 
-class Origin(Struct, frozen=True, weakref=True):
+class Origin(Struct, frozen=True, omit_defaults=True, weakref=True):
     """Which reading of which file an object came from. Only `sources` knows the lines of its fields."""
 
     file: str

@@ -21,7 +21,7 @@ Then = Literal["asked", "refused", "refused otherwise", "not registered", "let t
 """What became of the write; `not registered` and `let through` are those of which the webhook never heard."""
 
 
-class Prerequisite(Struct, frozen=True, order=True):
+class Prerequisite(Struct, frozen=True, omit_defaults=True, order=True):
     """Something outside the release that it needs, and that was assumed to be there."""
 
     object: str
@@ -31,7 +31,7 @@ class Prerequisite(Struct, frozen=True, order=True):
     """The object that was created for it before the first step."""
 
 
-class Difference(Struct, frozen=True, order=True):
+class Difference(Struct, frozen=True, omit_defaults=True, order=True):
     """An object that is not the same however the chart is rendered."""
 
     object: str
@@ -118,7 +118,7 @@ class Gate(Struct, frozen=True):
     place: Place | None
 
 
-class Consumer(Struct, frozen=True, order=True):
+class Consumer(Struct, frozen=True, omit_defaults=True, order=True):
     """A chart that uses a library: which changed templates it calls, and what becomes of its objects."""
 
     chart: str

@@ -21,7 +21,7 @@ Outcome = Literal["ok", "failed", "hung"]
 Effect = Literal["created", "changed", "unchanged", "deleting", "deleted", "refused", "said", "read", "waiting"]
 
 
-class Event(Struct, frozen=True, gc=False):
+class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     """One request that a client made, or one move that a controller made."""
 
     index: int
@@ -56,7 +56,7 @@ class Event(Struct, frozen=True, gc=False):
 OperationPhase = Literal["Running", "Succeeded", "Failed", "Error"]
 
 
-class SyncTask(Struct, frozen=True):
+class SyncTask(Struct, frozen=True, omit_defaults=True):
     """One object in one phase of an Argo CD sync, and how far it came."""
 
     object: Ref
@@ -83,7 +83,7 @@ class SyncTask(Struct, frozen=True):
         return self.phase, self.wave
 
 
-class Operation(Struct, frozen=True):
+class Operation(Struct, frozen=True, omit_defaults=True):
     """One sync operation of Argo CD, as its Application would show it in `status.operationState`."""
 
     app: str
@@ -108,7 +108,7 @@ class Operation(Struct, frozen=True):
         return tuple(dict.fromkeys(places))
 
 
-class Reconciled(Struct, frozen=True):
+class Reconciled(Struct, frozen=True, omit_defaults=True):
     """What became of one Kustomization or HelmRelease of Flux in a step, as its conditions would say it."""
 
     object: Ref
@@ -134,7 +134,7 @@ class Reconciled(Struct, frozen=True):
     """Of a HelmRelease: the namespace of the Helm release."""
 
 
-class StepResult(Struct, frozen=True):
+class StepResult(Struct, frozen=True, omit_defaults=True):
     """How one step of a trial ended, and what it did to the objects that people wrote."""
 
     action: str
@@ -173,7 +173,7 @@ class StepResult(Struct, frozen=True):
     """How it ended when it was tried again as it is, which only a race lets end otherwise."""
 
 
-class Rehearsal(Struct, frozen=True, dict=True):
+class Rehearsal(Struct, frozen=True, omit_defaults=True, dict=True):
     """One trial played by one engine under one schedule."""
 
     engine: EngineId

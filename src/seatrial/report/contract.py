@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from seatrial.model.finding import Certainty, Damage
 from seatrial.model.resource import Sure
 from seatrial.model.result import Act, Presence, Readiness, Required, Served, Then, Verdict
-from seatrial.model.timeline import Effect, OperationPhase, Outcome, Schedule
+from seatrial.model.timeline import OperationPhase, Outcome, Schedule
 
 VERSION = 1
 
@@ -68,26 +68,12 @@ class Step(Struct, frozen=True, omit_defaults=True):
     operations: Annotated[list[Operation], Meta(description="Argo CD: one for each Application.")] = []
 
 
-class Event(Struct, frozen=True):
-    """One request of a client, or one action of a controller."""
-
-    index: int
-    step: Annotated[int, Meta(description="From 0; -1 for events before the first step.")]
-    actor: str
-    verb: str
-    object: Object
-    effect: Effect
-    message: str
-    cause: int | None
-
-
 class Played(Struct, frozen=True, omit_defaults=True):
     """One trial, rehearsed with one engine under one schedule."""
 
     engine: str
     schedule: Schedule
     steps: list[Step]
-    timeline: Annotated[list[Event] | None, Meta(description="Only from `seatrial run`.")] = None
     case: Annotated[str, Meta(description="The variant (`ci/ha-values.yaml`, `--wait`); empty for the default.")] = ""
 
 
@@ -337,21 +323,13 @@ class Report(Struct, frozen=True, omit_defaults=True):
     comparison: Comparison | None = None
 
 
-class Run(Struct, frozen=True):
-    """What `seatrial run -o json` writes."""
-
-    version: int
-    rehearsals: list[Played]
-    not_modelled: list[str]
-
-
 def schema() -> str:
-    """The JSON Schema of both reports, as published in docs/output.schema.json."""
-    (report, run), shapes = msgspec.json.schema_components((Report, Run), ref_template="#/$defs/{name}")
+    """The JSON Schema of the report, as published in docs/output.schema.json."""
+    (report,), shapes = msgspec.json.schema_components((Report,), ref_template="#/$defs/{name}")
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What seatrial check -o json and seatrial run -o json write",
-        "anyOf": [report, run],
+        "title": "What seatrial check -o json writes",
+        "anyOf": [report],
         "$defs": shapes,
     }
     return json.dumps(document, indent=2) + "\n"

@@ -19,7 +19,6 @@ from seatrial.model.result import Gate as FoundGate
 from seatrial.model.result import Judged as FoundJudged
 from seatrial.model.result import Result
 from seatrial.model.result import Standing as FoundStanding
-from seatrial.model.timeline import Event as RecordedEvent
 from seatrial.model.timeline import Operation as PlayedOperation
 from seatrial.model.timeline import Rehearsal
 from seatrial.model.timeline import StepResult as PlayedStep
@@ -33,7 +32,6 @@ from seatrial.report.contract import (
     Difference,
     Edge,
     Ending,
-    Event,
     Fix,
     Gate,
     Hazard,
@@ -45,7 +43,6 @@ from seatrial.report.contract import (
     Prerequisite,
     Report,
     Requirement,
-    Run,
     Standing,
     State,
     Step,
@@ -80,12 +77,7 @@ def render(result: Result, page: Page) -> str:
     return _written(report)
 
 
-def render_run(rehearsal: Rehearsal) -> str:
-    played = msgspec.structs.replace(_played(rehearsal), timeline=[_event(event) for event in rehearsal.timeline])
-    return _written(Run(VERSION, [played], list(rehearsal.not_modelled)))
-
-
-def _written(report: Report | Run) -> str:
+def _written(report: Report) -> str:
     # ASCII, since the reader's encoding is unknown and an object's name may hold half a surrogate pair.
     return json.dumps(msgspec.to_builtins(report), indent=2) + "\n"
 
@@ -125,19 +117,6 @@ def _operation(operation: PlayedOperation) -> Operation:
         waits_for=_names(operation.waits_for),
         conditions=list(operation.conditions),
         tasks=tasks,
-    )
-
-
-def _event(event: RecordedEvent) -> Event:
-    return Event(
-        index=event.index,
-        step=event.step,
-        actor=event.actor,
-        verb=event.verb,
-        object=str(event.object),
-        effect=event.effect,
-        message=event.message,
-        cause=event.cause,
     )
 
 

@@ -76,7 +76,7 @@ def read_trial(path: str, actions_of: ActionsOf) -> Trial:
 
 def line_at(place: Place) -> str | None:
     """The line that a place points at; None where it cannot be read a second time, as from standard input."""
-    text = _text_of(place.file)
+    text = text_of(place.file)
     return text.line_at(place.line) if text else None
 
 
@@ -100,7 +100,8 @@ def _first_document(path: str) -> Any:
     return next((document.body for document in documents(read_text(path, "read the file"))), None)
 
 
-def _text_of(file: str) -> Text | None:
+def text_of(file: str) -> Text | None:
+    """A file that was read before; None where that cannot be done twice, as from standard input."""
     archive, colon, _ = file.partition(".tgz:")
     doing = "read the file again"
     try:

@@ -10,6 +10,7 @@ from seatrial.evidence.moment import Moment, moments
 from seatrial.model.result import Ending, Standing, Stop, Verdict
 from seatrial.model.timeline import Event, Rehearsal
 
+SCHEDULES = ("lazy", "eager")
 BOTH: dict[str, Verdict] = {"failed": "fails", "hung": "hangs"}
 ONLY_SLOW: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
 REASONS = (r'failed calling webhook "[^"]+"', r'no matches for kind "[^"]+"', r'namespaces "[^"]+" not found')
@@ -26,15 +27,15 @@ def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
 
 
 def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
-    """One per engine for the case without extra values, if that is one trial."""
+    """One per engine for the case without extra values, if that is one trial in both schedules."""
     by_engine: dict[str, list[Seen]] = {}
     for one in seen:
         if not one.case.name:
             by_engine.setdefault(str(one.rehearsal.engine), []).append(one)
-    if any(len({r.rehearsal.schedule for r in of}) < len(of) for of in by_engine.values()):
+    if any(sorted(r.rehearsal.schedule for r in of) != sorted(SCHEDULES) for of in by_engine.values()):
         return
     for engine, of in by_engine.items():
-        slow, quick = (next(r for r in of if r.rehearsal.schedule == s) for s in ("lazy", "eager"))
+        slow, quick = (next(r for r in of if r.rehearsal.schedule == s) for s in SCHEDULES)
         steps = [*moments(slow.rehearsal, slow.case)]
         endings = tuple(_ending(moment, quick.rehearsal) for moment in steps)
         yield Standing(engine, endings, _first_stop(steps))
