@@ -78,6 +78,12 @@ def named(refs: Iterable[Ref]) -> str:
     return ", ".join(map(str, found[:NAMES_MAX])) + more
 
 
+def first_named(refs: Iterable[Ref]) -> str:
+    """For headlines: `Lock/default/north`, `Lock/default/north and 3 more`."""
+    first, *others = refs
+    return f"{first} and {len(others)} more" if others else str(first)
+
+
 def named_is(refs: Iterable[Ref]) -> str:
     """The same with its verb: `Job/default/a is`, `Job/default/a, Job/default/b are`."""
     found = list(refs)

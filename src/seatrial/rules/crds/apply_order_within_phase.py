@@ -1,20 +1,20 @@
-"""An app gets another name, and helm upgrade deletes the old workload before a pod of the new one is ready.
+"""A Deployment is renamed, and helm upgrade deletes the old one before a pod of the new one is ready.
 
 ## What happens
-Helm makes and changes all plain objects of a revision first, then deletes what the new manifest no longer has, and
-only then waits, if it was told `--wait`. Between the making and the deleting nobody waits for anything. A Deployment
-that got another name (a component or the chart was renamed, `fullnameOverride` was set) is therefore a new Deployment
-whose pods are still starting while the old one's are taken down. The Service that selects both has nobody to send
-requests to until the new pods are ready. A rolling update does not come into it: that is between pods of one
-Deployment.
+Helm creates and updates all regular resources of a revision, then deletes what the new manifest no longer lists, and
+only then waits, if `--wait` is set. It does not wait between creating and deleting. A Deployment that is renamed (a
+component or the chart got another name, `fullnameOverride` was set) is a new Deployment: its pods are still starting
+while the pods of the old one are terminated. The Service that selects both has no endpoints until the new pods are
+ready. Rolling updates do not help: they replace the pods of one Deployment.
 
-Helm reports success, with `--wait` too. How long the gap is depends on how fast the new pods start: it is a `may`.
+Helm reports success, with `--wait` too. The length of the gap depends on how fast the new pods start, so the finding is
+a `may`.
 
-`kubectl apply --prune` does the same. Pulumi does not: it deletes at the end of the `up`, when all that is new is
-ready. kapp, which deletes and makes at once unless a rule says otherwise, is not rehearsed here.
+`kubectl apply --prune` does the same. Pulumi does not: it deletes at the end of the `up`, when everything new is ready.
+kapp, which deletes and creates concurrently unless a rule orders them, is not rehearsed here.
 
-Other objects of one phase that depend on each other without saying so (a plain Job that prepares what a Deployment of
-the same release uses) are not decided here: Helm waits for neither, and what the pods do meanwhile is their own affair.
+Other hidden dependencies within one phase (a regular Job that prepares what a Deployment of the same release uses) are
+not checked by this rule: Helm waits for neither, and the result depends on what the pods do meanwhile.
 
 ## Example
 ```yaml
@@ -24,11 +24,11 @@ metadata:
 ```
 
 ## Instead
-Keep the name. Or do it in two upgrades: add the new workload first, wait until it is ready, and remove the old one with
-the next. Or let the old one carry `helm.sh/resource-policy: keep` and delete it by hand.
+Keep the name. Or use two upgrades: add the new workload, wait until it is ready, and remove the old one with the next
+upgrade. Or add `helm.sh/resource-policy: keep` to the old one and delete it by hand.
 
 ## Fix safety
-Both workloads run at the same time for a while: make sure that two of them may.
+Both workloads run at the same time for a while: make sure that the app supports that.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 
 WORKLOADS = ("Deployment", "DaemonSet")
-"""Of StatefulSets, stateful-resource-renamed-or-dropped tells what is worse."""
+"""StatefulSets, which also lose data, are reported by stateful-resource-renamed-or-dropped."""
 PRUNED_BY_HELM = (
-    "Helm makes what is new, deletes what the manifest no longer has, and waits only then, if at all: --wait does not "
-    "help."
+    "Helm creates new resources, deletes those that left the manifest, and only then waits, so --wait does not help."
 )
 PRUNED_BY_FLUX = {
-    "helm": "Helm makes what is new, deletes what the manifest no longer has, and Flux waits only then.",
-    "flux": "Flux applies what is new, prunes what the path no longer has, and checks health only then.",
+    "helm": "Helm creates new resources and deletes those that left the manifest; only then Flux waits.",
+    "flux": "Flux applies new resources, prunes those that left the path, and only then checks health.",
 }
 PRUNED_BY_ARGOCD = (
-    "Argo CD prunes before it makes anything else of a wave, and waits for neither. The sync option PruneLast=true "
-    "leaves it for the end, when everything else is healthy."
+    "Argo CD prunes before it creates anything else of a wave, and waits for neither. The sync option PruneLast=true "
+    "prunes at the end, when everything else is healthy."
 )
 PRUNED_BY = {
     "Argo CD": PRUNED_BY_ARGOCD,
-    "kubectl": "kubectl apply --prune makes what is new, waits for none of it, and deletes what left the files.",
+    "kubectl": "kubectl apply --prune creates new resources, does not wait for them, and deletes those that left the "
+    "files.",
 }
 READY = ("readyReplicas", "numberReady")
 
@@ -78,37 +78,36 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _gap(moment: Moment, release: Release, event: Event, was: Resource, service: Resource) -> Iterator[Finding]:
-    """Where all that takes the place of a workload behind a Service was made by the same step, and is not ready."""
-    heirs = [r for r in release.resources if r.ref.kind in WORKLOADS and _selects(service, r.body)]
-    bodies = [_before(moment.rehearsal, event.index, heir.ref) for heir in heirs]
-    if heirs and not any(map(_is_ready, bodies)):
-        yield _finding(moment, event, was, service, heirs)
+    """No workload behind the Service is ready when the old one is deleted."""
+    successors = [r for r in release.resources if r.ref.kind in WORKLOADS and _selects(service, r.body)]
+    bodies = [_before(moment.rehearsal, event.index, successor.ref) for successor in successors]
+    if successors and not any(map(_is_ready, bodies)):
+        yield _finding(moment, event, was, service, successors[0])
 
 
-def _finding(moment: Moment, event: Event, was: Resource, service: Resource, heirs: list[Resource]) -> Finding:
-    ended = moment.ended
+def _finding(moment: Moment, event: Event, was: Resource, service: Resource, successor: Resource) -> Finding:
     return found(
         RULE,
         moment,
-        objects=[was.ref, heirs[0].ref, service.ref],
+        objects=[was.ref, successor.ref, service.ref],
         damage="outage",
-        message=f"{moment.act} deletes {was.ref} before a pod of {heirs[0].ref} is ready: "
-        f"{service.ref} has nobody to send requests to in between",
+        message=f"{moment.act} deletes {was.ref} before a pod of {successor.ref} is ready: "
+        f"{service.ref} has no endpoints in between",
         details=(
-            _order(moment.rehearsal, moment.case, event),
-            f"To {moment.speaker} these are two objects: the strategy of {heirs[0].ref} has no say in it.",
+            _order(moment, event),
+            f"To {moment.speaker} these are two objects, so the update strategy of {successor.ref} has no effect.",
         ),
-        places=[heirs[0].place("metadata", "name"), service.place("spec", "selector")],
+        places=[successor.place("metadata", "name"), service.place("spec", "selector")],
         evidence=[event],
         confirm=f"kubectl get endpointslices -n {service.ref.namespace} -l kubernetes.io/service-name="
-        f"{service.ref.name} -w  # during the {ended.action}; and: kubectl describe {in_kubectl(service.ref)}",
+        f"{service.ref.name} -w  # during the {moment.ended.action}; and: kubectl describe {in_kubectl(service.ref)}",
     )
 
 
-def _order(rehearsal: Rehearsal, case: Case, deletion: Event) -> str:
-    if is_flux(rehearsal):
+def _order(moment: Moment, deletion: Event) -> str:
+    if is_flux(moment.rehearsal):
         return PRUNED_BY_FLUX[deletion.actor]
-    return PRUNED_BY.get(Moment(rehearsal, case, deletion.step).speaker, PRUNED_BY_HELM)
+    return PRUNED_BY.get(moment.speaker, PRUNED_BY_HELM)
 
 
 def _services_of(release: Release, workload: Body) -> Iterator[Resource]:

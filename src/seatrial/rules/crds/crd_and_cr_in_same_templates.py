@@ -1,24 +1,23 @@
-"""A chart defines a kind in a template and uses it in another, and Helm fails before it has made either.
+"""A chart has a CRD and a custom resource of it in its templates, and Helm fails before it creates either.
 
 ## What happens
-Helm asks the API server for the kind of every object of the manifest before it sends the first one. An object of a kind
-that is not served yet ends the install there and then: `no matches for kind ... ensure CRDs are installed first`. That
-definitions come early in Helm's order of kinds does not help, because nothing is sent in any order yet. Neither does it
-help to make the definition a pre-install hook: hooks run after the whole manifest was looked up. Only the objects of
-hooks are looked up one by one, when their turn comes.
+Helm resolves the kind of every resource in the manifest before it sends the first one. A kind that is not served yet
+ends the install: `no matches for kind ... ensure CRDs are installed first`. Helm's kind order puts CRDs early, but that
+does not help, because nothing has been sent yet. A CRD as a pre-install hook does not help either: hooks run after the
+whole manifest is resolved. Only hooks are resolved one by one, when Helm runs them.
 
-The same happens later in life: an upgrade whose template adds a version to a definition and whose objects use that
-version at once is refused, as the definition would only be changed afterwards.
+Upgrades fail in the same way: if a template adds a version to a CRD and a custom resource uses that version at once,
+the upgrade fails, because Helm would update the CRD only afterwards.
 
-`kubectl apply` looks up all kinds first as well, but leaves out only what it does not find: everything else is applied,
-the definition too, and the second time works.
+`kubectl apply` also resolves all kinds first, but skips only the resources it cannot resolve. It applies everything
+else, the CRD included, so the second run works.
 
-On a cluster that kept the definition from an earlier install of the release the very same chart goes through. That is
-why it passes on the author's cluster and fails on a new one.
+On a cluster that kept the CRD from an earlier install of the release, the same chart installs. So it works on the
+author's cluster and fails on a new one.
 
 ## Example
 ```yaml
-# templates/crd.yaml: a CustomResourceDefinition of kind Lock
+# templates/crd.yaml: the CustomResourceDefinition of kind Lock
 # templates/lock.yaml
 apiVersion: canal.example/v1
 kind: Lock
@@ -27,12 +26,12 @@ metadata:
 ```
 
 ## Instead
-Put the definition into `crds/` (Helm installs it before it looks anything up; it never upgrades it), or into a chart of
-its own that is installed first.
+Put the CRD into `crds/` (Helm installs it before it resolves any kind, and never upgrades it), or into a separate chart
+that is installed first.
 
 ## Fix safety
-For releases that are installed already, moving the definition out of `templates/` makes the next upgrade delete it
-with every object of its kind: let it carry `helm.sh/resource-policy: keep` one revision before it moves.
+For an installed release, moving the CRD out of `templates/` makes the next upgrade delete it with every custom resource
+of its kind: add `helm.sh/resource-policy: keep` to it one revision earlier.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.outcome import after_failure, helm_says, named, named_is
+from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -63,82 +62,83 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, release, kinds in unserved(rehearsal, case):
         defined = [(missing, defined_by(release.resources, missing)) for missing in kinds]
         late = [
-            (missing, definition)
-            for missing, definition in defined
-            if definition is not None and not is_served_at_last(Moment(rehearsal, case, step), missing, definition.ref)
+            (missing, crd)
+            for missing, crd in defined
+            if crd is not None and not is_served_at_last(Moment(rehearsal, case, step), missing, crd.ref)
         ]
         if late:
             yield _finding(Moment(rehearsal, case, step), *zip(*late, strict=True))
             return
 
 
-def _finding(moment: Moment, kinds: tuple[Unserved, ...], definitions: tuple[Resource, ...]) -> Finding:
+def _finding(moment: Moment, kinds: tuple[Unserved, ...], crds: tuple[Resource, ...]) -> Finding:
     ended = moment.ended
     users = [user for missing in kinds for user in missing.users]
     written = [resource for missing in kinds for resource in missing.written]
-    defined = sorted({definition.ref for definition in definitions})
+    defined = sorted({crd.ref for crd in crds})
     return found(
         RULE,
         moment,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=f"{helm_act(moment)} fails before it makes anything: {named_is(users)} of a kind that a "
-        f"template of the same chart defines ({named(defined)})",
+        message=f"{helm_act(moment)} fails: {first_named(users)} needs {first_named(defined)} from a template of the "
+        "same chart",
         details=(
+            _why(crds[0]),
             helm_says(ended),
-            _why(definitions[0]),
             after_failure(moment),
             _where_it_works(moment.live(defined[0])),
         ),
         places=[
-            *(definition.place("metadata", "name") for definition in definitions),
+            *(crd.place("metadata", "name") for crd in crds),
             *(resource.place("apiVersion") for resource in written),
         ],
-        confirm=f"kubectl get crd {defined[0].name}  # not there, or without {kinds[0].api_version}",
+        confirm=f"kubectl get crd {defined[0].name}  # does not exist, or does not serve {kinds[0].api_version}",
     )
 
 
 def _left_out(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    """What one call of kubectl defines and uses: the definition is applied, and what is of it is not."""
+    """CRDs and custom resources in one kubectl command: it applies the CRD and not the custom resource."""
     for step, release, kinds in unserved(rehearsal, case):
-        brought = (*release.crds, *release.resources)
+        moment = Moment(rehearsal, case, step)
         for missing in kinds:
-            definition = defined_by(brought, missing)
-            if definition is None:
+            crd = defined_by((*release.crds, *release.resources), missing)
+            if crd is None:
                 continue
             yield found(
                 RULE,
-                Moment(rehearsal, case, step),
-                objects=[definition.ref, *missing.users],
+                moment,
+                objects=[crd.ref, *missing.users],
                 damage="failed-deploy",
-                message=f"kubectl apply leaves out {named(list(missing.users))}: {definition.ref} of the same call "
-                "defines the kind, and kubectl looks up all kinds before it applies the first object",
+                message=f"kubectl apply skips {first_named(missing.users)}, because {crd.ref} of the same "
+                "command does not exist yet",
                 details=(
-                    f'kubectl says: "{rehearsal.steps[step].error.strip()}"',
-                    "All else is applied, the definition too, so the same command finds the kind when it is given "
-                    "again. Neither the order of files and documents nor --server-side changes it.",
+                    "kubectl resolves all kinds before it applies the first object. Neither the order of files and "
+                    "documents nor --server-side changes that.",
+                    moment.says,
+                    "Everything else is applied, the CRD included, so running the same command again succeeds.",
                 ),
                 places=[
-                    definition.place("metadata", "name"),
+                    crd.place("metadata", "name"),
                     *(resource.place("apiVersion") for resource in missing.written),
                 ],
-                confirm=f"kubectl get crd {definition.ref.name}  # there at once; {missing.users[0]} is not",
+                confirm=f"kubectl get crd {crd.ref.name}  # exists at once; {missing.users[0]} does not",
             )
         return
 
 
-def _why(definition: Resource) -> str:
-    looks = "Helm looks up the kind of every object of the manifest before it sends the first one"
-    if hooks.is_hook(definition.body):
-        return f"{looks}, and runs hooks only after that: a hook cannot bring the definition in time."
-    return f"{looks}, so it does not help that definitions come before other kinds in its order."
+def _why(crd: Resource) -> str:
+    resolves = "Helm resolves the kind of every resource in the manifest before it sends the first one"
+    if hooks.is_hook(crd.body):
+        return f"{resolves}, and runs hooks only after that: a hook cannot create the CRD in time."
+    return f"{resolves}, so it does not help that its kind order puts CRDs first."
 
 
 def _where_it_works(live: Body | None) -> str:
     if live is None:
-        return "Where the release finds a definition of its own, kept from an earlier install, it goes through."
+        return "It works on a cluster that kept the CRD from an earlier install of the release."
     served = ", ".join(served_versions(live))
-    return f"The definition that is there serves {served} only; what would change that is refused with the rest."
+    return f"The CRD in the cluster serves only {served}; the update that would change it is not sent."
 
 
 RULE = Rule("ST101", "crd-and-cr-in-same-templates", check)

@@ -1,26 +1,25 @@
-"""A definition is an ordinary object of the release, so Helm deletes it, and with it every object of its kind.
+"""A CRD is a regular resource of the release, so Helm deletes it, and with it every custom resource of its kind.
 
 ## What happens
-When a CustomResourceDefinition is deleted, the API server deletes all objects of its kind, in all namespaces, whoever
-made them; there is no orphaning. Helm deletes a definition that is among the templates when the release is uninstalled,
-and when an upgrade no longer lists it. Moving it from `templates/` to `crds/` is such an upgrade: Helm deletes it after
-it has updated everything else, does not read `crds/`, and reports success; every further upgrade then fails because
-nobody serves the kind.
+When a CustomResourceDefinition is deleted, the API server deletes all custom resources of its kind, in all namespaces,
+no matter who created them. They cannot be orphaned. Helm deletes a CRD in the templates when the release is
+uninstalled, and when an upgrade no longer lists it. Moving it from `templates/` to `crds/` is such an upgrade: Helm
+deletes the CRD after it has updated everything else, does not read `crds/`, and reports success. Every later upgrade
+fails, because the kind is not served.
 
-Helm reads `helm.sh/resource-policy: keep` at two places. For an upgrade it counts on the object in the cluster, for an
-uninstall in the manifest that Helm has stored: `kubectl annotate` protects from the one and not from the other.
+Helm reads `helm.sh/resource-policy: keep` in two places: on upgrade from the live object, on uninstall from the stored
+manifest. So `kubectl annotate` protects a CRD from upgrades, but not from an uninstall.
 
-Flux deletes the definitions of a Kustomization that prunes (`prune: true`) when the Kustomization is deleted, or no
-longer holds them; what the chart of a HelmRelease has among its templates goes as with Helm.
+Flux deletes the CRDs of a Kustomization with `prune: true` when the Kustomization is deleted or no longer contains
+them. CRDs in the templates of a HelmRelease's chart are deleted as with Helm.
 
-Pulumi deletes a definition that a program no longer registers, and with `destroy`; in a `helm.v3.Chart` and a
-`helm.v4.Chart` those of `crds/` are resources like all others, which Helm itself would never delete. `kubectl delete
--f` deletes those of the folder, and so does `apply --prune --applyset` with what left it; the older `--prune` knows no
-definitions. All of a program or a folder going is what was asked for, so this is told only where objects of others
-were seen to go along.
+Pulumi deletes a CRD that the program no longer registers, and all CRDs on `destroy`. In a `helm.v3.Chart` and a
+`helm.v4.Chart` the CRDs of `crds/` are ordinary resources, which Helm itself would never delete. `kubectl delete -f`
+deletes the CRDs of the folder, and `apply --prune --applyset` those that left it; the older `--prune` ignores CRDs.
+Deleting a whole program or folder is usually meant, so it is reported only if custom resources of others are lost.
 
-That anything is lost by an uninstall depends on what users have made meanwhile, which no chart tells. It is a `will`
-where the trial holds such objects.
+Whether an uninstall loses data depends on the custom resources that users have created, which a chart does not show.
+The finding is a `will` if the trial contains such objects.
 
 ## Example
 ```yaml
@@ -37,13 +36,12 @@ metadata:
   annotations:
     helm.sh/resource-policy: keep
 ```
-in the template; or the definition in `crds/`, which Helm never deletes. In a Kustomization of Flux it is
-`kustomize.toolkit.fluxcd.io/prune: disabled`; to Pulumi say `retainOnDelete: true`. To move one out of the templates of
-a release that is installed, give it `keep` one revision before.
+in the template; or put the CRD into `crds/`, which Helm never deletes. In a Flux Kustomization, add
+`kustomize.toolkit.fluxcd.io/prune: disabled`; in Pulumi, set `retainOnDelete: true`. To move a CRD out of the templates
+of an installed release, add `keep` one revision earlier.
 
 ## Fix safety
-`keep` changes nothing but that the definition stays behind. A later install under another release name is refused until
-it is adopted.
+`keep` only makes the CRD stay behind. A later install under another release name is rejected until the CRD is adopted.
 """
 
 from __future__ import annotations
@@ -59,20 +57,20 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal, StepResult
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named
 
 ENDS = ("uninstall", "delete", "destroy")
 ENGINES = ("helm", "flux", "kubectl", "pulumi")
 PRUNE = "kustomize.toolkit.fluxcd.io/prune"
-DROPPED = {"up": ", which the program no longer registers", "apply": ", which the files no longer hold"}
-WHY = {"helm": " because it is a template without keep", "flux": " because its Kustomization prunes"}
+DROPPED = {"up": ", which the program no longer registers", "apply": ", which the files no longer contain"}
+WHY = {"helm": ", a template without keep", "flux": ", because its Kustomization prunes"}
 KEPT_BY = {
-    "flux": f"{PRUNE}: disabled on the definition keeps it, whatever becomes of the Kustomization.",
-    "pulumi": "retainOnDelete: true on the definition leaves it in the cluster; protect: true refuses to delete it.",
-    "kubectl": "kubectl asks nobody: keep definitions in a folder that nothing is deleted by.",
+    "flux": f"{PRUNE}: disabled on the CRD keeps it, even if the Kustomization is deleted.",
+    "pulumi": "retainOnDelete: true on the CRD leaves it in the cluster; with protect: true Pulumi does not delete it.",
+    "kubectl": "kubectl has no option to keep it: put CRDs into a folder that is never deleted or pruned.",
 }
 Gone = tuple[Event, Resource]
-"""A deletion of a definition, and what had been written of it."""
+"""The deletion of a CRD, and the CRD as the release has it."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -88,7 +86,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _uninstalled(moment: Moment) -> Iterator[Gone]:
-    """Definitions that are deleted with the release, and that the newest revision does not keep."""
+    """CRDs that are deleted with the release, and that the newest revision does not keep."""
     for event in moment.events():
         if event.actor not in ENGINES or event.effect not in GOING or event.object.kind != DEFINITION:
             continue
@@ -111,14 +109,13 @@ def _finding(moment: Moment, gone: list[Gone]) -> Finding:
         objects=refs,
         damage="data-loss",
         certainty="will" if lost or moved else "may",
-        message=f"{moment.act} deletes {named(refs)}{_why(gone, ended, moved=moved)}, and with it "
-        + (named(lost) if lost else "every object of its kind that anybody has made"),
+        message=f"{moment.act} deletes {first_named(refs)}{_why(gone, ended, moved=moved)}, and with it "
+        + (first_named(lost) if lost else "all custom resources of its kind"),
         details=(
-            "The API server deletes all objects of a kind with its definition, in all namespaces; they cannot be left "
-            "behind.",
-            _not_brought_back(moment.rehearsal) if moved else "",
+            "With a CRD the API server deletes all its custom resources, in all namespaces. They cannot be orphaned.",
+            _not_recreated(moment.rehearsal) if moved else "",
             _what_comes(moment),
-            "" if lost or moved else "Whether there are such objects decides whether anything is lost.",
+            "" if lost or moved else "Data is lost only if such custom resources exist.",
             _what_keeps(gone, ended),
         ),
         places=[
@@ -126,7 +123,7 @@ def _finding(moment: Moment, gone: list[Gone]) -> Finding:
             *(written.place("metadata", "name") for _, written in gone),
         ],
         evidence=evidence,
-        confirm=f"kubectl get {refs[0].name} -A  # what would go",
+        confirm=f"kubectl get {refs[0].name} -A  # would be deleted",
     )
 
 
@@ -135,17 +132,17 @@ def _cascades(rehearsal: Rehearsal, gone: list[Gone]) -> list[Event]:
 
 
 def _lost(moment: Moment, gone: list[Gone]) -> list[Ref]:
-    """What goes with the definitions and was not to go: in an uninstall, what is not of the release."""
+    """Custom resources that are deleted with the CRDs; in an uninstall only those of others."""
     own = release_with(moment.case, moment.index, gone[0][0].object) if moment.ended.action in ENDS else None
-    went = {deletion.object for deletion in _cascades(moment.rehearsal, gone)}
-    if not _by_helm(gone):  # What a finalizer holds is told by uninstall-operator-before-crs.
-        went = {ref for ref in went if moment.live(ref) is None}
-    return sorted(ref for ref in went if own is None or own.find(ref) is None)
+    deleted = {deletion.object for deletion in _cascades(moment.rehearsal, gone)}
+    if not _by_helm(gone):  # Objects held by a finalizer are reported by uninstall-operator-before-crs.
+        deleted = {ref for ref in deleted if moment.live(ref) is None}
+    return sorted(ref for ref in deleted if own is None or own.find(ref) is None)
 
 
 def _why(gone: list[Gone], ended: StepResult, *, moved: bool) -> str:
     if moved:
-        return ", which moved from the templates to crds/"
+        return ", which moved to crds/"
     if ended.action not in ENDS:
         return DROPPED.get(ended.action, ", which the new revision drops")
     return WHY.get(gone[0][0].actor, "")
@@ -155,13 +152,13 @@ def _by_helm(gone: list[Gone]) -> bool:
     return gone[0][0].actor == "helm"
 
 
-def _not_brought_back(rehearsal: Rehearsal) -> str:
+def _not_recreated(rehearsal: Rehearsal) -> str:
     if is_flux(rehearsal):
         return (
-            "Flux looks into crds/ before Helm deletes it, and leaves it alone, since it is there: it comes back only "
-            "with the next upgrade."
+            "Flux reads crds/ before Helm deletes the CRD and skips it, because it still exists: only the next upgrade "
+            "recreates it."
         )
-    return "Helm does not read crds/ in an upgrade, so nothing brings the definition back."
+    return "Helm does not read crds/ in an upgrade, so the CRD is not recreated."
 
 
 def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
@@ -170,19 +167,18 @@ def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
     if ended.action not in ENDS:
         return ""
     return (
-        "helm.sh/resource-policy: keep saves it only if the template has it: put there by kubectl annotate, it saves "
-        "from upgrades and not from an uninstall."
+        "Add helm.sh/resource-policy: keep in the template. Added with kubectl annotate, it protects the CRD from "
+        "upgrades, but not from an uninstall."
     )
 
 
 def _what_comes(moment: Moment) -> str:
-    """Whether the engine was content, and what becomes of the next step."""
-    ended = moment.ended
-    content = f"{moment.speaker} reported success." if ended.outcome == "ok" else moment.says
+    """How the step ends, and whether the next upgrade fails."""
+    ends = f"{moment.speaker} reported success." if moment.ended.outcome == "ok" else moment.says
     following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     if following is None or following.action != "upgrade" or following.outcome == "ok":
-        return content
-    return f'{content} The next upgrade fails: "{following.error.strip()}"'
+        return ends
+    return f'{ends} The next upgrade fails: "{following.error.strip()}"'
 
 
 RULE = Rule("ST109", "crd-in-templates-deleted-on-uninstall", check)

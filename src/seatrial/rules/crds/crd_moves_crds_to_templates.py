@@ -1,29 +1,29 @@
-"""A definition moves from `crds/` into the templates, and Helm refuses every upgrade because it does not own it.
+"""A CRD moves from `crds/` into the templates, and Helm rejects every upgrade because it does not own the CRD.
 
 ## What happens
-Helm writes no ownership metadata on what it installs from `crds/`. When the next revision has the same definition among
-its templates, Helm finds the one that its own install left, misses its label and annotations, and stops before anything
-is changed: `invalid ownership metadata`. The check comes before the hooks, so no pre-upgrade hook can repair it. On a
-new cluster the same chart installs, which is why tests do not see it; a reinstall fails, as uninstall leaves what came
-from `crds/`.
+Helm adds no ownership metadata to what it installs from `crds/`. If the next revision has the same CRD in its
+templates, Helm finds the CRD that its own install created, misses its label and annotations, and stops before anything
+is changed: `invalid ownership metadata`. The check runs before the hooks, so a pre-upgrade hook cannot repair it. On a
+new cluster the chart installs, so tests do not notice. A reinstall fails, because uninstall leaves what came from
+`crds/`.
 
-A definition that is in `crds/` and in the templates of one revision fails on the first install already: Helm makes the
-one and then refuses the other.
+A CRD that is in `crds/` and in the templates of the same revision already fails on the first install: Helm creates the
+one from `crds/` and then rejects the one from the templates.
 
 ## Example
 ```
-crds/lock.yaml              in the revision before
+crds/lock.yaml              in the previous revision
 templates/crds/lock.yaml    in this one
 ```
 
 ## Instead
-Adopt the definitions before the upgrade (`kubectl label ... app.kubernetes.io/managed-by=Helm`,
+Adopt the CRDs before the upgrade (`kubectl label ... app.kubernetes.io/managed-by=Helm`,
 `kubectl annotate ... meta.helm.sh/release-name=... meta.helm.sh/release-namespace=...`), or upgrade once with
-`--take-ownership` (Helm 3.17 and later). Let the template carry `helm.sh/resource-policy: keep`: from now on an
-uninstall would delete the definition, with every object of its kind. Or leave it in `crds/`.
+`--take-ownership` (Helm 3.17 and later). Add `helm.sh/resource-policy: keep` to the template: from now on an uninstall
+would delete the CRD with every custom resource of its kind. Or leave it in `crds/`.
 
 ## Fix safety
-Adopting changes only metadata. Never delete the definition to get past the check: its objects go with it.
+Adopting changes only metadata. Never delete the CRD to pass the check: its custom resources are deleted with it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import adoption
-from seatrial.phrases.outcome import after_failure, helm_says, named, named_is
+from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
 NOT_OURS = re.compile(
     r'CustomResourceDefinition "(?P<name>[^"]+)" in namespace "" exists and cannot be imported into the current release'
@@ -57,7 +57,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _moved(moment: Moment, new: Release) -> Iterator[tuple[Resource, Resource]]:
-    """Definitions among the templates that Helm itself once made from a `crds/` folder, with what was there."""
+    """CRDs in the templates that Helm created from a `crds/` folder before, each with its copy there."""
     for resource in new.resources:
         was = came_from_crds(moment, resource.ref)
         if was is not None and not hooks.is_hook(resource.body):
@@ -68,22 +68,20 @@ def _finding(moment: Moment, moved: list[tuple[Resource, Resource]]) -> Finding:
     ended, new = moment.ended, moment.release
     refs = [resource.ref for resource, _ in moved]
     twice = new is not None and all(was in new.crds for _, was in moved)
-    refuses = f"helm {ended.action} refuses to take over what it made"
     return found(
         RULE,
         moment,
         objects=refs,
         damage="failed-deploy",
-        message=f"{named_is(refs)} in crds/ and among the templates, and {refuses}"
-        if twice
-        else f"{named(refs)} moved from crds/ into the templates, and {refuses}",
+        message=f"helm {ended.action} fails: {first_named(refs)} "
+        + ("is both in crds/ and in the templates" if twice else "moved from crds/ into the templates"),
         details=(
+            "Helm adds no ownership metadata to what it installs from crds/, so it treats the CRD as foreign. It "
+            "checks before it runs any hook: a pre-upgrade hook cannot repair this.",
             helm_says(ended),
-            "Helm writes no ownership metadata on what it installs from crds/, so it takes the definition for someone "
-            "else's. It looks before it runs any hook: no pre-upgrade hook can repair this.",
             after_failure(moment),
-            "One of the two is enough." if twice else adoption(refs[0], ended),
-            "What is among the templates is deleted by helm uninstall with all its objects, unless it carries "
+            "Remove one of the two." if twice else adoption(refs[0], ended),
+            "helm uninstall deletes a CRD in the templates with all its custom resources, unless it has "
             "helm.sh/resource-policy: keep.",
         ),
         places=[
@@ -95,7 +93,7 @@ def _finding(moment: Moment, moved: list[tuple[Resource, Resource]]) -> Finding:
             for e in moment.rehearsal.timeline
             if e.object in refs and e.effect == "created" and e.step <= moment.index
         ][:1],
-        confirm=f"kubectl get crd {refs[0].name} -o jsonpath='{{.metadata.annotations}}'  # none of Helm's",
+        confirm=f"kubectl get crd {refs[0].name} -o jsonpath='{{.metadata.annotations}}'  # none from Helm",
     )
 
 

@@ -1,18 +1,18 @@
-"""Two installers bring the same definition, and the one with the older text takes versions or fields away.
+"""Two installers bring the same CRD, and the one with the older copy removes versions or fields.
 
 ## What happens
-A CustomResourceDefinition has one name for the whole cluster. Two charts that both carry it (the Gateway API, the
-definitions of an operator that is bundled twice) do not know of each other. `kubectl apply` of the older text, and
-`helm install` of Helm 4, which applies `crds/` over what is there, replace the list of versions: a version that others
-use is no longer served, a field that others set is dropped with the next write. Whoever did it reports success. The
-other release finds out at its next upgrade (`no matches for kind`), its controller at once.
+A CustomResourceDefinition has one name in the whole cluster. Two charts that both contain it (the Gateway API, the CRDs
+of an operator that is bundled twice) do not know about each other. `kubectl apply` of the older copy replaces the list
+of versions, and so does `helm install` of Helm 4, which applies `crds/` over an existing CRD. A version that others use
+is no longer served; a field that others set is dropped with the next write. The command reports success. The other
+release fails at its next upgrade (`no matches for kind`), its controller at once.
 
-Where the definition was brought by another tool (kubectl, Argo CD, Flux), Helm 4 does not take it over: with another
-text it is refused, and with it the install (`Apply failed with 1 conflict: ... .spec.versions`). `--force-conflicts`
-gets past that, and does the same harm.
+If another tool (kubectl, Argo CD, Flux) created the CRD, Helm 4 does not take it over: if the copies differ, the API
+server rejects the apply, and the install fails (`Apply failed with 1 conflict: ... .spec.versions`).
+`--force-conflicts` overrides that, and does the same damage.
 
-Helm 3 leaves a definition of `crds/` that exists as it is: there the second chart gets the text of the first, in either
-order. A definition among the templates belongs to one release: the second install is refused.
+Helm 3 leaves an existing CRD of `crds/` as it is: the second chart gets the copy of the first, in either order. A CRD
+in the templates belongs to one release: the second install is rejected.
 
 ## Example
 ```
@@ -21,11 +21,11 @@ charts/gateway/crds/routes.yaml    serves v1beta1
 ```
 
 ## Instead
-One owner: install the definitions once, by a chart or an `apply` of their own, in the newest text that anybody needs,
-and install the others with `--skip-crds`.
+One owner: install the CRDs once, from a separate chart or with `kubectl apply`, in the newest version that is needed,
+and install the other charts with `--skip-crds`.
 
 ## Fix safety
-`--skip-crds` changes nothing for definitions that are there.
+`--skip-crds` changes nothing for existing CRDs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SHARED = (DEFINITION, "Namespace")
 
 
 class Downgrade(Struct, frozen=True):
-    """A change of a definition, by another than who had written it before."""
+    """A change of a CRD by another writer than the previous one."""
 
     event: Event
     before: Event
@@ -58,15 +58,15 @@ class Downgrade(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for downgrade in _downgrades(rehearsal, case):
-        if downgrade.event.object not in told:
-            told.add(downgrade.event.object)
-            yield _finding(rehearsal, case, downgrade)
+        if downgrade.event.object not in reported:
+            reported.add(downgrade.event.object)
+            yield _finding(Moment(rehearsal, case, downgrade.event.step), downgrade)
     for event in rehearsal.timeline:
-        if event.object.kind == DEFINITION and event.object not in told and _is_conflict(event):
-            told.add(event.object)
-            yield _refused(rehearsal, case, event)
+        if event.object.kind == DEFINITION and event.object not in reported and _is_conflict(event):
+            reported.add(event.object)
+            yield _refused(Moment(rehearsal, case, event.step), event)
 
 
 def _downgrades(rehearsal: Rehearsal, case: Case) -> Iterator[Downgrade]:
@@ -83,10 +83,7 @@ def _downgrades(rehearsal: Rehearsal, case: Case) -> Iterator[Downgrade]:
 
 
 def _are_revisions(case: Case, *steps: int) -> bool:
-    """Whether steps apply revisions of one thing, one in the place of the other: they share more than definitions.
-
-    Two installers that know nothing of each other share no Deployment and no account.
-    """
+    """Whether steps apply revisions of the same app: then they share more than CRDs, unlike unrelated installers."""
     releases = [case.releases[step] if step >= 0 else None for step in steps]
     own = [{r.ref for r in release.resources if r.ref.kind not in SHARED} for release in releases if release]
     return len(own) == len(steps) and bool(set.intersection(*own))
@@ -96,23 +93,21 @@ def _is_conflict(event: Event) -> bool:
     return event.effect == "refused" and event.step >= 0 and CONFLICT in event.message
 
 
-def _refused(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
-    moment = Moment(rehearsal, case, event.step)
-    ended, written = rehearsal.steps[event.step], case.written(event.step, event.object)
-    live = moment.was(event.object)
+def _refused(moment: Moment, event: Event) -> Finding:
+    written, live = moment.case.written(event.step, event.object), moment.was(event.object)
     lost = losses(live, written.body) if live and written else []
     return found(
         RULE,
         moment,
         objects=[event.object],
         damage="failed-deploy",
-        message=f"helm {ended.action} is refused: {event.object} is there in another text, and somebody else's",
+        message=f"helm {moment.ended.action} fails: {event.object} exists, differs and is owned by another manager",
         details=(
-            f'The API server says: "{event.message}"',
-            f"Helm would take away: {', '.join(lost[:LOSSES_MAX])}." if lost else "",
+            f'The API server reports: "{event.message}"',
+            f"Helm would remove: {', '.join(lost[:LOSSES_MAX])}." if lost else "",
             after_failure(moment),
-            "Helm 3 leaves a definition of crds/ that exists as it is, and goes on.",
-            "--skip-crds leaves it as it is; --force-conflicts replaces it, for all who use it.",
+            "Helm 3 leaves an existing CRD of crds/ as it is and continues.",
+            "--skip-crds leaves it as it is; --force-conflicts replaces it for everything that uses it.",
         ),
         places=[written.place("spec", "versions")] if written else [],
         evidence=[event],
@@ -120,26 +115,27 @@ def _refused(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
     )
 
 
-def _finding(rehearsal: Rehearsal, case: Case, downgrade: Downgrade) -> Finding:
-    event = downgrade.event
-    ended, written = rehearsal.steps[event.step], case.written(event.step, event.object)
-    users = _users(case, event)
+def _finding(moment: Moment, downgrade: Downgrade) -> Finding:
+    event, result = downgrade.event, moment.ended
+    written = moment.case.written(event.step, event.object)
+    users = _users(moment.case, event)
     more = f" and {len(downgrade.lost) - LOSSES_MAX} more" if len(downgrade.lost) > LOSSES_MAX else ""
     return found(
         RULE,
-        Moment(rehearsal, case, event.step),
+        moment,
         objects=[event.object],
         damage="outage" if users else "failed-deploy",
-        message=f"{event.actor} {ended.action} of {ended.release or ended.source} takes away from {event.object} what "
-        f"{_named(rehearsal, downgrade.before)} had brought: {', '.join(downgrade.lost[:LOSSES_MAX])}{more}",
+        message=f"{event.actor} {result.action} of {result.release or result.source} removes versions or fields of "
+        f"{event.object} that {_named(moment, downgrade.before)} added",
         details=(
+            f"Removed: {', '.join(downgrade.lost[:LOSSES_MAX])}{more}.",
             f"{named(users)} {'needs' if len(users) == 1 else 'need'} it." if users else "",
-            "The command reports success." if ended.outcome == "ok" else "",
-            "Helm 4 applies crds/ over what is there when it installs; Helm 3 leaves it as it is."
+            "The command reports success." if result.outcome == "ok" else "",
+            "On install, Helm 4 applies crds/ over an existing CRD; Helm 3 leaves it as it is."
             if event.actor == "helm"
             else "",
-            *_next(rehearsal, event),
-            "One owner for the definition, and --skip-crds for all others." if event.actor == "helm" else "",
+            *_next(moment),
+            "Let one release own the CRD, and install the others with --skip-crds." if event.actor == "helm" else "",
         ),
         places=[written.place("spec", "versions")] if written else [],
         evidence=[downgrade.before, event] if downgrade.before.step >= 0 else [event],
@@ -148,7 +144,7 @@ def _finding(rehearsal: Rehearsal, case: Case, downgrade: Downgrade) -> Finding:
 
 
 def _users(case: Case, event: Event) -> list[Ref]:
-    """Objects of the trial in a version that was served before and is no longer."""
+    """Custom resources of the trial in a version that is no longer served."""
     assert event.before is not None and event.after is not None
     gone = set(served_versions(event.before)) - set(served_versions(event.after))
     found: dict[Ref, None] = {}
@@ -160,18 +156,18 @@ def _users(case: Case, event: Event) -> list[Ref]:
     return list(found)
 
 
-def _named(rehearsal: Rehearsal, event: Event) -> str:
+def _named(moment: Moment, event: Event) -> str:
     if event.step < 0:
-        return "somebody else"
-    ended = rehearsal.steps[event.step]
-    return f"{ended.action} of {ended.release or ended.source}"
+        return "another installer"
+    result = moment.at(event.step).ended
+    return f"{result.action} of {result.release or result.source}"
 
 
-def _next(rehearsal: Rehearsal, event: Event) -> Iterator[str]:
-    """The first later step that fails for want of the kind."""
-    for ended in rehearsal.steps[event.step + 1 :]:
-        if ended.outcome == "failed" and "no matches for kind" in ended.error:
-            yield f'The next {ended.action} of {ended.release or ended.source} fails: "{ended.error.strip()}"'
+def _next(moment: Moment) -> Iterator[str]:
+    """The first later step that fails because the kind is not served."""
+    for result in moment.rehearsal.steps[moment.index + 1 :]:
+        if result.outcome == "failed" and "no matches for kind" in result.error:
+            yield f'The next {result.action} of {result.release or result.source} fails: "{result.error.strip()}"'
             return
 
 

@@ -1,28 +1,28 @@
-"""A definition drops a version in which objects may still be stored, and the API server refuses it.
+"""A CRD drops a version in which objects may still be stored, and the API server rejects the change.
 
 ## What happens
-The API server remembers in `status.storedVersions` every version that ever was the stored one. A definition without one
-of them is refused, whether or not an object of it is left: `must remain in spec.versions until a storage migration`.
-Renaming the only version, as between v1alpha1 and v1, is the usual way to get there. A rollback gets there too, where
-the revision after it had made a new version the stored one.
+The API server records in `status.storedVersions` every version that was ever the storage version. A CRD without one of
+them is rejected, even if no object of that version is left: `must remain in spec.versions until a storage migration`.
+The usual cause is renaming the only version, for example v1alpha1 to v1. A rollback fails too, if the newer revision
+made a new version the storage version.
 
 ## Example
 ```yaml
 spec:
   versions:
-    - name: v1            # v1alpha1, which was stored before, is gone
+    - name: v1            # v1alpha1, the previous storage version, is gone
       served: true
       storage: true
 ```
 
 ## Instead
-Three releases: add the new version and make it the stored one, keeping the old one; write every object once more
-(`kubectl get locks -A -o yaml | kubectl replace -f -`, or a StorageVersionMigration) and take the old version out of
-`status.storedVersions` (`kubectl patch crd ... --subresource=status`); then drop it. `served: false` hides a version
-at once, without any of this. To keep a way back, serve a new version one revision before it is stored.
+Three releases. First add the new version and make it the storage version, but keep the old one. Then rewrite every
+object (`kubectl get locks -A -o yaml | kubectl replace -f -`, or a StorageVersionMigration) and remove the old version
+from `status.storedVersions` (`kubectl patch crd ... --subresource=status`). Then drop it. `served: false` hides a
+version at once, without any of this. To be able to roll back, serve a new version one revision before you store it.
 
 ## Fix safety
-Taking a version out of `status.storedVersions` while objects are stored in it makes them unreadable.
+Removing a version from `status.storedVersions` while objects are stored in it makes them unreadable.
 """
 
 from __future__ import annotations
@@ -48,29 +48,28 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         dropped = STILL_STORED.findall(event.message)
         if dropped:
             seen.add(event.object)
-            yield _finding(rehearsal, case, event, dropped)
+            yield _finding(Moment(rehearsal, case, event.step), event, dropped)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, event: Event, dropped: list[str]) -> Finding:
-    moment = Moment(rehearsal, case, event.step)
-    ref, ended = event.object, rehearsal.steps[event.step]
-    written = case.written(event.step, ref)
+def _finding(moment: Moment, event: Event, dropped: list[str]) -> Finding:
+    ref, action = event.object, moment.ended.action
+    written = moment.case.written(event.step, ref)
     versions = ", ".join(dropped)
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{event.actor} {ended.action} is refused: its {ref} lacks {versions}, in which objects may be stored",
+        message=f"{event.actor} {action} fails: {ref} drops {versions}, in which objects may be stored",
         details=(
-            moment.says if event.actor == "helm" else f'The API server says: "{event.message}"',
-            f"status.storedVersions still lists {versions}. It does not matter whether an object of that version is "
-            "left: only a storage migration takes it off the list.",
+            f"status.storedVersions still lists {versions}, even if no object of that version is left. Only a storage "
+            "migration removes it.",
+            moment.says if event.actor == "helm" else f'The API server reports: "{event.message}"',
             after_failure(moment),
-            f"The way: a revision that still lists {versions} and stores another one; then every object written anew "
-            f"(kubectl get {ref.name} -A -o json | kubectl replace -f -); then the list without it (kubectl patch crd "
-            f"{ref.name} --subresource=status); then this one."
-            if ended.action != "rollback"
+            f"Instead: deploy a revision that keeps {versions} and stores another version; rewrite all objects "
+            f"(kubectl get {ref.name} -A -o json | kubectl replace -f -); remove {versions} from status.storedVersions "
+            f"(kubectl patch crd {ref.name} --subresource=status); then deploy this one."
+            if action != "rollback"
             else "",
         ),
         places=[written.place("spec", "versions")] if written else [],

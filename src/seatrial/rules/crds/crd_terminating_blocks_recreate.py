@@ -1,25 +1,26 @@
-"""A release is installed again while its definition is still being deleted, and gets one that is about to vanish.
+"""A release is reinstalled while its CRD is still being deleted, and uses a CRD that is about to disappear.
 
 ## What happens
-A definition that is deleted stays until its last object is gone, and an object with a finalizer stays until whoever set
-it takes it off. When that was an operator of the same release, it is gone first, and everything waits for ever: the
-definition is there, served and established, and on its way out. An install now finds it, takes it for its own and is
-content. But no new object of the kind can be made (`create not allowed while custom resource definition is
-terminating`), and when somebody clears the finalizer, the definition goes with everything of its kind. Helm still says
-`deployed`; a release that has such an object can then be neither upgraded nor uninstalled, as nobody serves the kind.
+A deleted CRD stays until its last custom resource is gone, and a custom resource with a finalizer stays until the
+controller removes the finalizer. If that controller was an operator of the same release, it is deleted first, and the
+deletion never finishes: the CRD exists, is served and established, and is terminating. An install finds it, treats it
+as its own and succeeds. But no custom resource of the kind can be created (`create not allowed while custom resource
+definition is terminating`), and when the finalizer is removed by hand, the CRD is deleted with all its custom
+resources. Helm still reports `deployed`. A release with such a custom resource can then be neither upgraded nor
+uninstalled, because the kind is not served.
 
 ## Example
 ```
-helm uninstall canal        # deletes the operator, then the definition; Lock/north waits for its finalizer
-helm install canal ./canal  # succeeds, with the definition that is being deleted
+helm uninstall canal        # deletes the operator, then the CRD; Lock/north waits for its finalizer
+helm install canal ./canal  # succeeds, with the CRD that is being deleted
 ```
 
 ## Instead
-Delete the objects first and wait until they are gone (`kubectl delete locks --all -A --wait`), then uninstall. Let the
-definition carry `helm.sh/resource-policy: keep`, so that uninstalling the release does not touch it.
+Delete the custom resources first and wait until they are gone (`kubectl delete locks --all -A --wait`), then uninstall.
+Add `helm.sh/resource-policy: keep` to the CRD, so that uninstalling the release does not delete it.
 
 ## Fix safety
-`keep` is safe. Clearing a finalizer by hand skips whatever its owner would have cleaned up.
+`keep` is safe. Removing a finalizer by hand skips the cleanup that its controller would have done.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, metadata
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import after_failure, helm_says, named
+from seatrial.phrases.outcome import after_failure, first_named, helm_says, named
 
 NOT_ALLOWED = "create not allowed while custom resource definition is terminating"
 DEPLOYS = ("install", "upgrade", "rollback")
@@ -44,8 +45,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = moment.release
         if moment.ended.action not in DEPLOYS or release is None:
             continue
-        definitions = [r.ref for r in (*release.resources, *release.crds) if r.ref.kind == DEFINITION]
-        going = [ref for ref in definitions if _is_going(moment.live(ref))]
+        crds = [r.ref for r in (*release.resources, *release.crds) if r.ref.kind == DEFINITION]
+        going = [ref for ref in crds if _is_going(moment.live(ref))]
         refused = [e for e in moment.events() if e.actor == "helm" and NOT_ALLOWED in e.message]
         if going and (refused or moment.ended.outcome == "ok"):
             yield _finding(moment, going, refused)
@@ -53,7 +54,6 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
-    ended = moment.ended
     deletions = [
         e for e in moment.rehearsal.timeline if e.object in going and e.effect == "deleting" and e.step <= moment.index
     ]
@@ -63,14 +63,16 @@ def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
         moment,
         objects=going,
         damage="failed-deploy" if refused else "outage",
-        message=f"{helm_act(moment)} finds {named(going)} still being deleted, and "
-        + (f"{named(e.object for e in refused)} is refused" if refused else "takes it for its own"),
+        message=f"{helm_act(moment)} fails: {first_named(e.object for e in refused)} cannot be created while "
+        f"{first_named(going)} is being deleted"
+        if refused
+        else f"{helm_act(moment)} succeeds while {first_named(going)} is still being deleted",
         details=(
-            helm_says(ended) if refused else "Helm reported success.",
             _holders(moment, going),
-            "When the finalizer is taken off, the definition goes with every object of its kind. A release that has "
-            "such an object can then be neither upgraded nor uninstalled, as nobody serves the kind.",
-            "" if refused else f'Until then, whoever makes an object of the kind is told: "{NOT_ALLOWED}".',
+            helm_says(moment.ended) if refused else "Helm reported success.",
+            "Once the finalizer is removed, the CRD is deleted with all its custom resources. A release that contains "
+            "one can then be neither upgraded nor uninstalled, because the kind is not served.",
+            "" if refused else f'Until then, creating a custom resource of the kind fails: "{NOT_ALLOWED}".',
             after_failure(moment) if refused else "",
         ),
         places=[resource.place("metadata", "name") for resource in written],
@@ -80,7 +82,7 @@ def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
 
 
 def _holders(moment: Moment, going: list[Ref]) -> str:
-    """The objects whose finalizers keep the definitions."""
+    """The custom resources whose finalizers keep the CRDs."""
     kinds = {_defines(moment.live(ref)) for ref in going}
     refs = sorted(
         {
@@ -93,11 +95,12 @@ def _holders(moment: Moment, going: list[Ref]) -> str:
     if not held:
         return ""
     finalizers = sorted({str(name) for live in held.values() for name in metadata(live)["finalizers"]})
-    return f"{named(held)} holds it by the finalizer {', '.join(finalizers)}, which nobody takes off."
+    keeps = "has" if len(held) == 1 else "have"
+    return f"{named(held)} still {keeps} the finalizer {', '.join(finalizers)}, which no controller removes."
 
 
-def _defines(definition: Body | None) -> tuple[str, str]:
-    return str(dig(definition, "spec", "group")), str(dig(definition, "spec", "names", "kind"))
+def _defines(crd: Body | None) -> tuple[str, str]:
+    return str(dig(crd, "spec", "group")), str(dig(crd, "spec", "names", "kind"))
 
 
 def _is_going(body: Body | None) -> bool:

@@ -1,18 +1,18 @@
-"""A pod asks for an object of the same release whose kind Helm does not know, and which it therefore makes last.
+"""A pod needs an object of the same release whose kind is not in Helm's kind order, so Helm creates it last.
 
 ## What happens
-Helm makes plain objects kind by kind, in an order that it has a list for. What is not in the list comes after all else,
-by the name of the kind: custom resources, and some kinds of Kubernetes itself such as RuntimeClass. A pod that names a
-RuntimeClass of its own release is refused, because the class comes later: `pod rejected: RuntimeClass "sandbox" not
-found`. A plain Pod fails the install there and then. A Deployment or a Job makes its pods through a controller, which
-is refused and tries again some time later: the release gets there, after events that look alarming.
+Helm creates regular resources kind by kind, in a fixed order. Kinds that are not in the list come last, sorted by kind
+name: custom resources, and some built-in kinds such as RuntimeClass. A pod that names a RuntimeClass of its own release
+is rejected, because the RuntimeClass is created later: `pod rejected: RuntimeClass "sandbox" not found`. A bare Pod
+fails the install. The pods of a Deployment or a Job are created by a controller, which is rejected and retries: the
+release recovers, after alarming events.
 
-The second install of the same chart finds the class and goes through: it hides until there is a new cluster.
-PriorityClass has been in the list since Helm 3.13. That SecurityContextConstraints of OpenShift come last as well is
-not shown here: whether a pod needs one depends on who may use which.
+The second install of the same chart finds the RuntimeClass and succeeds, so the problem shows only on a new cluster.
+PriorityClass has been in the list since Helm 3.13. SecurityContextConstraints of OpenShift come last as well, but are
+not reported: whether a pod needs one depends on who may use which.
 
-kubectl has no order of kinds at all: files go by their names, and a PriorityClass in `priorities.yaml` comes after the
-Deployment in `app.yaml`. `kubectl apply -k` sorts by kind, with a list that up to kubectl 1.20 lacked PriorityClass.
+kubectl has no kind order: files are applied by name, and a PriorityClass in `priorities.yaml` comes after the
+Deployment in `app.yaml`. `kubectl apply -k` sorts by kind, with a list that lacked PriorityClass up to kubectl 1.20.
 
 ## Example
 ```yaml
@@ -28,12 +28,12 @@ spec:
 ```
 
 ## Instead
-Give the object a release of its own that comes first; with kubectl, a file that comes first by its name. Or make it a
-pre-install hook: it is there before the pods then, and neither an upgrade nor uninstalling touches it again.
+Put the object into a separate release that is installed first; with kubectl, into a file that sorts first. Or make it a
+pre-install hook: it then exists before the pods, and neither upgrades nor an uninstall change it again.
 
 ## Fix safety
-What becomes a hook is deleted by the upgrade that makes it one (see release-to-hook-flip): let the object carry
-`helm.sh/resource-policy: keep` one revision before.
+The upgrade that turns a regular resource into a hook deletes it (see release-to-hook-flip): add
+`helm.sh/resource-policy: keep` to it one revision earlier.
 """
 
 from __future__ import annotations
@@ -56,34 +56,34 @@ MAKERS = ("helm", "kubectl")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[tuple[object, object]] = set()
+    reported: set[tuple[object, object]] = set()
     for step, release in enumerate(case.releases):
         moment = Moment(rehearsal, case, step)
         if release is None:
             continue
         by_kubectl = rehearsal.steps[step].action == "apply"
-        for user, need, brought in _last_ones(release, by_files=by_kubectl):
+        for user, need, needed in _created_later(release, in_file_order=by_kubectl):
             key = user.ref, need.object
             refused = _refused(moment, user, need)
-            if refused is not None and key not in told:
-                told.add(key)
-                yield _finding(moment, user, need, brought, refused)
+            if refused is not None and key not in reported:
+                reported.add(key)
+                yield _finding(moment, user, need, needed, refused)
 
 
-def _last_ones(release: Release, *, by_files: bool) -> Iterator[tuple[Resource, Need, Resource]]:
-    """Plain objects that name a plain object of a kind that comes last, or any at all where files have the say."""
+def _created_later(release: Release, *, in_file_order: bool) -> Iterator[tuple[Resource, Need, Resource]]:
+    """Regular resources that need one of an unknown kind, or of any kind if the order is that of the files."""
     for user in release.resources:
-        if hooks.is_hook(user.body) and not by_files:
+        if hooks.is_hook(user.body) and not in_file_order:
             continue
         for need in needs_of(user):
-            known = is_known(need.object.kind) and not by_files
-            brought = None if need.guess or known else release.find(need.object)
-            if brought is not None and (by_files or not hooks.is_hook(brought.body)):
-                yield user, need, brought
+            known = is_known(need.object.kind) and not in_file_order
+            needed = None if need.guess or known else release.find(need.object)
+            if needed is not None and (in_file_order or not hooks.is_hook(needed.body)):
+                yield user, need, needed
 
 
 def _refused(moment: Moment, user: Resource, need: Need) -> Event | None:
-    """The first refusal of a user, or of what it owns, for want of an object that is made later in the same step."""
+    """The first refusal of a user, or of what it owns, because an object is created later in the same step."""
     kind, name = need.object.kind, need.object.name
     words = f'{kind} "{name}" not found', f"no {kind} with name {name} was found"
     refused = None
@@ -96,29 +96,29 @@ def _refused(moment: Moment, user: Resource, need: Need) -> Event | None:
     return None
 
 
-def _finding(moment: Moment, user: Resource, need: Need, brought: Resource, refused: Event) -> Finding:
+def _finding(moment: Moment, user: Resource, need: Need, needed: Resource, refused: Event) -> Finding:
     who, fails = moment.speaker, refused.actor in MAKERS
-    last = "which Helm makes last" if who == "Helm" else f"which {who} makes after it"
+    last = "which Helm creates last" if who == "Helm" else f"which {who} creates later"
     return found(
         RULE,
         moment,
         objects=[user.ref, need.object],
         damage="failed-deploy" if fails else "nuisance",
-        message=f"{user.ref} asks for {need.object}, {last}: "
-        + (f"{moment.act} fails" if fails else "its pods are refused at first"),
+        message=f"{user.ref} needs {need.object}, {last}: "
+        + (f"{moment.act} fails" if fails else "its pods are rejected at first"),
         details=(
-            f'The API server says: "{refused.message}"',
-            f"Helm's order of kinds does not know {need.object.kind}: such objects come after all others."
+            f"Helm's kind order does not list {need.object.kind}: unlisted kinds are created after all others."
             if who == "Helm"
-            else f"{who} applies objects in the order in which they stand in the files: {brought.file} comes later.",
+            else f"{who} applies objects in file order, and {needed.file} comes later.",
+            f'The API server reports: "{refused.message}"',
             after_failure(moment)
             if fails
-            else "The controller tries again, after pauses that grow to minutes; nothing has to be done but wait.",
-            "On a cluster that has it already, all goes well: that hides it.",
+            else "The controller retries, with pauses that grow to minutes, and succeeds. No action is needed.",
+            "It works on a cluster that already has the object, which hides the problem.",
         ),
-        places=[user.place(*need.field), brought.place("metadata", "name")],
+        places=[user.place(*need.field), needed.place("metadata", "name")],
         evidence=[refused],
-        confirm=f"kubectl get {in_kubectl(need.object)}  # not there yet, on a new cluster"
+        confirm=f"kubectl get {in_kubectl(need.object)}  # does not exist yet on a new cluster"
         if fails
         else f"kubectl describe {in_kubectl(user.ref)}  # its events",
     )

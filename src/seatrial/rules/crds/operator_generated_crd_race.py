@@ -1,20 +1,21 @@
-"""An object is of a kind that an operator makes of another object, and Helm looks for it before the operator could.
+"""A custom resource is of a kind whose CRD an operator generates, and Helm resolves the kind before the CRD exists.
 
 ## What happens
-Some definitions are nobody's file. Gatekeeper makes one of each ConstraintTemplate, Crossplane of each
-CompositeResourceDefinition and of each Provider that it installs, OLM of what a Subscription brings. A chart that
-holds the template and an object of the new kind fails on every fresh cluster: Helm asks for the kind of every object
-before it sends the first one, so the operator has had nothing to make a definition of: `no matches for kind
-"K8sRequiredLabels"`. Neither order nor `--wait` changes that.
+Some CRDs are in no file. Gatekeeper generates one for each ConstraintTemplate, Crossplane for each
+CompositeResourceDefinition and each Provider that it installs, OLM for what a Subscription installs. A chart that
+contains the template and a custom resource of the new kind fails on every fresh cluster: Helm resolves the kind of
+every resource before it sends the first one, so the operator has not seen the template yet: `no matches for kind
+"K8sRequiredLabels"`. Neither the order nor `--wait` changes that.
 
-`kubectl apply` does the same and applies all else, so the second try finds the kind where the operator has been fast
-enough, and a pipeline that gives the command once does not. Pulumi tries for 63 seconds.
+`kubectl apply` fails too, but applies everything else. The second run finds the kind if the operator was fast enough; a
+pipeline that runs the command once fails. Pulumi retries for 63 seconds.
 
-As a post-install hook the object is looked up when its turn comes. The operator has then had a moment, and no more:
-Helm waits for no template. On clusters where the template has been there for long, all of it works, which hides it.
+As a post-install hook the custom resource is resolved when Helm runs the hook. By then the operator has had only a
+moment: Helm does not wait for templates. On clusters where the template has existed for long, everything works, which
+hides the problem.
 
-Which kinds a Subscription or a Provider brings is in its package, and cannot be known here: an object whose group is
-named like the package is a `may`.
+The kinds that a Subscription or a Provider installs are in its package and cannot be known here: a custom resource
+whose group is named like the package is a `may`.
 
 ## Example
 ```yaml
@@ -28,13 +29,13 @@ kind: K8sRequiredLabels
 ```
 
 ## Instead
-Two releases: the templates first; then wait for the definition (`kubectl wait --for=condition=Established
-crd/k8srequiredlabels.constraints.gatekeeper.sh`, after it has appeared); then what uses it. With Argo CD a later wave
-and `SkipDryRunOnMissingResource=true`, with Flux a Kustomization of its own, with kubectl two commands and the wait
-between them.
+Two releases: install the templates; wait for the CRD (`kubectl wait --for=condition=Established
+crd/k8srequiredlabels.constraints.gatekeeper.sh`, after it has appeared); then install what uses it. With Argo CD, use a
+later wave and `SkipDryRunOnMissingResource=true`; with Flux, a separate Kustomization; with kubectl, two commands and
+the wait between them.
 
 ## Fix safety
-Taking the objects out of the release deletes them with its next upgrade, unless they carry
+Moving the custom resources out of the release deletes them with its next upgrade, unless they have
 `helm.sh/resource-policy: keep` in the revision before.
 """
 
@@ -62,9 +63,9 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, dig, group_of
 from seatrial.model.timeline import Rehearsal, StepResult
-from seatrial.phrases.outcome import after_failure, named, named_is
+from seatrial.phrases.outcome import after_failure, first_named
 
-# Where an object names the package that an operator installs with all its definitions.
+# The field that names the package whose CRDs an operator installs.
 PACKAGES: dict[tuple[str, str], tuple[str, ...]] = {
     ("operators.coreos.com", "Subscription"): ("spec", "name"),
     ("pkg.crossplane.io", "Provider"): ("spec", "package"),
@@ -75,19 +76,19 @@ NO_NAMES = frozenset(
         *("operator", "operators", "org", "provider", "redhat", "sh", "upbound", "x"),
     )
 )
-"""Words in the names of packages and groups that say nothing."""
-LOOKED_UP_BY = {
-    "kubectl": "kubectl looks up the kind of every object before it applies the first one, the template included, and "
+"""Generic words in the names of packages and groups."""
+RESOLVED_BY = {
+    "kubectl": "kubectl resolves the kind of every object before it applies the first one, the template included, and "
     "then applies all others.",
-    "Pulumi": "Pulumi makes what nothing orders at once, and tries a creation whose kind is not there again for 63 "
-    "seconds. It does not wait for what an operator makes of a template, with dependsOn neither.",
+    "Pulumi": "Pulumi creates resources without dependencies concurrently, and retries a creation whose kind is "
+    "missing for 63 seconds. It does not wait for the CRD that an operator generates, not even with dependsOn.",
 }
 
-
-ALIKE = (
-    "It is tried again for ever and fails alike: give the objects a Kustomization of their own, with dependsOn on the "
-    "one that has the template, and wait: true there."
+RETRIES = (
+    "Every retry fails the same way: move the objects to a separate Kustomization with dependsOn on the one that has "
+    "the template, and set wait: true there."
 )
+EXISTING = "On a cluster where the template already exists, the kind is served, which hides the problem."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -112,20 +113,20 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
     who = "Helm" if failed_release(ended, users[0]) else moment.speaker
     written = [resource for missing in kinds for resource in missing.written]
     templates = sorted({generator.ref for generator in generators})
-    definition = next(_definitions(moment, kinds), "")
+    crd = next(_crds(moment, kinds), "")
     return found(
         RULE,
         moment,
         objects=[*templates, *users],
         damage="failed-deploy",
-        message=f"{_fails(moment, users[0])}: {named_is(users)} of a kind that {_maker(templates[0])} "
-        f"makes of {named(templates)}, and {who} looks for it before that is done",
+        message=f"{_fails(moment, users[0])}: {first_named(users)} needs a CRD that {_operator(templates[0])} "
+        f"generates from {first_named(templates)} only later",
         details=(
+            RESOLVED_BY.get(who) or _why(written, ended, users[0]),
             moment.says,
-            LOOKED_UP_BY.get(who) or _why(written, ended, users[0]),
-            f"{definition} was made when {who} had failed." if definition else "",
-            ALIKE if failed_kustomization(ended, users[0]) else after_failure(moment),
-            "On a cluster where the template has been for long, the kind is there: that hides it.",
+            f"{crd} is created after {who} has failed." if crd else "",
+            RETRIES if failed_kustomization(ended, users[0]) else after_failure(moment),
+            EXISTING,
         ),
         places=[
             *(resource.place("kind") for resource in written),
@@ -136,7 +137,7 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
 
 
 def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Resource) -> Finding:
-    """Argo CD looks up all kinds before its first wave, or where that is forgiven, in the wave of the object."""
+    """Argo CD resolves all kinds before its first wave, or with SkipDryRunOnMissingResource in the object's wave."""
     operation, users = unknown.operation, [resource.ref for resource in unknown.resources]
     when = "in its wave" if unknown.in_its_wave else "before its first wave"
     return found(
@@ -144,51 +145,51 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
         Moment(rehearsal, case, unknown.step),
         objects=[generator.ref, *users],
         damage="failed-deploy",
-        message=f"the sync of {operation.app} fails {when}: {named_is(users)} of a kind that {_maker(generator.ref)} "
-        f"makes of {generator.ref}, and Argo CD looks for it before that is done",
+        message=f"the sync of {operation.app} fails {when}: {first_named(users)} needs a CRD that "
+        f"{_operator(generator.ref)} generates from {generator.ref} only later",
         details=(
-            f'Argo CD says: "{operation.message}"',
-            "Kinds are looked up before the first wave, and nothing was applied, the template included: a later wave "
-            "changes nothing without SkipDryRunOnMissingResource=true on the object."
+            "Argo CD resolves all kinds before the first wave, so nothing is applied, not even the template. A later "
+            "wave has no effect without SkipDryRunOnMissingResource=true on the object."
             if not unknown.in_its_wave
             else "",
-            "On a cluster where the template has been for long, the kind is there: that hides it.",
+            f'Argo CD says: "{operation.message}"',
+            EXISTING,
         ),
         places=[*(r.place("kind") for r in unknown.resources), generator.place("metadata", "name")],
         confirm=look_at_operation(operation),
     )
 
 
-def _maker(template: Ref) -> str:
+def _operator(template: Ref) -> str:
     return GENERATORS[template.group, template.kind][0]
 
 
-def _definitions(moment: Moment, kinds: tuple[Unserved, ...]) -> Iterator[str]:
+def _crds(moment: Moment, kinds: tuple[Unserved, ...]) -> Iterator[str]:
     for missing in kinds:
-        if definition := definition_in_cluster(moment, missing):
-            yield f"CustomResourceDefinition/{dig(definition, 'metadata', 'name')}"
+        if crd := definition_in_cluster(moment, missing):
+            yield f"CustomResourceDefinition/{dig(crd, 'metadata', 'name')}"
 
 
 def _fails(moment: Moment, user: Ref) -> str:
     own = failed_kustomization(moment.ended, user)
-    return f"{own.object} can never be applied as a whole" if own else f"{helm_act(moment, user)} fails"
+    return f"{own.object} never becomes Ready" if own else f"{helm_act(moment, user)} fails"
 
 
 def _why(written: list[Resource], ended: StepResult, user: Ref) -> str:
     if failed_kustomization(ended, user):
         return (
-            "Flux asks the server about every object of the Kustomization before it applies the first one, the "
-            "template included; definitions, namespaces, cluster roles and classes alone come before."
+            "Flux dry-runs every object of the Kustomization before it applies the first one, the template included; "
+            "only CRDs, Namespaces, ClusterRoles and classes are applied before."
         )
     if written and all(hooks.is_hook(resource.body) for resource in written):
-        return "Helm looks a hook up when its turn comes, and does not wait until operators have done their work."
+        return "Helm resolves a hook's kind when it runs the hook, and does not wait for operators before that."
     return (
-        "Helm looks up the kind of every object of the manifest before it sends the first one, the template included."
+        "Helm resolves the kind of every resource in the manifest before it sends the first one, the template included."
     )
 
 
 def _packaged(moment: Moment, release: Release) -> Iterator[Finding]:
-    """Objects whose kinds seem to come with a package that the same release asks for."""
+    """Custom resources whose CRD probably comes with a package that the same release installs."""
     packages = [(r, words) for r in release.resources if (words := _words_of_package(r))]
     for resource in release.resources:
         missing = Unserved(resource.ref.kind, str(resource.body.get("apiVersion", "")), (resource.ref,), (resource,))
@@ -209,19 +210,18 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _with_package(moment: Moment, resource: Resource, package: Resource) -> Finding:
-    asked = dig(package.body, *PACKAGES[package.ref.group, package.ref.kind])
+    name = dig(package.body, *PACKAGES[package.ref.group, package.ref.kind])
     return found(
         RULE,
         moment,
         objects=[package.ref, resource.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"{resource.ref} seems to be of a kind that comes with {package.ref} of the same chart, and Helm looks "
-        "for it before that is made",
+        message=f"helm install fails if the CRD of {resource.ref} comes with {package.ref} of the same chart",
         details=(
-            f"{package.ref} asks for the package {asked}; its definitions come when it was installed, minutes later. "
-            f'On a cluster without them Helm fails first: "no matches for kind "{resource.ref.kind}"".',
-            "Which definitions a package has cannot be known here: the kind was taken to be there.",
+            f"{package.ref} installs the package {name}, which creates its CRDs minutes later. On a cluster without "
+            f'them Helm fails first: "no matches for kind "{resource.ref.kind}"".',
+            "The CRDs of a package cannot be known here: the kind is assumed to be served.",
         ),
         places=[resource.place("kind"), package.place("metadata", "name")],
         confirm=f"kubectl api-resources --api-group={resource.ref.group}  # before the first install",

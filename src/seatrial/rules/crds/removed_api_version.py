@@ -1,17 +1,16 @@
-"""An object is written in a version of a Kubernetes API that the cluster no longer serves, and Helm makes nothing.
+"""An object uses a version of a Kubernetes API that the cluster no longer serves, and Helm creates nothing.
 
 ## What happens
-Kubernetes takes old versions of its APIs away: `policy/v1beta1` with 1.25, `autoscaling/v2beta2` with 1.26. Helm asks
-the API server for the kind of every object before it sends the first one, and ends there: `no matches for kind
-"PodDisruptionBudget" in version "policy/v1beta1"`. What it adds, `ensure CRDs are installed first`, is wrong here:
-there is no definition to install. Only hooks are looked up one by one, when their turn comes: an object of a
-post-install hook fails after all else was made.
+Kubernetes removes old API versions: `policy/v1beta1` in 1.25, `autoscaling/v2beta2` in 1.26. Helm resolves the kind of
+every resource before it sends the first one, and stops: `no matches for kind "PodDisruptionBudget" in version
+"policy/v1beta1"`. Its hint `ensure CRDs are installed first` is wrong here: there is no CRD to install. Hooks are
+resolved one by one, when Helm runs them: a post-install hook fails after everything else has been created.
 
-A release that was installed before the cluster was upgraded cannot be upgraded either, not even to a chart that has the
-new version: Helm also looks up what the revision before says (`unable to build kubernetes objects from current release
-manifest`). The plugin `helm mapkubeapis` rewrites that record.
+A release that was installed before the cluster was upgraded cannot be upgraded either, not even to a chart that uses
+the new version: Helm also resolves the manifest of the previous revision (`unable to build kubernetes objects from
+current release manifest`). The plugin `helm mapkubeapis` rewrites that manifest.
 
-An object whose version is still served, and is known to go, is a `may`: it happens with the upgrade of the cluster.
+A version that is still served but will be removed is a `may`: it fails once the cluster is upgraded.
 
 ## Example
 ```yaml
@@ -20,11 +19,11 @@ kind: PodDisruptionBudget
 ```
 
 ## Instead
-Write the version that took its place. A chart for both old and new clusters asks the cluster:
+Use the replacement version. A chart for both old and new clusters checks the cluster:
 `{{ if .Capabilities.APIVersions.Has "policy/v1/PodDisruptionBudget" }}`. Deploy it before the cluster is upgraded.
 
 ## Fix safety
-The new version may have other fields, and other defaults: an empty selector of a PodDisruptionBudget selects no pod in
+The new version may have other fields and other defaults: an empty selector of a PodDisruptionBudget selects no pod in
 `policy/v1beta1` and every pod in `policy/v1`.
 """
 
@@ -41,7 +40,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import group_of, version_of
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.outcome import after_failure, helm_says, named_is
+from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
 Removed = tuple[Unserved, Removal]
 
@@ -62,7 +61,6 @@ def _removal(api_version: str, kind: str) -> Removal | None:
 
 
 def _refused(moment: Moment, gone: list[Removed]) -> Finding:
-    ended = moment.ended
     users = [user for missing, _ in gone for user in missing.users]
     written = [resource for missing, _ in gone for resource in missing.written]
     return found(
@@ -70,13 +68,13 @@ def _refused(moment: Moment, gone: list[Removed]) -> Finding:
         moment,
         objects=users,
         damage="failed-deploy",
-        message=f"{moment.act} fails: {named_is(users)} written in "
-        f"{_versions(gone)}, which Kubernetes no longer serves",
+        message=f"{moment.act} fails: {first_named(users)} {'uses' if len(users) == 1 else 'use'} {_versions(gone)}, "
+        "which Kubernetes no longer serves",
         details=(
             *(_since(missing.api_version, missing.kind, removal) for missing, removal in gone),
-            helm_says(ended),
-            "There is no definition to install: the kind is Kubernetes' own, and the version is gone.",
-            "It is a hook, and those are looked up when their turn comes: all before it was made."
+            helm_says(moment.ended),
+            "There is no CRD to install: the kind is built in, and this version was removed.",
+            "Helm resolves a hook's kind only when it runs the hook, so everything before it has already been created."
             if written and all(hooks.is_hook(resource.body) for resource in written)
             else "",
             after_failure(moment),
@@ -91,12 +89,12 @@ def _versions(gone: list[Removed]) -> str:
 
 
 def _since(api_version: str, kind: str, removal: Removal) -> str:
-    instead = f"write {removal.replacement}" if removal.replacement else "nothing took its place"
-    return f"{kind} in {api_version} is served before Kubernetes {removal.minor} only: {instead}."
+    instead = f"Use {removal.replacement}." if removal.replacement else "There is no replacement."
+    return f"Kubernetes {removal.minor} removes {kind} in {api_version}. {instead}"
 
 
 def _going(moment: Moment, release: Release) -> Iterator[Finding]:
-    """What is served here and will not be by a later Kubernetes."""
+    """Resources in versions that a later Kubernetes no longer serves."""
     for resource in release.resources:
         removal = _removal(str(resource.body.get("apiVersion", "")), resource.ref.kind)
         if removal is not None:
@@ -111,12 +109,12 @@ def _later(moment: Moment, resource: Resource, removal: Removal) -> Finding:
         objects=[resource.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"{resource.ref} is written in {api_version}, which Kubernetes {removal.minor} does not serve: on a "
-        "cluster that has become so new, helm upgrade fails",
+        message=f"{resource.ref} uses {api_version}, which Kubernetes {removal.minor} does not serve: helm upgrade "
+        "fails there",
         details=(
             _since(api_version, resource.ref.kind, removal),
-            "It happens when the cluster is upgraded first. Helm also looks up what the revision before says: "
-            '"unable to build kubernetes objects from current release manifest".',
+            "If the cluster is upgraded first, even an upgrade to a fixed chart fails, because Helm also resolves the "
+            'manifest of the previous revision: "unable to build kubernetes objects from current release manifest".',
         ),
         places=[resource.place("apiVersion")],
         confirm="kubectl version  # and: kubectl get --raw /metrics | grep apiserver_requested_deprecated_apis",

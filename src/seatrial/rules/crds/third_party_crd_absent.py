@@ -1,22 +1,22 @@
-"""An object is of a kind that somebody else's definition must bring, and the one in the cluster does not serve it.
+"""A custom resource needs a CRD that another chart installs, and the one in the cluster does not serve its version.
 
 ## What happens
-Helm asks the API server for the kind and the version of every object before it sends the first one, and ends where one
-is not served: `no matches for kind "ExternalSecret" in version "external-secrets.io/v1beta1"`. What it adds, `ensure
-CRDs are installed first`, is not always what is lacking: the definition may well be there and no longer serve that
-version. Operators take old versions away; charts that were written for them go on naming them.
+Helm resolves the kind and version of every resource before it sends the first one, and stops at one that is not served:
+`no matches for kind "ExternalSecret" in version "external-secrets.io/v1beta1"`. Its hint `ensure CRDs are installed
+first` may be wrong: the CRD may exist and no longer serve that version. Operators remove old versions, and charts
+written for them still use them.
 
-kubectl looks all kinds up first as well, and applies what it finds. Pulumi makes the others meanwhile, tries this one
-again for 63 seconds, and then fails.
+kubectl also resolves all kinds first, and applies what it can resolve. Pulumi creates the other resources meanwhile,
+retries this one for 63 seconds, and then fails.
 
-Nothing else is the cause of it: Helm does not look whether namespaces, stores or Secrets exist, and what hooks have
-made is visible to all that follows. To make the object a hook moves the failure: a hook is looked up when its turn
-comes, so that everything before it has been made. Helm then speaks of `deleting hook`, because it looks the hook up to
-delete an old one; that is done without any `helm.sh/hook-delete-policy` as well.
+Nothing else causes this error: Helm does not check whether namespaces, stores or Secrets exist, and later resources see
+what hooks have created. Making the custom resource a hook only moves the failure: Helm resolves a hook's kind only when
+it runs the hook, so everything before it has already been created. The error then mentions `deleting hook`, because
+Helm resolves the hook first to delete a previous copy, even without a `helm.sh/hook-delete-policy`.
 
-Whether a kind that nobody in the trial defines will be in the cluster cannot be known: it is assumed, and named as a
-prerequisite. A trial that says which operator runs there (`assume: operators: [external-secrets@1.0.0]`) decides it. A
-version that the newest known release of its operator no longer serves is a `may`.
+If nothing in the trial defines a kind, it cannot be known whether it will be in the cluster: it is assumed, and listed
+as a prerequisite. A trial that names the operator (`assume: operators: [external-secrets@1.0.0]`) decides it. A version
+that the newest known release of its operator no longer serves is a `may`.
 
 ## Example
 ```yaml
@@ -25,11 +25,11 @@ kind: ExternalSecret
 ```
 
 ## Instead
-Write the version that is served, and say which release of the operator the chart needs. Where the kind is a matter of
-taste (a ServiceMonitor), ask first: `{{ if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor" }}`.
+Use a version that is served, and document which release of the operator the chart needs. If the kind is optional (a
+ServiceMonitor), check first: `{{ if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor" }}`.
 
 ## Fix safety
-A newer version may have other fields. Where both are served, changing the version changes nothing in the cluster.
+A newer version may have other fields. If both are served, changing the version changes nothing in the cluster.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, group_of, name_of, ref_of, version_of
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.outcome import after_failure, named, named_is
+from seatrial.phrases.outcome import after_failure, first_named, named
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
 SERVED = "{range .spec.versions[*]}{.name}={.served} {end}"
-LOOKED_UP_TO_DELETE = "for deleting hook"
-LOOKED_UP_BY = {
-    "kubectl": "The order is not at fault: kubectl looks up all kinds before it applies the first object, and applies "
-    "the others.",
-    "Pulumi": "The order is not at fault: Pulumi tries such a creation again for 63 seconds before it says so.",
+RESOLVED_TO_DELETE = "for deleting hook"
+NO_ORDERING = "This is not an ordering problem."
+RESOLVED_BY = {
+    "kubectl": f"{NO_ORDERING} kubectl resolves all kinds before it applies the first object, and applies the others.",
+    "Pulumi": f"{NO_ORDERING} Pulumi retries such a creation for 63 seconds before it fails.",
 }
 
 
 class Ending(Struct, frozen=True):
-    """Until when an operator serves a version, and what to write instead, as far as that is known."""
+    """The first release of an operator that no longer serves a version, and the replacement if it is known."""
 
     operator: str
     until: str
@@ -89,7 +89,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _applied(rehearsal: Rehearsal, case: Case) -> tuple[Moment, Release] | None:
-    """The last thing that kubectl or Pulumi deploys, where it is the engine."""
+    """The last deployment by kubectl or Pulumi, if that is the engine."""
     act = {"kubectl": "apply", "pulumi": "up"}.get(rehearsal.engine.name)
     applied = [(m, m.release) for m in moments(rehearsal, case) if m.release and m.ended.action == act]
     return applied[-1] if applied else None
@@ -101,29 +101,29 @@ def _is_foreign(missing: Unserved) -> bool:
 
 
 def _comes_too_late(case: Case, missing: Unserved) -> bool:
-    """Whether a release of the trial brings it: rules about the order tell that better."""
-    operator_kinds = list(case.all_resources())
-    return defined_by(operator_kinds, missing) is not None or generated_by(operator_kinds, missing) is not None
+    """Whether a release of the trial brings it: then the rules about ordering report it."""
+    resources = list(case.all_resources())
+    return defined_by(resources, missing) is not None or generated_by(resources, missing) is not None
 
 
 def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding:
-    ended = moment.ended
     users = [user for missing in kinds for user in missing.users]
     written = [resource for missing in kinds for resource in missing.written]
     there = [(missing, definition_in_cluster(moment, missing)) for missing in kinds]
+    versions = ", ".join(dict.fromkeys(missing.api_version for missing in kinds))
     return found(
         RULE,
         moment,
         objects=users,
         damage="failed-deploy",
-        message=f"{moment.act} fails: {named_is(users)} written in "
-        f"{', '.join(dict.fromkeys(missing.api_version for missing in kinds))}, which nobody serves",
+        message=f"{moment.act} fails: {first_named(users)} {'uses' if len(users) == 1 else 'use'} {versions}, which "
+        "the cluster does not serve",
         details=(
-            *dict.fromkeys(_what_is_there(missing, definition) for missing, definition in there),
+            *dict.fromkeys(_what_is_there(missing, crd) for missing, crd in there),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
             *dict.fromkeys(_mixed(release, missing) for missing in kinds),
             moment.says,
-            _not_the_order(moment.speaker, ended.error, written) if any(definition for _, definition in there) else "",
+            _not_ordering(moment, written) if any(crd for _, crd in there) else "",
             after_failure(moment),
         ),
         places=[resource.place("apiVersion") for resource in written]
@@ -132,23 +132,23 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
     )
 
 
-def _what_is_there(missing: Unserved, definition: Body | None) -> str:
-    if definition is None:
-        return f"The cluster has no definition of {missing.kind} at all."
-    served = ", ".join(served_versions(definition)) or "no version"
-    return f"The definition of {missing.kind} is in the cluster, and serves {served} only."
+def _what_is_there(missing: Unserved, crd: Body | None) -> str:
+    if crd is None:
+        return f"The cluster has no CRD for {missing.kind}."
+    served = ", ".join(served_versions(crd)) or "no version"
+    return f"The CRD of {missing.kind} is in the cluster, but serves only {served}."
 
 
 def _known(api_version: str, kind: str) -> str:
     ending = _end_of(api_version, kind)
     if ending is None:
         return ""
-    instead = f": write {ending.instead}" if ending.instead else ""
-    return f"{ending.operator} serves {kind} in {api_version} before {ending.until} only{instead}."
+    instead = f" Use {ending.instead}." if ending.instead else ""
+    return f"{ending.operator} {ending.until} and later do not serve {kind} in {api_version}.{instead}"
 
 
 def _end_of(api_version: str, kind: str) -> Ending | None:
-    """When an operator that is known stops serving a kind in a version."""
+    """When a known operator stops serving a kind in a version."""
     group = group_of(api_version)
     if (group, kind) not in operator_kinds():
         return None
@@ -157,52 +157,52 @@ def _end_of(api_version: str, kind: str) -> Ending | None:
     until = next((v.until for v in known.versions if v.name == version_of(api_version) and v.until), None)
     if until is None or version_of(api_version) in known.served(last):
         return None
-    # Where a whole group was given up (traefik.containo.us), the kind lives on under another one.
-    heirs = (known, *(other for other in operator.kinds if other.kind == kind))
-    instead = next((f"{heir.group}/{heir.stored(last)}" for heir in heirs if heir.served(last)), "")
+    # If a whole group was removed (traefik.containo.us), the kind continues in another one.
+    successors = (known, *(other for other in operator.kinds if other.kind == kind))
+    instead = next((f"{one.group}/{one.stored(last)}" for one in successors if one.served(last)), "")
     return Ending(operator.name, ".".join(map(str, until)), instead)
 
 
 def _mixed(release: Release, missing: Unserved) -> str:
-    """That the chart itself knows better elsewhere."""
+    """Other resources of the same group that use another version."""
     group = group_of(missing.api_version)
     others = [r for r in release.resources if r.ref.group == group and r.body.get("apiVersion") != missing.api_version]
     if not others:
         return ""
     versions = ", ".join(sorted({str(resource.body["apiVersion"]) for resource in others}))
-    return f"The same chart writes {named(resource.ref for resource in others)} in {versions}."
+    return f"The same chart uses {versions} for {named(resource.ref for resource in others)}."
 
 
-def _not_the_order(who: str, error: str, written: list[Resource]) -> str:
-    if who != "Helm":
-        return LOOKED_UP_BY.get(who, "")
+def _not_ordering(moment: Moment, written: list[Resource]) -> str:
+    if moment.speaker != "Helm":
+        return RESOLVED_BY.get(moment.speaker, "")
     hook = bool(written) and all(hooks.is_hook(resource.body) for resource in written)
-    if hook and LOOKED_UP_TO_DELETE in error:
+    if hook and RESOLVED_TO_DELETE in moment.ended.error:
         return (
-            "Neither the order nor the deletion is at fault: Helm looks a hook up when its turn comes, first to delete "
-            "an old one, whether it has a delete policy or not. A plain object fails before anything is made."
+            f"{NO_ORDERING} Helm resolves the hook's kind when it runs the hook (first to delete a previous copy). As "
+            "a regular resource it would fail even earlier."
         )
     if hook:
-        return "The order is not at fault: Helm looks a hook up when its turn comes."
+        return f"{NO_ORDERING} Helm resolves the hook's kind when it runs the hook."
     return (
-        "The order is not at fault: as a hook it would fail as well, only later. Helm looks at kinds and versions "
-        "here, not at namespaces, stores or Secrets."
+        f"{NO_ORDERING} As a hook it would fail too, only later. Helm checks kinds and versions here, not namespaces, "
+        "stores or Secrets."
     )
 
 
 def _own(release: Release, missing: Unserved) -> Iterator[Resource]:
-    """A definition that the release itself brings, and that lacks the version."""
+    """A CRD of the release itself that lacks the version."""
     return (resource for resource in (*release.crds, *release.resources) if defines(resource.body, missing))
 
 
-def _look_at(missing: Unserved, definition: Body | None) -> str:
-    if definition is None:
+def _look_at(missing: Unserved, crd: Body | None) -> str:
+    if crd is None:
         return f"kubectl api-resources --api-group={group_of(missing.api_version)}  # nothing"
-    return f"kubectl get crd {name_of(definition)} -o jsonpath='{SERVED}'"
+    return f"kubectl get crd {name_of(crd)} -o jsonpath='{SERVED}'"
 
 
 def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
-    """Versions that the newest release of their operator no longer serves, where nothing says which one runs."""
+    """Versions that the newest release of their operator no longer serves, if the running release is unknown."""
     by_version: dict[tuple[str, Ending], list[Resource]] = {}
     for resource in release.resources:
         api_version = str(resource.body.get("apiVersion", ""))
@@ -214,11 +214,11 @@ def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
 
 
 def _is_assumed(moment: Moment, ref: Ref) -> bool:
-    """Whether no release brings the CRD of this kind, so that one was created that serves what is used."""
-    definition = definition_in_cluster(moment, Unserved(ref.kind, f"{ref.group}/", (), ()))
-    if definition is None:
+    """Whether no release brings the CRD of this kind, so that one was assumed."""
+    live = definition_in_cluster(moment, Unserved(ref.kind, f"{ref.group}/", (), ()))
+    if live is None:
         return False
-    crd = ref_of(definition, namespaced=False)
+    crd = ref_of(live, namespaced=False)
     return moment.case.is_assumed(crd) and all(resource.ref != crd for resource in moment.case.all_resources())
 
 
@@ -233,13 +233,14 @@ def _no_longer(
         objects=refs,
         damage="failed-deploy",
         certainty="may",
-        message=f"{named_is(refs)} written in {api_version}, which {ending.operator} serves before {ending.until} only",
+        message=f"{first_named(refs)} {'uses' if len(refs) == 1 else 'use'} {api_version}, which {ending.operator} "
+        f"{ending.until} and later do not serve",
         details=(
-            f'Where a newer one runs, {moment.speaker} fails: "no matches for kind "{refs[0].kind}" in '
-            f'version "{api_version}"". It was assumed to be served here, as nothing says which release runs.',
-            f"Write {ending.instead}." if ending.instead else "",
+            f'With {ending.until} or later {moment.speaker} fails: "no matches for kind "{refs[0].kind}" in version '
+            f'"{api_version}"". The release in the cluster is unknown, so the version is assumed to be served.',
+            f"Use {ending.instead}." if ending.instead else "",
             _mixed(release, missing),
-            f"To decide it, say what runs in a trial file: assume: operators: [{ending.operator}@VERSION].",
+            f"To decide it, name the release in a trial file: assume: operators: [{ending.operator}@VERSION].",
         ),
         places=[resource.place("apiVersion") for resource in resources],
         confirm=f"kubectl api-resources --api-group={group_of(api_version)}  # which versions are served",
