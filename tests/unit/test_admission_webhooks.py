@@ -254,7 +254,7 @@ def test_match_conditions_are_reported_as_not_evaluated() -> None:
     conditions = "matchConditions: [{name: not-mine, expression: 'false'}]"
     api = Api(f"{SERVICE}---{BACKEND}---{webhook(READY, more=conditions)}")
     assert api.create(CONFIG) == OK
-    told = 'seatrial: matchConditions of webhook "check.example.com" are not evaluated, and taken to match'
+    told = 'seatrial: matchConditions of webhook "check.example.com" are not evaluated; assumed to match'
     assert api.warnings == [told]
     assert [e.message for e in api.events("ConfigMap", "created") if e.object.name == "a"] == [told]
 
@@ -280,7 +280,9 @@ spec: {policyName: replicas, validationActions: [Deny]}
     assert api.warnings == []
     api.put(binding)
     assert api.create(CONFIG) == OK
-    assert api.warnings == ['seatrial: ValidatingAdmissionPolicy "replicas" is not evaluated, and taken to allow']
+    assert api.warnings == [
+        'seatrial: ValidatingAdmissionPolicy "replicas" is not evaluated; assumed to allow the write'
+    ]
 
 
 def test_a_webhook_with_a_url_is_assumed_to_respond() -> None:

@@ -31,7 +31,7 @@ def test_it_asks_for_all_before_it_waits_for_any() -> None:
     ended = _played(cluster, delete(_files(HELD, FREE), "default"))
     assert (ended.outcome, ended.error) == (
         "hung",
-        "waits for ConfigMap/canal/held, which is going and has the finalizer canal.example/drain. "
+        "waits for ConfigMap/canal/held, which is being deleted and has the finalizer canal.example/drain. "
         "kubectl would wait for a week",
     )
     assert [(e.object.name, e.effect) for e in cluster.timeline() if e.verb == "delete"] == [

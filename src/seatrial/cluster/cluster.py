@@ -251,7 +251,7 @@ class Cluster:
                     self.recorder.refused(actor, verb, self.ref_of(body), refusal, cause)
 
     def _note_deadline(self, ref: Ref, seconds: int) -> int:
-        message = f"nothing happens for {seconds} seconds: its deadline has passed"
+        message = f"its deadline passed after {seconds} seconds without a change"
         return self.recorder.note(CLOCK, "say", ref, "said", message)
 
     def _emit(self, event: Emit, actor: str, cause: int | None) -> None:

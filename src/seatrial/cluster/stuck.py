@@ -76,14 +76,14 @@ def _sentence(cluster: Cluster, ref: Ref) -> str:
         return f"waits for {ref}, whose kind is no longer served"
     live = cluster.store.get(ref)
     if live is not None and is_terminating(live):
-        return f"waits for {ref}, which is going{_held(live)}"
+        return f"waits for {ref}, which is being deleted{_held(live)}"
     message = _last_message(cluster, ref)
     if message:
         return f"waits for {ref}: {message}"
     if live is None:
-        return f"waits for {ref}, which is not there"
+        return f"waits for {ref}, which does not exist"
     lacks = sorted(cluster.controllers.missing_for(ref) - {ref})
-    missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is not there)" if lacks else ""
+    missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is missing)" if lacks else ""
     return f"waits for {ref}{missing}"
 
 

@@ -40,7 +40,9 @@ def note_policies(request: AdmissionRequest, world: World) -> None:
         return
     for policy in policies_for(request.hooks, _target(request)):
         if _is_selected(policy, request, world):
-            request.warn(f'seatrial: {policy.configuration.kind} "{policy.name}" is not evaluated, and taken to allow')
+            request.warn(
+                f'seatrial: {policy.configuration.kind} "{policy.name}" is not evaluated; assumed to allow the write'
+            )
 
 
 def _is_exempt(request: AdmissionRequest) -> bool:
@@ -77,11 +79,11 @@ def _call(hook: Hook, request: AdmissionRequest, world: World) -> None:
     # A refused controller runs again when the configuration is deleted.
     world.get(hook.configuration)
     if hook.conditional:
-        request.warn(f'seatrial: matchConditions of webhook "{hook.name}" are not evaluated, and taken to match')
+        request.warn(f'seatrial: matchConditions of webhook "{hook.name}" are not evaluated; assumed to match')
     if request.dry_run and hook.side_effects not in SIDE_EFFECTS_NONE:
         raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
     if hook.client.get("url"):
-        request.note(f'webhook "{hook.name}" is outside the cluster, and taken to answer')
+        request.note(f'webhook "{hook.name}" is outside the cluster; assumed to respond')
     failed = backend.failure(hook.client, hook.timeout_seconds, world)
     if failed:
         refused = _failed(hook, failed)

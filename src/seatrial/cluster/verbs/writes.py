@@ -168,7 +168,7 @@ def _check_cel_rules(cluster: Cluster, kind: ServedKind, body: Body) -> None:
     not_evaluated = sum(not is_evaluated(rule, node) for rule, node in rules_in_cel(schema.node))
     if not_evaluated:
         rules = "1 rule in CEL is" if not_evaluated == 1 else f"{not_evaluated} rules in CEL are"
-        cluster.warn(f"seatrial: {rules} not evaluated for {kind.plural}.{kind.group}, and taken to allow")
+        cluster.warn(f"seatrial: {rules} not evaluated for {kind.plural}.{kind.group}; assumed to pass")
 
 
 def create_for(cluster: Cluster, body: Body, owner: Body | None, actor: str, cause: int | None, view: World) -> None:

@@ -143,7 +143,7 @@ def _delete_objects(crd: Body, world: World) -> Acts:
     kind, group = str(dig(crd, "spec", "names", "kind")), str(dig(crd, "spec", "group"))
     for body in world.all(kind, group=group):
         if not is_terminating(body):
-            yield Delete(body, why=f"its definition {name_of(crd)} is being deleted", skip_webhooks=True)
+            yield Delete(body, why=f"its CRD {name_of(crd)} is being deleted", skip_webhooks=True)
     if world.all(kind, group=group):
         message = "CustomResource deletion is in progress"
         yield _with_conditions(crd, condition(crd, "Terminating", "True", "InstanceDeletionInProgress", message))

@@ -85,7 +85,7 @@ def _slices(service: Body, groups: dict[Ports, list[Body]], world: World) -> Act
         found = existing.pop(0)
         yield Update({**found, **{key: body[key] for key in ("endpoints", "ports", "addressType")}})
     for rest in existing:
-        yield Delete(rest, why="no endpoint is left in it")
+        yield Delete(rest, why="it has no endpoints")
 
 
 def _slice(service: Body, ports: Ports, pods: list[Body]) -> Body:

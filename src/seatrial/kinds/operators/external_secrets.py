@@ -96,7 +96,7 @@ def behave(external: Body, world: World) -> Acts:
     if policy == "Owner":
         for old in world.owned(external, "Secret"):
             if name_of(old) != _target(external):
-                yield Delete(old, why="the ExternalSecret has another target now")
+                yield Delete(old, why="the ExternalSecret has a new target")
     if policy != "None":
         yield from apply(_secret(external), world, owner=external if policy == "Owner" else None)
     yield set_condition(external, "Ready", "True", "SecretSynced", "secret synced", binding={"name": _target(external)})

@@ -100,7 +100,7 @@ def behave_volume(volume: Body, world: World) -> Acts:
         return
     yield Status(volume, {"phase": "Bound" if bound else "Released", "lastPhaseTransitionTime": created_at(volume)})
     if not bound and dig(volume, "spec", "persistentVolumeReclaimPolicy") == "Delete":
-        yield Delete(volume, why="its claim is gone, and its reclaim policy is Delete")
+        yield Delete(volume, why="its PVC is gone and its reclaim policy is Delete")
 
 
 def immutable_claim(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:

@@ -226,7 +226,7 @@ def _delete_old(rollout: DeploymentRollout) -> Acts:
     for found in idle[: max(0, len(idle) - (10 if limit is None else int(limit)))]:
         seen = dig(found, "status", "observedGeneration") or 0
         if not size(found) and not dig(found, "status", "replicas") and seen >= generation_of(found):
-            yield Delete(found, why="older than revisionHistoryLimit keeps")
+            yield Delete(found, why="exceeds revisionHistoryLimit")
 
 
 def _sizes(rollout: DeploymentRollout) -> dict[str, str]:

@@ -57,7 +57,7 @@ class Count(Struct, frozen=True):
 def behave(job: Body, world: World) -> Acts:
     # Watchers see that the Job finished before it is deleted, and can react.
     if is_done(job) and dig(job, "spec", "ttlSecondsAfterFinished") == 0 and not is_terminating(job) and world.idle:
-        yield Delete(job, why="it has ended, and ttlSecondsAfterFinished keeps it no longer")
+        yield Delete(job, why="it has finished and ttlSecondsAfterFinished is 0")
     if is_done(job) or dig(job, "spec", "managedBy") not in (None, "kubernetes.io/job-controller"):
         return
     count = _count(job, world.owned(job, "Pod"))
@@ -217,7 +217,7 @@ def _manage(job: Body, count: Count) -> Acts:
     """Keep as many pods running as completions and parallelism ask for; none while suspended."""
     wanted = _wanted(job, count)
     for extra in count.active[wanted:]:
-        yield Delete(extra, why="the Job is suspended" if _is_suspended(job) else "more pods than the Job asks for")
+        yield Delete(extra, why="the Job is suspended" if _is_suspended(job) else "more pods than the Job needs")
     taken = {_index(pod) for pod in count.active} | count.done
     for _ in range(wanted - len(count.active)):
         pod = _pod(job, taken)

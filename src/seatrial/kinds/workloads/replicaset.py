@@ -70,7 +70,7 @@ def _manage(owner: Body, world: World) -> Generator[Act, Refusal | None, str]:
             yield from refused_creation(owner, refusal)
             return "" if namespace_terminates(refusal) else refusal.message
     for extra in sorted(active, key=worst_first)[: max(0, len(active) - _replicas(owner))]:
-        yield Delete(extra, why="more replicas than asked for")
+        yield Delete(extra, why="more replicas than desired")
     return ""
 
 

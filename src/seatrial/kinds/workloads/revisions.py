@@ -42,7 +42,7 @@ def delete_old_revisions(owner: Body, world: World, live: set[str]) -> Acts:
     limit = dig(owner, "spec", "revisionHistoryLimit")
     idle = [revision for revision in revisions_of(owner, world) if name_of(revision) not in live]
     for revision in idle[: max(0, len(idle) - (HISTORY if limit is None else int(limit)))]:
-        yield Delete(revision, why="older than revisionHistoryLimit keeps")
+        yield Delete(revision, why="exceeds revisionHistoryLimit")
 
 
 def template_of(revision: Body) -> Body:

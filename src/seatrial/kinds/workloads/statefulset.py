@@ -141,7 +141,7 @@ def _step(found: StatefulSetState, world: World) -> Acts:
     for ordinal in condemned:
         yield from keep_owners(found.body, ordinal, found.pods[ordinal], world, condemned=True)
         if not is_terminating(found.pods[ordinal]):
-            yield Delete(found.pods[ordinal], why="the StatefulSet is smaller now")
+            yield Delete(found.pods[ordinal], why="the StatefulSet was scaled down")
         if found.in_order:
             return
     if dig(found.body, "spec", "updateStrategy", "type") != "OnDelete":
@@ -155,7 +155,7 @@ def _replica(found: StatefulSetState, ordinal: int, world: World) -> Generator[A
         yield from _create(found, ordinal, world)
         return True
     if is_finished(pod):
-        yield Delete(pod, why="a pod of a StatefulSet never stays ended")
+        yield Delete(pod, why="a StatefulSet recreates finished pods")
         return True
     if phase_of(pod) == "Pending":
         yield from make_claims(found.body, ordinal, world)
