@@ -18,7 +18,7 @@ from seatrial.model.resource import Ref
 
 FIRST_SYNC_SECONDS = 1_750_000_000
 SYNC_SECONDS = 3_600
-"""When syncs are assumed to begin, and how far apart; hooks that have no name of their own are named by it."""
+"""The assumed start times of syncs, which are part of generated hook names."""
 
 
 def _script(planned: PlannedStep[Sync], scene: Scene) -> Script:

@@ -1,4 +1,4 @@
-"""What Argo CD is asked to sync, and how it is set up. Data only; nobody here reads files or speaks to a cluster."""
+"""What Argo CD syncs, and how it is configured. Data only."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ HOME = "argocd"
 """The namespace that Argo CD itself is usually installed into."""
 CASCADE = "resources-finalizer.argocd.argoproj.io"
 AUTOMATED_RETRIES = 5
-"""Of an automated sync that says nothing else: `autoSync` in controller/appcontroller.go."""
+"""The default retries of an automated sync: `autoSync` in controller/appcontroller.go."""
 
 
 class Marks(Struct, frozen=True):
-    """What Argo CD reads in the annotations of an object; read once, and needed at every step."""
+    """An object with what Argo CD reads in its annotations, read once."""
 
     hook: bool
     ignored: bool
@@ -37,7 +37,7 @@ class App(Struct, frozen=True):
 
     name: str
     destination: str
-    """The namespace of objects that name none."""
+    """The namespace of objects without one."""
     targets: tuple[Target, ...] = ()
     namespace: str = HOME
     options: tuple[str, ...] = ()
@@ -53,12 +53,12 @@ class App(Struct, frozen=True):
     """`managedNamespaceMetadata`."""
     ignore_differences: tuple[Body, ...] = ()
     project: Project | None = None
-    """What it may touch; None is anything."""
+    """Its project's permissions; None permits everything."""
     where: Destination = Destination(*IN_CLUSTER, "")
     assumed: bool = False
-    """Whether its source is not at hand: it is taken to sync well, whatever is in it."""
+    """Whether its source was not found: it is assumed to sync successfully."""
     error: str = ""
-    """Why its source could not be rendered, or may not be used, in Argo CD's words."""
+    """Argo CD's error if its source does not render or is not permitted."""
 
     @property
     def ref(self) -> Ref:
@@ -71,7 +71,7 @@ class App(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """An entry of `resource.exclusions` or `resource.inclusions`; what is empty is any."""
+    """An entry of `resource.exclusions` or `resource.inclusions`; empty matches any."""
 
     groups: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
@@ -79,27 +79,27 @@ class Filter(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """`argocd-cm`, or what an operator makes of its `ArgoCD` resource."""
+    """`argocd-cm`, or what the operator writes from its `ArgoCD` resource."""
 
     version: tuple[int, int]
     scripts: Scripts = {}
     exclusions: tuple[Filter, ...] = ()
     inclusions: tuple[Filter, ...] = ()
     tracking: str = ""
-    """annotation, label or annotation+label; empty is the version's own."""
+    """annotation, label or annotation+label; empty is the version's default."""
     label: str = "app.kubernetes.io/instance"
     ignore_differences: tuple[Body, ...] = ()
     projects: dict[str, Project] = {}
     progressive_syncs: bool | None = None
-    """Whether sets may sync step by step; None where nothing says so."""
+    """Whether progressive syncs are enabled; None if unknown."""
 
 
 class Asked(Struct, frozen=True):
-    """What one sync operation is asked to do, beside what its Application says."""
+    """The options of one sync operation, beside those of its Application."""
 
     prune: bool = False
     selected: tuple[Ref, ...] = ()
-    """Only these; hooks are skipped then."""
+    """A selective sync of these resources, which skips hooks."""
     skips_hooks: bool = False
     force: bool = False
     dry_run: bool = False
@@ -107,4 +107,4 @@ class Asked(Struct, frozen=True):
     retries: int = 0
     automated: bool = False
     started: int = 0
-    """When, in seconds; part of the names of hooks that have none of their own."""
+    """The start time in seconds, which is part of generated hook names."""

@@ -1,4 +1,4 @@
-"""How Argo CD puts one object into the cluster, or takes one out: apply, server-side apply, replace, create, delete.
+"""How Argo CD writes one object: apply, server-side apply, replace, create, delete.
 
 Upstream: `applyObject` and `pruneObject` in gitops-engine/pkg/sync/sync_context.go, `resource_ops.go` in
 gitops-engine/pkg/utils/kube, `cleanKubectlOutput` in kube.go beside it. Argo CD uses kubectl's own code for this.
@@ -26,16 +26,16 @@ from seatrial.model.resource import Body, Ref, dig, metadata, name_of, with_meta
 MANAGER = "argocd-controller"
 RBAC = "rbac.authorization.k8s.io/v1"
 FILE = "/dev/shm/0"
-"""Argo CD hands manifests to kubectl in files with random names; kubectl's errors tell them."""
+"""Argo CD passes manifests to kubectl in files with random names, which kubectl's errors contain."""
 DONE: dict[Verb, str] = {"create": "created"}
 REJECTED = (409, 422)
-"""Conflict and Invalid: what `--force` answers by deleting and making anew."""
+"""Conflict and Invalid: errors for which `--force` recreates the object."""
 about = partial(script.about, manager=MANAGER)
 _MAPS = re.compile(r"map\[.*\]")
 
 
 class Done(Struct, frozen=True):
-    """What came of it: an object's message, and whether it was refused."""
+    """The result: an object's message, and whether it was rejected."""
 
     message: str
     refused: bool = False
@@ -43,7 +43,7 @@ class Done(Struct, frozen=True):
 
 
 def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
-    """Put the target of a task into the cluster."""
+    """Apply the target of a task."""
     target = _sent(task)
     live_counts = versions.has(settings.version, "options of the live object")
     consulted = (task.target, task.live if live_counts else None)
@@ -66,7 +66,7 @@ def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
 
 
 def dry_run(task: Task) -> Done:
-    """What kubectl's client-side dry run sees of an object that Argo CD has read before: next to nothing."""
+    """The client-side dry run of an object that Argo CD has already read, which finds almost nothing."""
     if name_of(task.body):
         return Done("")
     begins = metadata(task.body).get("generateName", "")
@@ -74,7 +74,7 @@ def dry_run(task: Task) -> Done:
 
 
 def prune(task: Task, asked: Asked, settings: Settings) -> Part[Done | None]:
-    """Delete an object that is no longer wanted; None where that is not asked for."""
+    """Prune an object; None if pruning is off."""
     live = task.live
     assert live is not None
     said = prune_option(task, asked, settings)
@@ -114,7 +114,7 @@ def propagation(asked: Asked) -> str:
 
 
 def _sent(task: Task) -> Body:
-    """The target as the API gets it: what is cluster-scoped has no namespace."""
+    """The target as sent to the API: without a namespace if it is cluster-scoped."""
     assert task.target is not None
     meta = dict(metadata(task.target))
     if task.ref.namespace:
@@ -171,7 +171,7 @@ def _client_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
 
 
 def _reconciled(task: Task, target: Body) -> Part[Done | None]:
-    """`kubectl auth reconcile`: a binding to another role is made anew, which no apply could do."""
+    """`kubectl auth reconcile`: a binding to another role is recreated, which apply cannot do."""
     if task.ref.namespace:
         home = yield Command("get", "v1", "Namespace", name=task.ref.namespace)
         if home.message:
@@ -222,5 +222,5 @@ def _named(task: Task, done: str) -> str:
 
 
 def _clean(words: str) -> str:
-    """Argo CD cuts what looks like a Go map out of kubectl's errors, up to the last bracket of the line."""
+    """Argo CD removes what looks like a Go map from kubectl's errors, up to the last bracket of the line."""
     return _MAPS.sub("", words.strip())

@@ -1,4 +1,4 @@
-"""What a sync operation is asked to do: by an Application's own policy, and by the flags of `argocd app sync`."""
+"""The options of a sync operation: from the Application's policy and the flags of `argocd app sync`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KNOWN = ("--prune", "--force", *OPTIONS, *(f"{flag}=..." for flag in VALUED))
 
 
 def requested(app: App, flags: tuple[str, ...] = (), started: int = 0) -> Asked:
-    """A sync that somebody asks for: with the Application's own prune and retries where it is automated."""
+    """A requested sync, with the Application's own prune and retries if it is automated."""
     limit = AUTOMATED_RETRIES if app.automated else 0
     retries = limit if app.retries is None else app.retries
     asked = Asked(prune=app.prune, retries=retries, automated=app.automated, started=started)
@@ -29,7 +29,7 @@ def requested(app: App, flags: tuple[str, ...] = (), started: int = 0) -> Asked:
 
 
 def of_rollout(app: App, settings: Settings, started: int) -> Asked:
-    """A sync that the controller of ApplicationSets begins: `syncApplication` in applicationset/progressivesync."""
+    """A sync that the ApplicationSet controller starts: `syncApplication` in applicationset/progressivesync."""
     limit = AUTOMATED_RETRIES if versions.has(settings.version, "rollouts retry") else 0
     retries = limit if app.retries is None else app.retries
     return Asked(prune=app.prune, retries=retries, automated=True, started=started)

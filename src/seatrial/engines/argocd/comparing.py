@@ -1,4 +1,4 @@
-"""Whether a live object is as it is wanted: what makes an Application OutOfSync, and which differences do not count.
+"""Whether a live object matches its target: what makes an Application OutOfSync, and which differences are ignored.
 
 A stand-in for `gitops-engine/pkg/diff`: what is wanted must be there, and what was wanted before and no longer is must
 not. Defaults that the API server adds are no difference.
@@ -48,7 +48,7 @@ def _compared(body: Body) -> Body:
 
 
 def _holds(there: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is there."""
+    """Whether the live object contains everything in the target."""
     if isinstance(wanted, dict):
         if not isinstance(there, dict):
             return not wanted and there is None
@@ -63,14 +63,14 @@ def _holds(there: Any, wanted: Any) -> bool:
 
 
 def _by_name(entries: list[Any]) -> dict[str, Any] | None:
-    """Entries that the API server merges by their names: what others add to such a list is no difference."""
+    """Entries that the API server merges by name: extra entries in such a list are no difference."""
     if not all(isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in entries):
         return None
     return {entry["name"]: entry for entry in entries}
 
 
 def _kept(before: Any, wanted: Any, there: Any) -> bool:
-    """Whether something that was wanted and no longer is is still there."""
+    """Whether the live object still has something that the target dropped."""
     if isinstance(before, list) and isinstance(wanted, list) and isinstance(there, list):
         before, wanted, there = _by_name(before), _by_name(wanted), _by_name(there)
     if not (isinstance(before, dict) and isinstance(wanted, dict) and isinstance(there, dict)):

@@ -1,4 +1,4 @@
-"""Applications as their manifests say they are, with what their sources were rendered to. Reads no files."""
+"""Applications from their manifests, with their rendered sources. Reads no files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of
 
 DELETING = ("sync", "create-delete")
-"""The values of `applicationsSync` that let a set delete Applications."""
+"""The values of `applicationsSync` that allow a set to delete Applications."""
 
 
 def app_of(release: Release) -> App:
-    """The Application that a release is the source of, where the user gives none."""
+    """The default Application for a release, if the user gives none."""
     targets = targets_of(release)
     return App(
         name=release.name,
@@ -37,7 +37,7 @@ def app_of(release: Release) -> App:
 def declared(
     application: Body, release: Release | None, version: tuple[int, int], error: str = "", *, assumed: bool = False
 ) -> App:
-    """The Application as its manifest says it is, with what its sources were rendered to."""
+    """The Application of a manifest, with its rendered sources."""
     policy = dig(application, "spec", "syncPolicy") or {}
     written = policy.get("automated")
     off = dig(written, "enabled") is False and versions.has(version, "automated.enabled")
@@ -66,13 +66,13 @@ def declared(
 
 
 def in_project(app: App, application: Body, project: Project) -> App:
-    """The Application in its project: with all that this permits, or with why it may not be in it."""
+    """The Application in its project, with the project's permissions or the reason for its rejection."""
     said = ";".join(complaints(application, project))
     return replace(app, project=project, error=said or app.error)
 
 
 def declared_set(ref: Ref, body: Body, made: tuple[Body, ...], settings: Settings) -> AppSet:
-    """The ApplicationSet as its manifest says it is, with the Applications that it makes."""
+    """The ApplicationSet of a manifest, with the Applications that it generates."""
     said = dig(body, "spec", "syncPolicy", "applicationsSync")
     return AppSet(
         ref,
@@ -84,7 +84,7 @@ def declared_set(ref: Ref, body: Body, made: tuple[Body, ...], settings: Setting
 
 
 def revision_of(targets: tuple[Target, ...]) -> str:
-    """A name for this state of a source that looks like a commit, and is another one where the objects are others."""
+    """A commit-like hash of the objects of a source."""
     return hashlib.sha1(msgspec.json.encode([target.body for target in targets], order="sorted")).hexdigest()
 
 

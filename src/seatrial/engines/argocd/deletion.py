@@ -35,14 +35,14 @@ WAVES_MAX = 1_000
 
 
 class Held(Struct, frozen=True):
-    """A deletion that goes no further: it failed, or it waits for ever."""
+    """A deletion that stopped: it failed, or it waits forever."""
 
     words: str
     stuck: Stuck | None = None
 
 
 def delete(app: App, settings: Settings) -> Part[Ended]:
-    """Delete an Application, with all that its finalizers ask for."""
+    """Delete an Application and everything that its finalizers require."""
     held = None
     if versions.has(settings.version, "PreDelete hooks"):
         held = yield from _run_hooks(app, settings, "PreDelete")
@@ -102,7 +102,7 @@ def _run_hooks(app: App, settings: Settings, kind: str) -> Part[Held | None]:
 
 
 def _cascade(app: App, settings: Settings) -> Part[Held | None]:
-    """Delete what is tracked to the Application, the highest wave first; what is leaving holds up all others."""
+    """Delete the tracked objects, highest wave first; an object that is being deleted blocks the next wave."""
     background = f"{CASCADE}/background" in app.finalizers
     policy = "Background" if background else "Foreground"
     for _ in range(WAVES_MAX):
@@ -131,7 +131,7 @@ def _cascade(app: App, settings: Settings) -> Part[Held | None]:
 
 
 def _needs_confirmation(body: Body, app: App, settings: Settings) -> bool:
-    """Whether someone has to confirm an object's deletion; `Prune=confirm` asks for that as well."""
+    """Whether a deletion must be confirmed; `Prune=confirm` requires that as well."""
     said = [option(body, name) or _of_app(app, name) for name in ("Delete", "Prune")]
     return "confirm" in said and versions.has(settings.version, "Prune=confirm")
 
@@ -141,13 +141,13 @@ def _of_app(app: App, name: str) -> str | None:
 
 
 def _unconfirmed(ref: Ref) -> Held:
-    """One that nobody confirms keeps all others: no part of any wave is deleted before."""
+    """An unconfirmed deletion blocks all others: no wave is deleted before it."""
     words = f"Resource {ref.group}/{ref.kind}/{ref.namespace}/{ref.name} requires manual confirmation to delete"
     return Held(words, Stuck("nobody sets argocd.argoproj.io/deletion-approved on its Application", (ref,), ()))
 
 
 def _clean_up(app: App, settings: Settings, kind: str) -> Part[Held | None]:
-    """Delete hooks whose policy matches what became of them all together; the default one matches never."""
+    """Delete hooks whose policy matches the outcome of all of them; the default policy never matches."""
     live = yield from _managed(app, settings)
     running = {ref: body for ref, body in live.items() if runs_on_deletion(body, kind)}
     verdicts = [v for body in running.values() if (v := health(body, settings.scripts, settings.version))]

@@ -21,7 +21,7 @@ _NOT_IN_GOJQ = re.compile(
     r"(?<![.\w$])(debug|get_search_list|have_decnum|have_literal_numbers|input_filename|input_line_number|inputs?"
     r"|keys_unsorted|stderr)(?![\w:])|\$__loc__"
 )
-"""What libjq has, and Argo CD refuses to compile."""
+"""Functions of libjq that Argo CD does not compile."""
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _UNDEFINED = re.compile(r"jq: error: (\$\w+|\w+/\d+) is not defined")
 _UNEXPECTED = re.compile(r"jq: error: syntax error, unexpected (end of file|'[^']+'|\.\.)")
@@ -29,7 +29,7 @@ _COMPLAINT = re.compile(r"jq: error: (.*?)(?: at <top-level>.*)?$", re.M)
 
 
 class Unusable(Exception):
-    """An expression that has no effect on an object, in Argo CD's words."""
+    """An expression that has no effect on an object, with Argo CD's message."""
 
 
 def illegal(expression: str) -> str:
@@ -65,14 +65,14 @@ def places(expression: str, body: Body) -> list[Path]:
 
 
 def without(body: Any, paths: list[Path]) -> Any:
-    """The body without these; of a list the last first, so that each is where it was."""
+    """The body without these paths; list entries from the last to the first, so that indices stay valid."""
     for path in sorted(set(paths), key=lambda path: [str(part).rjust(12) for part in path], reverse=True):
         body = _removed(body, path) if path else body
     return body
 
 
 def _plain(steps: list[Any], body: Any, path: Path) -> Iterator[Path]:
-    """A path of jq's without slices and without indices from the end."""
+    """A jq path without slices and negative indices."""
     if not steps:
         yield path
         return

@@ -1,4 +1,4 @@
-"""Several Applications at once: those that others make, to any depth, each with an operation of its own.
+"""Several Applications concurrently, with child Applications to any depth, each with its own operation.
 
 Argo CD's controller works on all Applications side by side; waves order the objects of one Application only. Where
 time passes between the waves of a parent (`Pause`), children that are quick are done before the next wave; where it
@@ -40,14 +40,14 @@ from seatrial.readiness.argocd.verdict import HEALTHY, MISSING, Health
 
 
 class Fleet(Struct, frozen=True):
-    """The Applications that are synced on demand, and all that come of them."""
+    """The Applications that are synced on request, and all their children."""
 
     roots: tuple[App, ...]
     others: Mapping[Ref, App] = {}
-    """By the Application: those that some source makes, rendered."""
+    """By Application: the rendered child Applications."""
     sets: Mapping[Ref, AppSet] = {}
     given: tuple[Ref, ...] = ()
-    """The sets that are there from the beginning."""
+    """The ApplicationSets of the input."""
 
 
 class Memory:
@@ -55,15 +55,15 @@ class Memory:
 
     def __init__(self) -> None:
         self.last: dict[Ref, tuple[Operation, str]] = {}
-        """By the Application: its last operation, and the revision that it was about."""
+        """By Application: its last operation and the revision of it."""
         self.apps: dict[Ref, App] = {}
         self.sets: dict[Ref, AppSet] = {}
         self.progress: dict[Ref, Progress] = {}
-        """How far each Application has come that its set syncs in steps."""
+        """The RollingSync progress of each Application."""
 
 
 class _Priority(Struct):
-    """Which turn a job of Argo CD's takes."""
+    """The priority of a job."""
 
     is_root: bool = False
     follows: bool = False
@@ -72,7 +72,7 @@ class _Priority(Struct):
 
 
 class _Applications:
-    """All Applications while they are worked on: the `Schedule` of Argo CD's controllers.
+    """All Applications in progress: the `Schedule` of Argo CD's controllers.
 
     On a fast cluster all go on side by side. On a slow one, one goes on as far as it can before others do: the roots
     first, then the Applications that they created, the youngest before the oldest.
@@ -86,14 +86,14 @@ class _Applications:
         self.begun: set[Ref] = set()
         self.leaving: set[Ref] = set()
         self.phases: dict[Ref, str] = {}
-        """Of the operations that sets have begun."""
+        """Operations that sets have started."""
         self.rolled = {app: one.rollout for one in fleet.sets.values() if one.rollout for app in one.rollout.apps}
 
     def add(self, script: Part[None], *, is_root: bool = False, follows: bool = False) -> None:
         self.jobs.append(Job(_Priority(is_root, follows), script))
 
     def turn(self) -> Part[Job[_Priority] | None]:
-        """The first job that is not blocked. When all are, the last gives up; first those that do not follow others."""
+        """The first job that is not blocked. If all are, the last one gives up, first those that follow no other."""
         jobs = self._in_order()
         if not jobs:
             return None
@@ -111,7 +111,7 @@ class _Applications:
         return job
 
     def on_line(self, job: Job[_Priority], line: Line, answer: Answer) -> Part[bool]:
-        """Begin to work on what was created, changed or deleted: Applications, and sets of them."""
+        """Start jobs for created, changed or deleted Applications and sets."""
         job.of.paused = isinstance(line, Pause) and answer.quick
         if not isinstance(line, Command) or line.verb not in WRITES or line.ref.group != GROUP:
             return job.of.paused
@@ -135,7 +135,7 @@ class _Applications:
         return [*roots, *(others if self.quick else reversed(others))]
 
     def _awaited(self, refs: Iterable[Ref]) -> Iterator[Ref]:
-        """A job that waits for an Application waits for all that is in it."""
+        """A job that waits for an Application waits for everything in it."""
         for ref in refs:
             yield ref
             app = self.fleet.others.get(ref)
@@ -143,7 +143,7 @@ class _Applications:
                 yield from (target.ref for target in app.targets)
 
     def _make(self, made: AppSet) -> Part[None]:
-        """What the controller of ApplicationSets does: all at once."""
+        """The jobs of the ApplicationSet controller, which run concurrently."""
         for body in made.applications:
             yield from sets.write(body, made, self.settings)
         self.manage(made)
@@ -151,7 +151,7 @@ class _Applications:
             yield from sets.tell(made, None)
 
     def manage(self, made: AppSet) -> None:
-        """Let the Applications of a set sync, and those go that it no longer makes."""
+        """Sync the Applications of a set, and delete those that it no longer generates."""
         for body in made.applications:
             self.begin(ref_of(body))
         for ref in sets.dropped(made, self.memory.sets.get(made.ref)):
@@ -159,13 +159,13 @@ class _Applications:
         self.memory.sets[made.ref] = made
 
     def _drops(self, ref: Ref) -> Part[None]:
-        """Delete an Application; where it is none of the cluster's objects, what is its own goes all the same."""
+        """Delete an Application; if it is not an object of the cluster, delete its objects anyway."""
         answer = yield Command("delete", API_VERSION, ref.kind, ref.namespace, ref.name)
         if answer.code == 404:
             yield from self._leaves(ref)
 
     def _leaves(self, ref: Ref) -> Part[None]:
-        """What goes with an Application that was deleted, or with a set and all that it makes."""
+        """Delete the children of a deleted Application, or the Applications of a deleted set."""
         made = self.memory.sets[ref].applications if ref in self.memory.sets else ()
         self.leaving.update((ref, *map(ref_of, made)))
         yield from leaving.follow(ref, self.memory.apps, self.memory.sets, self.settings)
@@ -182,7 +182,7 @@ class _Applications:
             self.add(self._rolls(rollout), follows=True)
 
     def _rolls(self, rollout: Rollout) -> Part[None]:
-        """Let the Applications of a set sync, step by step, each step when all before it are healthy."""
+        """Sync the Applications of a set step by step, each step when all before it are healthy."""
         made, progress = self.fleet.sets[rollout.ref], self.memory.progress
         yield from sets.name_unselected(rollout)
         while True:
@@ -216,20 +216,20 @@ class _Applications:
         return Seen(app.revision, synced_now, verdict, self.phases.get(app.ref, ""))
 
     def _rolled(self, app: App) -> Part[None]:
-        """The sync that the controller of ApplicationSets begins."""
+        """The sync that the ApplicationSet controller starts."""
         tried = yield from synced(app, self.settings, of_rollout(app, self.settings, self.started))
         self.phases[app.ref] = tried.operation.phase
         self._remember(app, tried)
         yield from self._watch(app)
 
     def root(self, app: App, flags: tuple[str, ...]) -> Part[None]:
-        """Sync what is asked for, whatever its state."""
+        """Run a requested sync, whatever the state of the Application."""
         asked = requested(app, flags, self.started)
         tried = yield from synced(app, self.settings, asked)
         self._remember(app, tried)
 
     def _child(self, app: App) -> Part[None]:
-        """Sync what syncs by itself, and keep its health up to date."""
+        """Run automated syncs, and update the health."""
         if app.assumed:
             yield from sets.write_status(app.ref, {"sync": {"status": "Synced"}, "health": {"status": HEALTHY}})
             return
@@ -246,7 +246,7 @@ class _Applications:
         yield from self._watch(app)
 
     def _watch(self, app: App) -> Part[None]:
-        """Keep an Application's status up to date until it is healthy, or never will be."""
+        """Update an Application's status until it is healthy, or never will be."""
         while True:
             verdict = yield from self._tell(app)
             if verdict == HEALTHY:
@@ -277,7 +277,7 @@ class _Applications:
 def sync_fleet(
     fleet: Fleet, settings: Settings, memory: Memory, *, started: int, flags: tuple[str, ...] = ()
 ) -> Script:
-    """Sync the roots, and let all others that are or come to be there sync by themselves."""
+    """Sync the roots, and let all other existing and new Applications sync by themselves."""
     schedule = _Applications(fleet, settings, memory, started)
     yield from terminated(memory.last, memory.apps)
     memory.apps.update({**fleet.others, **{app.ref: app for app in fleet.roots}})
@@ -296,7 +296,7 @@ def sync_fleet(
 
 
 def delete_fleet(fleet: Fleet, settings: Settings, memory: Memory) -> Script:
-    """Delete the roots; an Application among their objects goes with all that is its own, if it has the finalizer."""
+    """Delete the roots; a child Application is deleted with its objects if it has the finalizer."""
     worst_end = Ended("ok")
     yield from terminated(memory.last, memory.apps)
     rolled = [fleet.sets[ref] for ref in fleet.given if fleet.sets[ref].rollout is not None]
@@ -311,7 +311,7 @@ def delete_fleet(fleet: Fleet, settings: Settings, memory: Memory) -> Script:
 
 
 def app_health(app: App, settings: Settings) -> Part[str]:
-    """The health of a whole Application: the worst of its live objects, hooks and what has no check left out."""
+    """The health of an Application: the worst of its live objects, without hooks and objects that have no check."""
     found = yield Survey()
     everything = {ref_of(body): body for body in found.body["items"]}
     plain = [target.ref for target in app.targets if not is_hook(target.body) and not is_skipped(target.body)]

@@ -21,7 +21,7 @@ _ABSENT = object()
 
 
 def comparison_error(app: App, settings: Settings) -> str:
-    """Why no object of an Application can be compared: an expression that does not compile."""
+    """Why no object of an Application can be compared: an expression does not compile."""
     entries = (*app.ignore_differences, *settings.ignore_differences)
     words = (expressions.illegal(str(one)) for entry in entries for one in entry.get("jqPathExpressions") or ())
     first = next(filter(None, words), "")
@@ -54,7 +54,7 @@ def ignored(ref: Ref, live: Body, app: App, settings: Settings) -> list[Path]:
 
 
 def given_up(app: App, settings: Settings) -> Iterator[str]:
-    """The expressions that Argo CD gives up on, which it logs on the debug level only: what they name counts."""
+    """The expressions that Argo CD gives up on (logged at debug level only): their fields are compared."""
     for target in app.targets:
         for entry in _entries(target.ref, app, settings):
             for expression in entry.get("jqPathExpressions") or ():
@@ -118,7 +118,7 @@ def _of_managers(entry: Body, body: Body, live: Body) -> list[Path]:
 
 
 def _owned(manager: str, body: Body, live: Body) -> list[Path]:
-    """What a manager owns of the live object, as places in this body."""
+    """The fields that a manager owns, as paths in this body."""
     fields = [m.get("fieldsV1") or {} for m in metadata(live).get("managedFields") or () if m.get("manager") == manager]
     return [path for one in fields for path in _leaves(one, body, ())]
 

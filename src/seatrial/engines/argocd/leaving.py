@@ -1,4 +1,4 @@
-"""Applications that go with those, or with the sets, that made them.
+"""Cascading deletion of child Applications and of the Applications of a set.
 
 Upstream: finalizers and owner references do this; `PerformReverseDeletion` in applicationset/progressivesync.
 """
@@ -21,7 +21,7 @@ Sets = Mapping[Ref, AppSet]
 
 
 def gone(app: App, apps: Apps, sets: Sets, settings: Settings) -> Script:
-    """One Application's deletion; those among its objects are deleted with theirs while it waits for them."""
+    """The deletion of one Application; child Applications are deleted with their objects while it waits."""
 
     def on_line(line: Line, answer: Answer) -> Part[Ended | None]:
         if not isinstance(line, Command) or line.verb != "delete" or line.ref.group != GROUP:
@@ -33,7 +33,7 @@ def gone(app: App, apps: Apps, sets: Sets, settings: Settings) -> Script:
 
 
 def follow(ref: Ref, apps: Apps, sets: Sets, settings: Settings) -> Script:
-    """What goes with an Application, or with a set of them, that was just deleted."""
+    """The Applications to delete after an Application or a set was deleted."""
     if ref in sets and sets[ref].deletes:
         for child in order(sets[ref], settings):
             yield Command("delete", API_VERSION, "Application", child.namespace, child.name)
@@ -52,7 +52,7 @@ def follow(ref: Ref, apps: Apps, sets: Sets, settings: Settings) -> Script:
 
 
 def order(made: AppSet, settings: Settings) -> Iterator[Ref]:
-    """The Applications of a set as they are deleted: all at once, or the last step first where the set says so."""
+    """The Applications of a set in deletion order: concurrently, or the last step first if the set says so."""
     rollout = made.rollout
     refs = [ref_of(body) for body in made.applications]
     backwards = rollout is not None and rollout.deletes_backwards
@@ -64,6 +64,6 @@ def order(made: AppSet, settings: Settings) -> Iterator[Ref]:
 
 
 def _has_finalizers(app: App) -> bool:
-    """Whether its deletion takes its objects along, or runs hooks: those have finalizers of their own."""
+    """Whether its deletion deletes its objects or runs hooks: each has a finalizer."""
     cascades = any(word.startswith(CASCADE) for word in app.finalizers)
     return cascades or any(runs_on_deletion(target.body, kind) for target in app.targets for kind in ON_DELETION)

@@ -1,4 +1,4 @@
-"""What Argo CD says of an operation: `status.operationState.message`, word for word.
+"""The messages of an operation, `status.operationState.message`, word for word.
 
 Upstream: `setRunningPhase`, `executeSyncFailPhase` and `Sync` in gitops-engine/pkg/sync/sync_context.go.
 """
@@ -34,7 +34,7 @@ def waiting(tasks: Sequence[Task], version: tuple[int, int], *, deletion: bool =
 
 
 def confirmation(tasks: Sequence[Task], version: tuple[int, int]) -> str:
-    """What has to be confirmed by hand before it is pruned."""
+    """The objects whose pruning must be confirmed by hand."""
     more = f" and {len(tasks) - 1} more resources" if len(tasks) > 1 else ""
     if versions.has(version, "hooks first in messages"):
         return f"waiting for pruning confirmation of {tasks[0]}{more}"
@@ -43,7 +43,7 @@ def confirmation(tasks: Sequence[Task], version: tuple[int, int]) -> str:
 
 
 def because(message: str, reasons: Iterable[str]) -> str:
-    """A failure with the words of what failed; upstream joins them in no order at all."""
+    """A failure with the messages of the failed objects; upstream joins them in random order."""
     told = list(dict.fromkeys(reasons))
     return f"{message}, reason: {','.join(told)}" if told else message
 

@@ -1,4 +1,4 @@
-"""How an object that was applied on the client's side gets one owner before it is applied on the server's.
+"""Migration from client-side to server-side apply: the fields of an object get one manager first.
 
 Upstream: kubectl's `migrateToSSAIfNecessary` (its library since 1.26, in Argo CD since 2.10) for whoever wrote the
 annotation of the last apply, and `performCSAUpgradeMigration` in sync_context.go for kubectl's own (since 3.1).
@@ -18,7 +18,7 @@ DECLINED = "ClientSideApplyMigration=false"
 
 
 def owners_patch(live: Body | None, manager: str, asked: Asked, settings: Settings) -> Body | None:
-    """What to change of who owns the fields of a live object; None where nobody else has applied it."""
+    """The patch of managedFields for a live object; None if no other manager applied it."""
     entries = metadata(live).get("managedFields") or [] if live is not None else []
     old = {str(entry.get("manager")) for entry in _applied_on_client(entries, asked, settings)}
     if not old:

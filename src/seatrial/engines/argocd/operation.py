@@ -1,4 +1,4 @@
-"""One sync operation of Argo CD, step by step as its controller takes them: each applies at most one wave, then looks.
+"""One sync operation of Argo CD, pass by pass as its controller runs it: each applies at most one wave, then looks.
 
 Upstream: `Sync`, `runTasks` and `executeSyncFailPhase` in gitops-engine/pkg/sync/sync_context.go, Argo CD 3.5, with the
 switches of `versions`. The results of tasks are all that is kept from one step to the next.
@@ -60,7 +60,7 @@ class Sync:
         self._seen: dict[tuple[Ref, str], Task] = {}
 
     def run(self) -> Part[Operation]:
-        """Step until the operation has ended, or never will."""
+        """Run passes until the operation ends, or never will."""
         error = self.app.error or comparison_error(self.app, self.settings) or unmarkable(self.app, self.settings)
         if error:
             self.failure = source_failure(self.app, error)
@@ -74,7 +74,7 @@ class Sync:
         return self.operation()
 
     def operation(self) -> Operation:
-        """How it stands, for the record."""
+        """Its current state, for the record."""
         return Operation(
             app=self.app.name,
             phase=self.phase,
@@ -113,14 +113,14 @@ class Sync:
         self.phase, self.message = phase, message
 
     def _runs(self, tasks: Iterable[Task], *, deletion: bool = False) -> None:
-        """The operation goes on, waiting for these."""
+        """The operation continues and waits for these."""
         self._waits_for = list(tasks)
         if self._waits_for:
             self.message = messages.waiting(self._waits_for, self.settings.version, deletion=deletion)
             self._waited.update(task.place for task in self._waits_for)
 
     def _look_around(self) -> Part[None]:
-        """What is tracked to the application, and what has the name of something it wants."""
+        """The live objects that are tracked to the Application or have the name of a target."""
         found = yield Survey()
         everything: dict[Ref, Body] = {ref_of(body): body for body in found.body["items"]}
         self._live = {ref_of(body): body for body in managed(everything.values(), self.app, self.settings)}
@@ -137,7 +137,7 @@ class Sync:
         self._build()
 
     def _fails_on_shared(self) -> bool:
-        """Tell of objects that other Applications have as well; whether that ends the operation."""
+        """Report objects that other Applications also have; whether that ends the operation."""
         wanted_live = [body for target in self._targets if (body := self._live.get(target.ref)) is not None]
         found = list(shared(wanted_live, self.app, self.settings))
         self.conditions += [f"SharedResourceWarning: {words}" for words in found]
@@ -150,7 +150,7 @@ class Sync:
         return live is not None and not is_modified(target, live, self.app, self.settings)
 
     def _build(self) -> None:
-        """The tasks as they are now. What was pruned and is gone has none any more, and stays on record."""
+        """The current tasks. A pruned object has none any more, but stays on record."""
         skipped = {task.key for task in self._tasks if task.skip_dry_run}
         built = build(self.app, self.settings, self.asked, self._marked, self._live, self._home)
         self._tasks = [replace(task, skip_dry_run=True) if task.key in skipped else task for task in built]
@@ -159,7 +159,7 @@ class Sync:
         self._seen = {**{key: task for key, task in ran.items() if key not in known}, **known, **ran}
 
     def _look_again(self, also: Iterable[Task] = ()) -> Part[None]:
-        """What may have changed: what runs, what was pruned, what is waited for, and `also`."""
+        """Objects that may have changed: running, pruned or awaited ones, and `also`."""
         running = [t for t in self._tasks if self._state(t).state == "Running" or self._state(t).status == "Pruned"]
         for task in {task.ref: task for task in (*running, *self._waits_for, *also)}.values():
             answer = yield about(task, "get")
@@ -173,12 +173,12 @@ class Sync:
         self._waits_for = [task for task in self._tasks if task.key in waited]
 
     def _next(self) -> Part[tuple[Ref, ...] | None]:
-        """Take one step; what it waits for then, or None when the operation has ended."""
+        """Run one pass; returns what it waits for, or None when the operation has ended."""
         yield from self._step()
         return tuple(task.ref for task in self._waits_for) if self.phase == "Running" else None
 
     def _seen_now(self) -> Part[object]:
-        """All that the next step depends on."""
+        """Everything that the next pass depends on."""
         yield from self._look_again()
         seen = {task.ref: metadata(task.live).get("resourceVersion") for task in self._waits_for if task.live}
         states = {key: (result.status, result.state, result.message) for key, result in self._results.items()}
@@ -247,7 +247,7 @@ class Sync:
                 self._runs(batch)
 
     def _is_held_up(self, batch: list[Task]) -> bool:
-        """Whether a wave waits for someone to confirm, or for old selves of hooks that are leaving."""
+        """Whether a wave waits for a confirmation, or for the deletion of previous hooks."""
         unconfirmed = [task for task in batch if self._needs_confirmation(task)]
         old = [task for task in batch if self._goes_first(task)]
         if unconfirmed:
@@ -272,7 +272,7 @@ class Sync:
         self._runs(running)
 
     def _fail(self, fails: list[Task], refused: list[Task], message: str) -> Part[bool]:
-        """Fail, or first run the hooks for that and wait for them; whether it is over."""
+        """Fail, or first run the SyncFail hooks and wait for them; returns whether it is over."""
         words = messages.because(message, (self._state(task).message for task in refused))
         if all(self._state(task).state in COMPLETED for task in fails):
             failed = self._refused(fails)
@@ -300,7 +300,7 @@ class Sync:
         return not any(one.refusal for one in checked)
 
     def _passes_dry_run(self) -> Part[bool]:
-        """The dry run of all phases and waves at once, after the namespace was made: kubectl's client sees little."""
+        """The dry run of all phases and waves, after the namespace is created; a client-side dry run finds little."""
         tasks = self._tasks
         if versions.has(self.settings.version, "namespace before the dry run"):
             home = Ref("Namespace", "", self.app.destination)
@@ -318,7 +318,7 @@ class Sync:
         return True
 
     def _out_of_sync(self, tasks: Iterable[Task]) -> Iterator[Task]:
-        """`ApplyOutOfSyncOnly`: but for plain objects that are as they should be."""
+        """`ApplyOutOfSyncOnly`: skips regular resources that are in sync."""
         return (t for t in tasks if t.is_hook or t.is_prune or t.ref not in self._unmodified)
 
     def _note_missing(self, running: list[Task]) -> Part[None]:
@@ -329,7 +329,7 @@ class Sync:
                 self._set(task, "SyncFailed", "Error", f"Resource {task} is missing, it might have been deleted")
 
     def _goes_first(self, task: Task) -> bool:
-        """Whether a hook's old self is deleted before it is made."""
+        """Whether a previous hook is deleted before it is created."""
         return task.live is not None and not self._state(task).state and task.goes(BEFORE_CREATION)
 
     def _needs_confirmation(self, task: Task) -> bool:
@@ -337,7 +337,7 @@ class Sync:
         return asked_for and applying.prune_option(task, self.asked, self.settings) == "confirm"
 
     def _run_tasks(self, tasks: list[Task]) -> Part[Ran]:
-        """Prune, delete the old selves of hooks, then create; each only when nothing before it failed or waits."""
+        """Prune, delete previous hooks, then create; each only if nothing before it failed or waits."""
         if versions.has(self.settings.version, "strips stale hook finalizers"):
             yield from self._let_go([t for t in tasks if t.is_hook and not self._state(t).state])
         if not (yield from self._prune([task for task in tasks if task.is_prune])):
@@ -369,7 +369,7 @@ class Sync:
         return well
 
     def _create(self, tasks: list[Task]) -> Part[Ran]:
-        """In order, one run of equal kinds after the other; what fails does not stop the rest of the wave."""
+        """In order, kind by kind; a failure does not stop the rest of the wave."""
         ran: Ran = "successful"
         for _, run in groupby(tasks, lambda task: task.ref.kind):
             for task in run:
@@ -382,7 +382,7 @@ class Sync:
         return ran
 
     def _let_go(self, hooks: Iterable[Task]) -> Part[None]:
-        """Take Argo CD's finalizer off hooks."""
+        """Remove Argo CD's finalizer from hooks."""
         for task in hooks:
             finalizers = metadata(task.live).get("finalizers") or () if task.live is not None else ()
             if FINALIZER in finalizers:
@@ -390,7 +390,7 @@ class Sync:
                 yield replace(about(task, "get"), verb="merge", body={"metadata": {"finalizers": left or None}})
 
     def _delete_hooks(self, policy: str) -> Part[None]:
-        """At the end of the whole operation, whatever became of the hook itself."""
+        """At the end of the whole operation, whatever the result of the hook."""
         going = [t for t in self._tasks if t.goes(policy) and t.live is not None]
         for task in going:
             if self._state(task).state != "Running":
@@ -399,7 +399,7 @@ class Sync:
 
 
 def source_failure(app: App, error: str) -> Failure:
-    """Why an Application with an error cannot be synced: it has no manifests, or may not have them."""
+    """Why an Application with an error cannot be synced: its source does not render, or is not permitted."""
     unrendered = error.startswith(FAILED_TO_LOAD)
     return Failure(faults=(Fault("source-not-rendered", app.ref),)) if unrendered else NO_FAILURE
 

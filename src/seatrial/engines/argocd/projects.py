@@ -1,4 +1,4 @@
-"""What an AppProject permits: repositories, destinations and kinds. Reads no clock, so its windows are only named.
+"""What an AppProject permits: repositories, destinations and kinds. There is no clock, so sync windows are only named.
 
 Upstream: `app_project_types.go` in pkg/apis/application/v1alpha1, `ValidatePermissions` in util/argo/argo.go and
 `validateSyncPermissions` in controller/sync.go, Argo CD 3.5.
@@ -17,9 +17,9 @@ from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, name_of
 
 IN_CLUSTER = ("https://kubernetes.default.svc", "in-cluster")
-"""The server that Argo CD runs on, and the name that it has there."""
+"""The server that Argo CD runs on, and its name."""
 DEFAULT = "default"
-"""The project that comes with Argo CD, and permits everything until someone changes it."""
+"""The default project, which permits everything."""
 
 
 class Destination(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Destination(Struct, frozen=True):
 
 
 class Kinds(Struct, frozen=True):
-    """An entry of a list of kinds; since 3.3 those of cluster-scoped ones may name objects too."""
+    """An entry of a list of kinds; since 3.3 entries for cluster-scoped kinds may also name objects."""
 
     group: str
     kind: str
@@ -43,7 +43,7 @@ class Project(Struct, frozen=True):
     cluster_allowed: tuple[Kinds, ...] = ()
     cluster_denied: tuple[Kinds, ...] = ()
     namespaced_allowed: tuple[Kinds, ...] | None = None
-    """None is any: only what is cluster-scoped has to be allowed."""
+    """None allows any: only cluster-scoped kinds must be listed."""
     namespaced_denied: tuple[Kinds, ...] = ()
     windows: tuple[Body, ...] = ()
 
@@ -67,7 +67,7 @@ def project_of(body: Body) -> Project:
 
 
 def complaints(application: Body, project: Project) -> Iterator[str]:
-    """Why an Application may not be in its project: what its conditions say."""
+    """Why an Application may not be in its project: its conditions."""
     sources = listed(application, "spec", "sources") or [dig(application, "spec", "source") or {}]
     for source in sources:
         url = str(source.get("repoURL") or "")
@@ -83,7 +83,7 @@ def complaints(application: Body, project: Project) -> Iterator[str]:
 
 
 def refusal(ref: Ref, namespace: str, destination: Destination, project: Project) -> str:
-    """Why a sync may not touch an object; `namespace` is empty for what is cluster-scoped."""
+    """Why a sync may not touch an object; `namespace` is empty for cluster-scoped ones."""
     if not _is_kind_permitted(ref, project, namespaced=bool(namespace)):
         return f"resource {ref.group}:{ref.kind} is not permitted in project {project.name}"
     if namespace:
@@ -94,13 +94,13 @@ def refusal(ref: Ref, namespace: str, destination: Destination, project: Project
 
 
 def destination_of(application: Body) -> Destination:
-    """Where an Application goes; without a server or a cluster, to the one that Argo CD runs on."""
+    """The destination of an Application; by default the cluster that Argo CD runs on."""
     found = _destination(dig(application, "spec", "destination") or {})
     return found if found.server or found.name else Destination(IN_CLUSTER[0], "", found.namespace)
 
 
 def windows_for(application: Body, project: Project) -> Iterator[Body]:
-    """The sync windows that speak of an Application: by its name, its cluster or its namespace, or by all of these."""
+    """The sync windows that match an Application: by name, cluster or namespace, or all of these."""
     destination = destination_of(application)
     about = {
         "applications": (name_of(application),),
@@ -137,7 +137,7 @@ def _is_source_permitted(url: str, project: Project) -> bool:
 
 
 def _is_destination_permitted(asked: Destination, project: Project) -> bool:
-    """What an Application says of its cluster is resolved first: the server and its name both count."""
+    """The destination's server and name are resolved first: both match."""
     server = asked.server or (IN_CLUSTER[0] if asked.name == IN_CLUSTER[1] else "")
     name = asked.name or (IN_CLUSTER[1] if asked.server == IN_CLUSTER[0] else "")
     permitted = False

@@ -1,4 +1,4 @@
-"""What Argo CD's controller makes of an Application: whether a sync begins by itself, and how often it is tried again.
+"""The Application controller: whether an automated sync starts, and how often it is retried.
 
 Upstream: `processRequestedAppOperation` and `autoSync` in controller/appcontroller.go, Argo CD 3.5.
 """
@@ -23,20 +23,20 @@ from seatrial.model.resource import Ref, ref_of
 from seatrial.model.timeline import Operation
 
 RETRIES_MAX = 100
-"""Where the Application sets none: as many as are looked at."""
+"""The retries if the Application sets none."""
 TOLD_MAX = 5
-"""Objects whose messages are told of a failed operation."""
+"""How many objects a failed operation lists with their messages."""
 
 
 class Tried(Struct, frozen=True):
-    """An operation with all its attempts; `stuck` where it never ends."""
+    """An operation with all its attempts; `stuck` if it never ends."""
 
     operation: Operation
     stuck: Stuck | None = None
 
 
 class Skipped(Struct, frozen=True):
-    """Why no sync begins by itself."""
+    """Why no automated sync starts."""
 
     words: str
     is_error: bool = False
@@ -48,9 +48,9 @@ class Compared(Struct, frozen=True):
     """What the comparison of an Application with the cluster shows."""
 
     modified: tuple[Ref, ...] = ()
-    """Wanted, and missing or otherwise than it should be."""
+    """Targets that are missing or differ."""
     extra: tuple[Ref, ...] = ()
-    """There, and no longer wanted."""
+    """Live objects that are no longer targets."""
     wanted: int = 0
 
     @property
@@ -59,7 +59,7 @@ class Compared(Struct, frozen=True):
 
 
 def synced(app: App, settings: Settings, asked: Asked) -> Part[Tried]:
-    """Sync, and again from the start where that failed and retries are left."""
+    """Sync, and retry from the start after a failure while retries are left."""
     attempt, before, limit = 0, "", asked.retries if asked.retries >= 0 else RETRIES_MAX
     while True:
         sync = Sync(app, settings, asked)
@@ -80,7 +80,7 @@ def synced(app: App, settings: Settings, asked: Asked) -> Part[Tried]:
 
 
 def _without_end(operation: Operation, attempt: int) -> Tried:
-    """A limit below zero is none: what fails alike each time is tried for ever."""
+    """A limit below zero means unlimited retries."""
     refs = tuple(task.object for task in operation.tasks if task.status == "SyncFailed")
     stuck = Stuck("every attempt ends alike, and a limit below zero is none", refs, ())
     message = f"{operation.message}. Retrying attempt #{attempt + 1}"
@@ -90,7 +90,7 @@ def _without_end(operation: Operation, attempt: int) -> Tried:
 def automatic(
     app: App, settings: Settings, last: Operation | None, revision: str, started: int
 ) -> Part[Asked | Skipped]:
-    """The sync that begins by itself when the Application is looked at again; else why none does.
+    """The automated sync that starts when the Application is compared again, or why none does.
 
     `last` is the last operation, and `revision` the one that it was about.
     """
@@ -145,7 +145,7 @@ def compare(app: App, settings: Settings) -> Part[Compared]:
 
 
 def ended(tried: list[Tried]) -> Ended:
-    """How a step ended: as badly as the worst of its operations."""
+    """The outcome of a step: that of its worst operation."""
     operations = tuple(one.operation for one in tried)
     conditions = tuple(f"{o.app}: {words}" for o in operations for words in o.conditions)
     for one in tried:
@@ -159,7 +159,7 @@ def ended(tried: list[Tried]) -> Ended:
 
 
 def _named(operation: Operation, among: tuple[Operation, ...]) -> str:
-    """The message of an operation, and below it those of the objects that failed it, as the Application lists them."""
+    """The message of an operation, followed by those of its failed objects, as the Application lists them."""
     message = f"{operation.app}: {operation.message}" if len(among) > 1 else operation.message
     failed = [task for task in operation.tasks if task.state in ("Failed", "Error") or task.status == "SyncFailed"]
     told = [f"{task.object}: {task.message}" for task in failed if task.message and task.message not in message]
@@ -167,14 +167,14 @@ def _named(operation: Operation, among: tuple[Operation, ...]) -> str:
 
 
 def _by_script(operation: Operation) -> str:
-    """What health checks say that fail or say nothing: Argo CD tells that nowhere."""
+    """Errors of health checks, which Argo CD shows nowhere."""
     waited = [task for task in operation.tasks if task.object in operation.waits_for]
     told = [f"; its health check says {task.health}" for task in waited if task.health.startswith((ERROR, NOTHING))]
     return told[0] if told else ""
 
 
 def _blocked(tried: Tried) -> str:
-    """The message that stays for ever, why it does, and what it keeps from running."""
+    """The message that stays forever, why, and what it blocks."""
     operation, stuck = tried.operation, tried.stuck
     assert stuck is not None
     why = f"{stuck.sentence}{_by_script(operation)}".removesuffix(".")

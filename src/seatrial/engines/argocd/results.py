@@ -1,4 +1,4 @@
-"""What is known of one task of a sync, and what the health of its object makes of that."""
+"""The result of one task of a sync, and how its object's health changes it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from seatrial.readiness.argocd.verdict import (
 )
 
 OF_A_HOOK = {UNKNOWN: "Failed", DEGRADED: "Failed", PROGRESSING: "Running", SUSPENDED: "Running"}
-"""What a hook's health makes of its task; anything else is success. `getOperationPhase` in sync_context.go."""
+"""The state of a hook's task by its health; anything else is success. `getOperationPhase` in sync_context.go."""
 OF_A_RESOURCE = {HEALTHY: "Succeeded", DEGRADED: "Failed"}
-"""The same for plain objects; anything else leaves it running."""
+"""The same for regular resources; anything else leaves the task running."""
 ERROR = "error"
 NOTHING = "nothing, which is not healthy"
 
 
 class Result(Struct, frozen=True):
-    """As `timeline.SyncTask` has it; this is all that an operation keeps from one step to the next."""
+    """The result as in `timeline.SyncTask`: all that an operation keeps between two passes."""
 
     status: str = ""
     state: str = ""
@@ -37,7 +37,7 @@ PENDING = Result()
 
 
 def judged(task: Task, result: Result, verdict: Health | None) -> Result:
-    """The result of a running task, now that its object is seen to be in this health."""
+    """The result of a running task, given the health of its object."""
     if verdict is None:
         return replace(
             result, state="Succeeded", message=f"{task.ref.name} created" if task.is_hook else result.message

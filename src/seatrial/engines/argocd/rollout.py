@@ -1,4 +1,4 @@
-"""ApplicationSets whose Applications sync step by step (`RollingSync`): which of them may, and how far each has come.
+"""ApplicationSets with `RollingSync`: which Applications may sync, and the progress of each.
 
 Upstream: `applicationset/progressivesync/progressive_sync.go` of Argo CD 3.5; `applicationset_controller.go` before
 3.3, where one whose sync failed could be synced again and again: here it keeps still in all versions.
@@ -25,7 +25,7 @@ OF_OPERATION = {
     "Failed": "Application resource completed a sync, updating status from Pending to Progressing",
     "Error": "Application resource completed a sync, updating status from Pending to Progressing",
 }
-"""What lets a pending Application progress: that an operation has begun, however it ended."""
+"""Phases that let a pending Application progress: an operation has started, however it ended."""
 BECAME = "Application resource became Healthy, updating status from Progressing to Healthy"
 SYNCED = "Application resource has synced, updating status to"
 COMPLETED = "ApplicationSet Rollout has completed"
@@ -34,7 +34,7 @@ COMPLETED = "ApplicationSet Rollout has completed"
 class RolloutStep(Struct, frozen=True):
     apps: tuple[Ref, ...]
     at_once: int | str | None = None
-    """`maxUpdate`: how many may sync at a time, or which part of them; None is all."""
+    """`maxUpdate`: how many may sync at a time, as a number or percentage; None is all."""
 
 
 class Rollout(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Rollout(Struct, frozen=True):
     """`deletionOrder: Reverse`."""
 
     def step_of(self, app: Ref) -> int:
-        """From 1; -1 where no step selects it."""
+        """From 1; -1 if no step selects it."""
         return next((number for number, step in enumerate(self.steps, start=1) if app in step.apps), -1)
 
 
@@ -66,11 +66,11 @@ class Seen(Struct, frozen=True):
     synced: bool
     health: str
     operation: str = ""
-    """The phase of the operation that began since it is pending."""
+    """The phase of the operation that started since it is pending."""
 
 
 def rollout_of(application_set: Body, applications: tuple[Body, ...]) -> Rollout | None:
-    """The steps of a set, where it has any. An Application may be in several; the first counts."""
+    """The steps of a set, if it has any. If several steps select an Application, the first counts."""
     strategy = dig(application_set, "spec", "strategy") or {}
     steps = listed(strategy, "rollingSync", "steps")
     if strategy.get("type") != STRATEGY or not steps:
@@ -87,7 +87,7 @@ def rollout_of(application_set: Body, applications: tuple[Body, ...]) -> Rollout
 
 
 def judged(before: Progress | None, seen: Seen, version: tuple[int, int]) -> Progress:
-    """How far an Application has come, now that it is seen like this."""
+    """The next progress of an Application, given what it shows now."""
     now = _begun(before, seen, version)
     healthy = seen.synced and seen.health == HEALTHY
     if now.status == WAITING and seen.synced:
@@ -101,7 +101,7 @@ def judged(before: Progress | None, seen: Seen, version: tuple[int, int]) -> Pro
 
 
 def may_sync(rollout: Rollout, progress: Mapping[Ref, Progress]) -> Iterator[Ref]:
-    """The Applications that wait and whose turn it is: of the steps up to the first that is not healthy as a whole."""
+    """The waiting Applications that may sync now: those of all steps up to the first unhealthy one."""
     allowed = _allowed(rollout, progress)
     # One that no step selects counts as one of the first step, though it never syncs.
     places = {app: max(rollout.step_of(app), 1) - 1 for app in rollout.apps}
@@ -117,7 +117,7 @@ def may_sync(rollout: Rollout, progress: Mapping[Ref, Progress]) -> Iterator[Ref
 
 
 def current_step(rollout: Rollout, progress: Mapping[Ref, Progress]) -> int | None:
-    """The first step with an Application that is not healthy; None when it is all done."""
+    """The first step with an unhealthy Application; None when all are done."""
     for number, step in enumerate(rollout.steps, start=1):
         if any(progress[app].status != HEALTHY for app in step.apps):
             return number
@@ -157,7 +157,7 @@ def _allowed(rollout: Rollout, progress: Mapping[Ref, Progress]) -> set[Ref]:
 
 
 def _limit(at_once: int | str | None, total: int) -> int:
-    """A part is rounded down, but to no less than one; only 0 and 0% let none through."""
+    """A percentage is rounded down to at least one; only 0 and 0% allow none."""
     if at_once is None:
         return total
     if isinstance(at_once, int):

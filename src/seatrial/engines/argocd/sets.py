@@ -1,4 +1,4 @@
-"""What the controller of ApplicationSets writes: Applications, and how far those have come that it syncs in steps.
+"""The ApplicationSet controller: it writes Applications, and the progress of a RollingSync.
 
 Upstream: `applicationset/controllers/applicationset_controller.go` and `applicationset/progressivesync` of Argo CD 3.5.
 """
@@ -24,14 +24,14 @@ UP_TO_DATE = "All applications have been generated successfully"
 
 
 class AppSet(Struct, frozen=True):
-    """An ApplicationSet, and what it makes."""
+    """An ApplicationSet and its Applications."""
 
     ref: Ref
     applications: tuple[Body, ...]
     rollout: Rollout | None = None
     updates: bool = True
     deletes: bool = True
-    """Whether `applicationsSync` lets it change what is there, and delete what it no longer makes."""
+    """Whether `applicationsSync` allows it to change existing Applications and delete dropped ones."""
 
 
 def write(application: Body, made: AppSet, settings: Settings) -> Part[None]:
@@ -49,7 +49,7 @@ def write(application: Body, made: AppSet, settings: Settings) -> Part[None]:
 
 
 def dropped(made: AppSet, before: AppSet | None) -> Iterator[Ref]:
-    """The Applications that a set made once and no longer makes, where it deletes them."""
+    """The Applications that a set no longer generates, if it may delete them."""
     if before is None or not made.deletes:
         return
     now = {ref_of(body) for body in made.applications}
@@ -57,7 +57,7 @@ def dropped(made: AppSet, before: AppSet | None) -> Iterator[Ref]:
 
 
 def judge(rollout: Rollout, app: Ref, seen: Seen, progress: dict[Ref, Progress], settings: Settings) -> Part[None]:
-    """Keep how far an Application has come, now that it is seen like this."""
+    """Record the progress of an Application."""
     before = progress.get(app)
     now = judged(before, seen, settings.version)
     if before is None or now.status != before.status:
@@ -90,7 +90,7 @@ def tell(made: AppSet, progress: Mapping[Ref, Progress] | None) -> Part[None]:
 
 
 def write_status(ref: Ref, status: Body) -> Part[None]:
-    """The status of one of Argo CD's own objects, where it is there and says something else."""
+    """Update the status of an Argo CD object, if it exists and differs."""
     there = yield Command("get", API_VERSION, ref.kind, ref.namespace, ref.name)
     if there.code == 200 and there.body.get("status") != status:
         command = Command("merge", API_VERSION, ref.kind, ref.namespace, ref.name, {"status": status})
@@ -100,7 +100,7 @@ def write_status(ref: Ref, status: Body) -> Part[None]:
 
 
 def halted(rollout: Rollout, progress: Mapping[Ref, Progress], stuck: Stuck | None) -> Tried:
-    """A rollout that goes no further; `stuck` where it waits for health, and not for an Application that failed."""
+    """A rollout that stopped; `stuck` if it waits for health, not for a failed Application."""
     step = current_step(rollout, progress)
     assert step is not None
     waiting = [ref.name for later in rollout.steps[step:] for ref in later.apps if progress[ref].status != HEALTHY]
@@ -119,7 +119,7 @@ def _performing(step: int) -> str:
 
 
 def _without_automation(application: Body, settings: Settings) -> Body:
-    """The controller begins all syncs itself: nothing heals itself any more either."""
+    """The controller starts all syncs itself, so automated sync and self-heal are off."""
     policy = dig(application, "spec", "syncPolicy") or {}
     automated = policy.get("automated")
     if automated is None:
@@ -132,7 +132,7 @@ def _without_automation(application: Body, settings: Settings) -> Body:
 
 
 def _owner(made: AppSet) -> Part[list[Body]]:
-    """The set, where it is in the cluster: with it go all that it owns."""
+    """The set, if it is in the cluster: deleting it deletes what it owns."""
     there = yield Command("get", API_VERSION, "ApplicationSet", made.ref.namespace, made.ref.name)
     if there.code != 200:
         return []

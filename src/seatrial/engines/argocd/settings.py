@@ -1,4 +1,4 @@
-"""How Argo CD is set up, from what users keep of it: `argocd-cm`, or the operator's `ArgoCD` resource. Reads no files.
+"""Argo CD's configuration, from `argocd-cm` or the operator's `ArgoCD` resource. Reads no files.
 
 Upstream: `util/settings/settings.go` of Argo CD 3.5; `controllers/argocd/configmap.go` of argocd-operator, and
 `controllers/argocd/argocd.go` of gitops-operator for what comes with OpenShift GitOps.
@@ -47,7 +47,7 @@ FIELDS_OF_OPERATOR = {
 
 
 def settings_of(asked: str, bodies: Iterable[Body]) -> Settings:
-    """Argo CD in the version asked for (`3.5`, `openshift-gitops`), set up as these objects say."""
+    """Argo CD in the requested version (`3.5`, `openshift-gitops`), configured by these objects."""
     settings = _as_installed(asked)
     for body in bodies:
         if body.get("kind") == "ConfigMap" and name_of(body) == CONFIG_MAP:
@@ -62,7 +62,7 @@ def settings_of(asked: str, bodies: Iterable[Body]) -> Settings:
 
 
 def is_setting(body: Body) -> bool:
-    """Whether an object says how Argo CD is set up."""
+    """Whether an object configures Argo CD."""
     if body.get("kind") == "ConfigMap":
         return name_of(body) in (CONFIG_MAP, PARAMETERS)
     return body.get("kind") in ("ArgoCD", "AppProject") and group_of(str(body.get("apiVersion", ""))) == GROUP
@@ -77,7 +77,7 @@ def _as_installed(asked: str) -> Settings:
 
 
 def _configured(settings: Settings, data: dict[str, str]) -> Settings:
-    """What `argocd-cm` says; what it does not say stays."""
+    """The settings with the values of `argocd-cm`."""
     scripts, ignored = dict(settings.scripts), list(settings.ignore_differences)
     legacy = _yaml(data.get("resource.customizations", ""), "resource.customizations")
     for key, entry in legacy.items() if isinstance(legacy, dict) else ():
@@ -111,7 +111,7 @@ def _configured(settings: Settings, data: dict[str, str]) -> Settings:
 
 
 def _refuse_key(key: str) -> None:
-    """Patterns cannot be keys of a ConfigMap; only the one key that holds them all knows stars."""
+    """Patterns cannot be keys of a ConfigMap; only the combined key supports wildcards."""
     if not KEY.fullmatch(key):
         example = "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
         words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
@@ -129,7 +129,7 @@ def _override_key(about: str) -> str:
 
 
 def _operated(settings: Settings, body: Body) -> Settings:
-    """The operator writes `argocd-cm` from its own resource; its own exclusions are there only while that has none."""
+    """The operator writes `argocd-cm` from its own resource; its default exclusions apply only if that has none."""
     data: dict[str, str] = {}
     for check in listed(body, "spec", "resourceHealthChecks"):
         data[f"resource.customizations.health.{_about(check)}"] = str(check.get("check") or "")

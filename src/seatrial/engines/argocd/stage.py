@@ -1,4 +1,4 @@
-"""A step of Argo CD, prepared: the Applications that an input is or holds, and all that come of them."""
+"""Stages a step of Argo CD: the Applications of an input, and all their children."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ASSUMED = (
 
 
 def configure(setting: Setting, trial: Trial) -> Setting:
-    """Argo CD set up as the assumed objects and those beside Applications say."""
+    """Argo CD configured by the assumed objects and those beside the Applications."""
     asked = setting.engine.version
     openshift = asked == OPENSHIFT
     engine = EngineId(NAME, OPENSHIFT_VERSION) if openshift else known_version(setting.engine, VERSIONS)
@@ -84,7 +84,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
 
 
 def fleet_of(found: Gathered, root: App | None, settings: Settings) -> Fleet:
-    """The Applications that are synced: `root`, or those that were found first; and all that come of them."""
+    """The Applications to sync: `root`, or those found first, and all their children."""
     projects = {**settings.projects, **{name: project_of(body) for name, body in found.projects.items()}}
     apps: dict[Ref, App] = {}
     for ref, one in found.applications.items():
@@ -127,7 +127,7 @@ def _about(app: App, application: Body) -> Iterator[str]:
 
 
 def _about_steps(ref: Ref, settings: Settings) -> str:
-    """Whether the steps of a set count: how the cluster that it is for is set up is seldom known."""
+    """Whether the steps of a set count: the configuration of its cluster is seldom known."""
     match settings.progressive_syncs:
         case None:
             return (

@@ -1,4 +1,4 @@
-"""The tasks of one sync and their order: phase, wave, kind, name; prunes backwards; namespaces and definitions first.
+"""The tasks of one sync and their order: phase, wave, kind, name; prunes in reverse; namespaces and CRDs first.
 
 Upstream: `getSyncTasks` in gitops-engine/pkg/sync/sync_context.go and sync_tasks.go beside it, Argo CD 3.5.
 """
@@ -35,12 +35,12 @@ KIND_ORDER = (
     *("ReplicationController", "ReplicaSet", "Deployment", "HorizontalPodAutoscaler", "StatefulSet", "Job", "CronJob"),
     *("IngressClass", "Ingress", "APIService"),
 )
-"""By kind alone, whatever its group; all other kinds come after these, by name."""
+"""By kind, in any group; all other kinds come after these, by name."""
 RANKS = {kind: rank for rank, kind in enumerate(KIND_ORDER)}
 
 
 class Task(Struct, frozen=True):
-    """One object in one phase: to be applied, or where it has no target, to be pruned."""
+    """One object in one phase: to be applied, or to be pruned if it has no target."""
 
     ref: Ref
     phase: str
@@ -69,7 +69,7 @@ class Task(Struct, frozen=True):
         return self.phase, self.wave
 
     def goes(self, policy: str) -> bool:
-        """Whether the hook's delete policies hold this one."""
+        """Whether the hook has this delete policy."""
         return self.is_hook and policy in delete_policies(self.body)
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ def _with_finalizer(body: Body) -> Body:
 
 
 def _of_namespace(app: App, asked: Asked, targets: Iterable[tuple[Target, Marks]], home: Body | None) -> Task | None:
-    """`CreateNamespace=true`: in front of all others, unless a manifest makes the namespace."""
+    """`CreateNamespace=true`: before all other tasks, unless a manifest creates the namespace."""
     ref = Ref("Namespace", "", app.destination)
     if "CreateNamespace=true" not in asked.options or not app.destination:
         return None
@@ -171,7 +171,7 @@ def _of_namespace(app: App, asked: Asked, targets: Iterable[tuple[Target, Marks]
 
 
 def _prunes_reversed(tasks: list[Task]) -> list[Task]:
-    """First and last wave of the prunes change places, the second and the last but one, and so on."""
+    """Prunes run in reverse wave order: first and last wave swap, second and last but one, and so on."""
     waves = sorted({task.wave for task in tasks if task.is_prune})
     swapped = dict(zip(waves, reversed(waves), strict=True))
     return [replace(task, wave=swapped[task.wave]) if task.is_prune else task for task in tasks]
@@ -200,7 +200,7 @@ def _rank(task: Task) -> tuple[Any, ...]:
 
 
 def _adjusted(tasks: list[Task], makes: Callable[[Task], str], uses: Callable[[Task], str]) -> list[Task]:
-    """What others need moves in front of the first of them, into its phase and wave: `adjustDeps`."""
+    """A task that others need moves before the first of them, into its phase and wave: `adjustDeps`."""
     ordered: list[Task] = []
     first: dict[str, int] = {}
     for task in tasks:
@@ -223,7 +223,7 @@ def _namespace_made(task: Task) -> str:
 
 
 def _namespace_used(task: Task) -> str:
-    """Cluster-scoped targets carry the destination's namespace here, as Argo CD writes it into all that have none."""
+    """Cluster-scoped targets have the destination's namespace here, because Argo CD adds it to all that have none."""
     return str(metadata(task.body).get("namespace") or "")
 
 
@@ -236,7 +236,7 @@ def _kind_used(task: Task) -> str:
 
 
 def defined_kind(body: Body) -> str:
-    """`group/Kind` of what a definition defines; empty for any other object."""
+    """`group/Kind` of a CRD; empty for any other object."""
     if body.get("kind") != CRD or group_of(str(body.get("apiVersion", ""))) != "apiextensions.k8s.io":
         return ""
     group, kind = dig(body, "spec", "group"), dig(body, "spec", "names", "kind")
@@ -244,7 +244,7 @@ def defined_kind(body: Body) -> str:
 
 
 def with_namespace(target: Target, app: App) -> Target:
-    """What names no namespace gets that of the destination, be it cluster-scoped."""
+    """Objects without a namespace get that of the destination, even cluster-scoped ones."""
     if metadata(target.body).get("namespace") or not app.destination:
         return target
     return Target(target.ref, with_metadata(target.body, namespace=app.destination))

@@ -1,4 +1,4 @@
-"""The end of an operation that has none: what somebody asks for who wants to go on.
+"""Terminating a sync operation that would run forever, as a user would.
 
 Upstream: `Terminate` in gitops-engine/pkg/sync/sync_context.go; `processAppOperationQueueItem` in
 controller/appcontroller.go does nothing else, deletion included, while an Application has an operation. Argo CD 3.5.

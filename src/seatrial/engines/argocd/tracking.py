@@ -1,4 +1,4 @@
-"""Whose object is it: how Argo CD marks what it applies, finds it again, and which kinds it does not look at.
+"""Resource tracking: how Argo CD marks and finds its objects, and which kinds it ignores.
 
 Upstream: `util/argo/resource_tracking.go`, `util/settings/resources_filter.go`, `NormalizeTargetObjects` and
 `isSelfReferencedObj` in controller/state.go, `GetManagedLiveObjs` in gitops-engine/pkg/cache/cluster.go.
@@ -64,7 +64,7 @@ def is_excluded(group: str, kind: str, settings: Settings, server: str = IN_CLUS
 
 
 def wanted(app: App, settings: Settings) -> tuple[list[Target], list[str]]:
-    """The targets that are left of what was rendered, marked; and the conditions that tell of the others."""
+    """The tracked targets of a render, and the conditions about the dropped ones."""
     last: dict[Ref, Target] = {}
     counts: dict[Ref, int] = {}
     conditions = []
@@ -89,7 +89,7 @@ def wanted(app: App, settings: Settings) -> tuple[list[Target], list[str]]:
 
 
 def marked(target: Target, app: App, settings: Settings) -> Body:
-    """An object with the marks by which it is found again. Definitions get none: Argo CD never deletes them."""
+    """An object with its tracking metadata. CRDs get none: Argo CD never deletes them."""
     if target.ref.kind == CRD:
         return target.body
     meta = dict(metadata(target.body))
@@ -102,7 +102,7 @@ def marked(target: Target, app: App, settings: Settings) -> Body:
 
 
 def unmarkable(app: App, settings: Settings) -> str:
-    """Why the objects of an Application cannot be marked: `nestedNullableStringMap` in util/kube/kube.go."""
+    """Why the objects of an Application cannot be tracked: `nestedNullableStringMap` in util/kube/kube.go."""
     method = tracking(settings)
     fields = [field for field in ("annotations", "labels") if field.removesuffix("s") in method]
     for target in app.targets:
@@ -124,7 +124,7 @@ def tracking_id(target: Target, app: App) -> str:
 
 
 def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Body]:
-    """The live objects that are tracked to an Application, that nobody else owns and that its project permits."""
+    """The live objects that are tracked to an Application, have no owner, and are permitted by its project."""
     found = list(bodies)
     claims = {name for body in found if body.get("kind") == "StatefulSet" for name in _claims_of(body)}
     for body in found:
@@ -138,7 +138,7 @@ def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Bo
 
 
 def shared(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[str]:
-    """What is told of live objects that this Application wants and that are tracked to another."""
+    """The warnings about targets that are tracked to another Application."""
     for body in bodies:
         owner = _owner(body, settings)
         if owner and owner != app.instance:
@@ -158,7 +158,7 @@ def _is_permitted(body: Body, app: App) -> bool:
 
 
 def speaks_of_itself(body: Body, settings: Settings) -> bool:
-    """Whether the mark on an object is its own; one that was copied from another with its annotations is left alone."""
+    """Whether the tracking metadata is the object's own, not copied from another with its annotations."""
     said = annotations_of(body).get(TRACKING_ID)
     if tracking(settings) == "label" or said is None:
         return True
@@ -170,7 +170,7 @@ def speaks_of_itself(body: Body, settings: Settings) -> bool:
 
 
 def _claims_of(stateful_set: Body) -> Iterator[tuple[object, str]]:
-    """What the claims of a StatefulSet are called but for their numbers: they are its own, though nothing says so.
+    """The name prefixes of a StatefulSet's PVCs: they belong to it without an owner reference.
 
     Upstream: `isStatefulSetChild` in gitops-engine/pkg/cache/references.go.
     """
@@ -198,7 +198,7 @@ def _unreadable(target: Target, field: str, key: str, value: object) -> str:
 
 
 def _is_for(entry: Filter, server: str) -> bool:
-    """The server of a cluster that is known by its name alone is not: only what is for all of them is for it."""
+    """The server of a cluster that is only known by name is unknown: only entries for all clusters match it."""
     return not entry.clusters or any(fnmatchcase(server, pattern) for pattern in entry.clusters)
 
 
@@ -208,6 +208,6 @@ def _matches(entry: Filter, group: str, kind: str) -> bool:
 
 
 def _unnamed(target: Target) -> tuple[str, str, str, str]:
-    """Objects without a name are told apart by what their names will begin with."""
+    """Objects without a name are distinguished by their generateName."""
     begins = str(metadata(target.body).get("generateName") or "")
     return target.ref.kind, target.ref.namespace, f"{begins}*", target.ref.group

@@ -1,4 +1,4 @@
-"""Whether a sync may begin at all: every object must be permitted, and its kind served, but for those it brings itself.
+"""Whether a sync may start: every object must be permitted and its kind served, unless the sync creates its CRD.
 
 Upstream: the second half of `getSyncTasks` in gitops-engine/pkg/sync/sync_context.go. This happens before the dry run
 and before the first wave, so waves cannot help a custom resource whose definition comes from elsewhere.
@@ -30,7 +30,7 @@ class Checked(Struct, frozen=True):
 def checked(
     app: App, tasks: list[Task], targets: list[Target], asked: Asked, settings: Settings
 ) -> Part[list[Checked]]:
-    """Every task, with why it may not run: its project, or a kind that is not served where that is not forgiven."""
+    """Every task, with the reason if it may not run: its project, or an unserved kind."""
     brought = {key for target in targets if (key := defined_kind(target.body))}
     forgiving = SKIP in asked.options and versions.has(settings.version, "SkipDryRunOnMissingResource of the app")
     answers: dict[tuple[str, str], Answer] = {}
@@ -66,7 +66,7 @@ def _key(task: Task) -> str:
 
 
 def _words(task: Task, answer: Answer) -> str:
-    """What discovery says: that it does not know the group and version, or not this kind in it."""
+    """The discovery error: an unknown group and version, or an unknown kind in it."""
     if answer.message:
         return f"failed to discover server resources for group version {task.body['apiVersion']}: {answer.message}"
     return f'{task.ref.kind}{"." if task.ref.group else ""}{task.ref.group} "" not found'

@@ -1,4 +1,4 @@
-"""Which Argo CD does what: the versions that can be asked for, and since when each behaviour is there.
+"""Argo CD versions: which can be requested, and since when each behaviour exists.
 
 Read from the tags v2.8 to v3.5 of argoproj/argo-cd, and gitops-engine where that was a module of its own.
 """
@@ -78,7 +78,7 @@ def has(version: tuple[int, int], behaviour: Behaviour) -> bool:
 
 
 def parse(text: str) -> tuple[int, int]:
-    """`3.5` as numbers; patch releases are not told apart."""
+    """`3.5` as numbers; patch releases are not distinguished."""
     major, minor, *_ = (*text.removeprefix("v").split("."), "0") if text else NEWEST
     return int(major), int(minor)
 
