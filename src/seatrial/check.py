@@ -16,7 +16,7 @@ from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
-from seatrial.model.finding import Finding, Rule, agreed
+from seatrial.model.finding import Finding, Reviewed, agreed, hazard
 from seatrial.model.release import Case
 from seatrial.model.resource import Place
 from seatrial.model.result import Difference, Played, Result
@@ -26,7 +26,7 @@ from seatrial.plan.plans import CheckOptions, plans
 from seatrial.play import stored
 from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import Heard, rehearse, rehearse_again
-from seatrial.rules import all_rules
+from seatrial.rules import all_invariants, all_rules
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.places import place_of
 
@@ -37,23 +37,21 @@ BOUNDS = (LAZY, EAGER)
 AT_ONCE = 4
 
 
-def check(
-    options: CheckOptions, progress: Callable[[str], None] = lambda said: None, rules: tuple[Rule, ...] | None = None
-) -> Result:
-    """Rehearse every case with every engine under both schedules, and apply all rules to the timelines."""
+def check(options: CheckOptions, progress: Callable[[str], None] = lambda said: None) -> Result:
+    """Rehearse every case with every engine under both schedules, and apply rules and invariants to the timelines."""
     if not options.compare:
-        return _checked(options, progress, rules).result
+        return _checked(options, progress).result
     kind = _comparable(options)
-    new = _checked(options, progress, rules)
+    new = _checked(options, progress)
     with _on_disk(options, kind) as before:
-        old = _checked(before, progress, rules)
+        old = _checked(before, progress)
     was = Side(options.compare, old.seen, old.result.findings)
     now = Side(options.inputs[0], new.seen, new.result.findings)
     return replace(new.result, comparison=comparison(was, now))
 
 
-def check_stored(paths: Sequence[str], rules: tuple[Rule, ...] | None = None) -> Result:
-    """Apply all rules to stored rehearsals. Plans and rehearses nothing."""
+def check_stored(paths: Sequence[str]) -> Result:
+    """Apply rules and invariants to stored rehearsals. Plans and rehearses nothing."""
     found = [stored.read(path) for path in paths]
     order = list(dict.fromkeys((one.rehearsal.engine, one.case.name) for one in found))
     found.sort(key=lambda one: (order.index((one.rehearsal.engine, one.case.name)), _bound(one.rehearsal)))
@@ -62,7 +60,7 @@ def check_stored(paths: Sequence[str], rules: tuple[Rule, ...] | None = None) ->
         return next((text for one in found if (text := one.excerpt(place)) is not None), None)
 
     seen = [Seen(one.rehearsal, one.case) for one in found]
-    result = _judged(seen, line, rules)
+    result = _judged(seen, line)
     return replace(result, notes=tuple(sorted({*result.notes, *_unbounded(seen)})))
 
 
@@ -94,17 +92,16 @@ def _on_disk(options: CheckOptions, kind: InputKind) -> Iterator[CheckOptions]:
         yield replace(options, instead=options.compare)
 
 
-def _checked(options: CheckOptions, progress: Callable[[str], None], rules: tuple[Rule, ...] | None) -> _Checked:
+def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked:
     seen = [Seen(rehearsal, case) for case, rehearsal in _played(list(plans(options)), progress)]
-    return _Checked(seen, _judged(seen, line_at, rules))
+    return _Checked(seen, _judged(seen, line_at))
 
 
-def _judged(seen: list[Seen], line: Callable[[Place], str | None], rules: tuple[Rule, ...] | None) -> Result:
-    """What the rules say about rehearsals; `line` reads the line at a place."""
-    chosen = all_rules() if rules is None else rules
-    found = [finding for one in seen for rule in chosen for finding in _findings(rule, one.rehearsal, one.case)]
+def _judged(seen: list[Seen], line: Callable[[Place], str | None]) -> Result:
+    """What rules and invariants say about rehearsals; `line` reads the line at a place."""
     schedules = {one.rehearsal.engine: len(BOUNDS) for one in seen}
-    return _result(seen, tuple(map(_placed, _one_for_all_cases(agreed(found, schedules)))), line)
+    found = agreed(_findings([_reviewed(one.rehearsal, one.case) for one in seen]), schedules)
+    return _result(seen, tuple(map(_placed, _one_for_all_cases(found))), line)
 
 
 def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[tuple[Case, Rehearsal]]:
@@ -149,17 +146,38 @@ def _unbounded(seen: list[Seen]) -> Iterator[str]:
             yield f"{engine}: no rehearsal of the {' and the '.join(lacking)} schedule given, so no finding is `will`"
 
 
-def _findings(rule: Rule, rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    return (replace(finding, case=case.name) for finding in rule.check(rehearsal, case))
+def _reviewed(rehearsal: Rehearsal, case: Case) -> Reviewed:
+    findings = (finding for rule in all_rules() for finding in rule.check(rehearsal, case))
+    return Reviewed(rehearsal, case, tuple(replace(finding, case=case.name) for finding in findings))
+
+
+def _findings(reviewed: list[Reviewed]) -> Iterator[Finding]:
+    """What the rules found, and the breaches of invariants that none of it explains."""
+    yield from (finding for one in reviewed for finding in one.findings)
+    for trial in _trials(reviewed):
+        for invariant in all_invariants():
+            yield from (replace(finding, case=trial[0].case.name) for finding in invariant.check(trial))
+
+
+def _trials(reviewed: list[Reviewed]) -> list[list[Reviewed]]:
+    """The rehearsals of each case with each engine, which differ in their schedule and follow each other."""
+    trials: list[list[Reviewed]] = []
+    for one in reviewed:
+        last = trials[-1] if trials else []
+        alike = all((o.case, o.rehearsal.engine) == (one.case, one.rehearsal.engine) for o in last)
+        if last and alike and one.rehearsal.schedule not in [o.rehearsal.schedule for o in last]:
+            last.append(one)
+        else:
+            trials.append([one])
+    return trials
 
 
 def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:
     """Report a finding that several cases share once, preferably for the default case."""
-    reported: set[tuple[str, object]] = set()
+    reported: set[object] = set()
     for finding in sorted(findings, key=lambda f: f.case != ""):
-        key = finding.rule, finding.objects
-        if key not in reported:
-            reported.add(key)
+        if hazard(finding) not in reported:
+            reported.add(hazard(finding))
             yield finding
 
 

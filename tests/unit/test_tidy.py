@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.model.finding import Rule
-from seatrial.rules import all_rules, page
+from seatrial.model.finding import Invariant, Rule
+from seatrial.rules import all_explained, page
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -65,19 +65,19 @@ def test_nothing_is_left_unfinished() -> None:
     assert [place for place, line in _lines(EVERYTHING) if UNFINISHED.search(line)] == []
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_every_rule_has_a_page_under_its_own_name(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", all_explained(), ids=lambda rule: rule.name)
+def test_every_rule_has_a_page_under_its_own_name(rule: Rule | Invariant) -> None:
     said = page(rule).splitlines()
     assert [part for part in PAGE if part not in said] == []
 
 
 def test_every_rule_has_a_code_of_its_own() -> None:
-    codes = [rule.code for rule in all_rules()]
+    codes = [rule.code for rule in all_explained()]
     assert codes == sorted(set(codes))
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_every_rule_has_a_bad_and_a_good_scenario(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", all_explained(), ids=lambda rule: rule.name)
+def test_every_rule_has_a_bad_and_a_good_scenario(rule: Rule | Invariant) -> None:
     twins = {twin for path in STORIES for name, twin in ABOUT.findall(path.read_text()) if name == rule.name}
     assert twins == {"bad", "good"}
 
@@ -89,7 +89,7 @@ def test_what_a_page_names_is_there(path: Path) -> None:
 
 
 def test_scenarios_are_only_about_rules_that_exist() -> None:
-    names = {rule.name for rule in all_rules()}
+    names = {rule.name for rule in all_explained()}
     assert [path.name for path in STORIES for name, _ in ABOUT.findall(path.read_text()) if name not in names] == []
 
 

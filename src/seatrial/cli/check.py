@@ -36,7 +36,9 @@ def check(
     already deployed is not installed first. Every trial runs twice, on a fast cluster and on a slow one. Each
     ci/*-values.yaml of a chart is rehearsed as well.
 
-    Exit codes: 0 nothing to report, 1 findings, 2 it could not be done, 3 nothing to check.
+    Exit codes: 0 no finding reaches --fail-on, 1 a finding does, 2 the check failed (arguments, a template that does
+    not render, a missing tool), 3 nothing to check. A step that fails or hangs is always a finding: step-fails (ST001)
+    if no rule explains it. It is a will if the step fails on the fast cluster and on the slow one.
 
     Parameters
     ----------

@@ -22,15 +22,15 @@ def explain(
     """Explain a rule: what happens, an example, what to write instead. Without a rule, list all rules."""
     from seatrial.cli import terminal
     from seatrial.report import rulepage
-    from seatrial.rules import all_rules, page
+    from seatrial.rules import all_explained, page
 
     sheet = terminal.page(OutputFlags(color=color))
     if not rule:
-        terminal.write(rulepage.render_list([(one, page(one)) for one in all_rules()], sheet))
+        terminal.write(rulepage.render_list([(one, page(one)) for one in all_explained()], sheet))
         return 0
-    names = {name.lower(): one for one in all_rules() for name in (one.name, one.code)}
+    names = {name.lower(): one for one in all_explained() for name in (one.name, one.code)}
     found = names.get(rule.lower())
-    named = [one for one in all_rules() if rule.lower() in one.name]
+    named = [one for one in all_explained() if rule.lower() in one.name]
     if found is None and len(named) > 1:
         terminal.write(rulepage.render_list([(one, page(one)) for one in named], sheet))
         return 0

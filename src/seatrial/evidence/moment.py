@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from seatrial.evidence.acts import act_of, speaker_of
 from seatrial.model.engine import EngineId
-from seatrial.model.finding import Certainty, Damage, Finding, Rule
+from seatrial.model.finding import Certainty, Damage, Finding, Invariant, Rule
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import Body, Place, Pointer, Ref
 from seatrial.model.timeline import Event, Rehearsal, StepResult
@@ -77,7 +77,7 @@ def moments(rehearsal: Rehearsal, case: Case) -> Iterator[Moment]:
 
 
 def found(
-    rule: Rule,
+    rule: Rule | Invariant,
     moment: Moment,
     *,
     objects: Iterable[Ref],
@@ -88,6 +88,7 @@ def found(
     evidence: Iterable[Event] = (),
     confirm: str = "",
     certainty: Certainty = "will",
+    cause: str = "",
 ) -> Finding:
     """A finding of one rehearsal. Empty details are left out; `will` holds only if every schedule agrees."""
     return Finding(
@@ -104,6 +105,8 @@ def found(
         evidence=tuple(event.index for event in evidence),
         confirm=confirm,
         schedules=(moment.rehearsal.schedule,),
+        step=moment.index,
+        cause=cause,
     )
 
 

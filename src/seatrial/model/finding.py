@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -54,6 +54,10 @@ class Finding(Struct, frozen=True):
     case: str = ""
     """The values case it was seen in, where the input has several."""
     schedules: tuple[str, ...] = ()
+    step: int = 0
+    """The step of the trial that it is about, from 0."""
+    cause: str = ""
+    """What sets it apart from another finding of the same rule about the same objects."""
 
 
 class Rule(Struct, frozen=True):
@@ -64,12 +68,34 @@ class Rule(Struct, frozen=True):
     check: Callable[[Rehearsal, Case], Iterator[Finding]]
 
 
+class Reviewed(Struct, frozen=True):
+    """One rehearsal, its case, and what the rules found in it."""
+
+    rehearsal: Rehearsal
+    case: Case
+    findings: tuple[Finding, ...]
+
+
+class Invariant(Struct, frozen=True):
+    """What must hold for every step. A breach is a finding, unless the finding of a rule explains it."""
+
+    code: str
+    name: str
+    check: Callable[[Sequence[Reviewed]], Iterator[Finding]]
+    """Takes the rehearsals of one trial with one engine, one for each schedule."""
+
+
 def agreed(findings: Iterable[Finding], schedules_played: dict[EngineId, int]) -> list[Finding]:
     """One finding for one hazard: seen in every schedule it will happen, seen in only some it may."""
-    groups: dict[tuple[str, tuple[Ref, ...], str], list[Finding]] = {}
+    groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        groups.setdefault((finding.rule, finding.objects, finding.case), []).append(finding)
+        groups.setdefault((*hazard(finding), finding.case), []).append(finding)
     return sorted((_merged(group, schedules_played) for group in groups.values()), key=_worst_first)
+
+
+def hazard(finding: Finding) -> tuple[str, tuple[Ref, ...], str]:
+    """What findings of one hazard have in common, whichever rehearsal shows it."""
+    return finding.rule, finding.objects, finding.cause
 
 
 def _merged(group: list[Finding], schedules_played: dict[EngineId, int]) -> Finding:

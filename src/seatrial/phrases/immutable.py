@@ -20,7 +20,7 @@ from seatrial.evidence.flux.reconciliations import (
 from seatrial.evidence.history import ALL_ENGINES
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
-from seatrial.model.finding import Certainty, Finding, Rule
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -139,7 +139,6 @@ def refused(
     changed: list[Difference],
     way_out: str,
     confirm: str,
-    certainty: Certainty = "will",
 ) -> Finding:
     """One finding: what changed, the error, what the failed step leaves behind, and what does not help."""
     written = refusal.written
@@ -149,7 +148,6 @@ def refused(
         Moment(rehearsal, case, refusal.step),
         objects=[refusal.ref],
         damage="failed-deploy",
-        certainty=certainty,
         message=message,
         details=(
             f"Changed: {_changes(changed)}." if changed else GENERATED,

@@ -1,29 +1,52 @@
-"""One module, one hazard: its page (the docstring), its check, its fix. Rules read timelines, cases and graphs."""
+"""One module, one hazard: its page (the docstring), its check, its fix. Rules read timelines, cases and graphs.
+
+`invariants/` holds what is checked after the rules, because it depends on what they found.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from inspect import getdoc
 from pkgutil import walk_packages
 from types import ModuleType
+from typing import TypeVar
 
-from seatrial.model.finding import Rule
+from seatrial.model.finding import Invariant, Rule
+
+T = TypeVar("T", Rule, Invariant)
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule of this folder, by code."""
-    return tuple(sorted((module.RULE for module in _modules().values()), key=lambda rule: rule.code))
+    return tuple(_sorted(module.RULE for module in _modules().values() if hasattr(module, "RULE")))
 
 
-def page(rule: Rule) -> str:
+@cache
+def all_invariants() -> tuple[Invariant, ...]:
+    """Every invariant of this folder, by code."""
+    return tuple(_sorted(module.INVARIANT for module in _modules().values() if hasattr(module, "INVARIANT")))
+
+
+def all_explained() -> tuple[Rule | Invariant, ...]:
+    """Everything that a finding can be named after, by code: each has a page."""
+    return *all_invariants(), *all_rules()
+
+
+def page(rule: Rule | Invariant) -> str:
     """What the rule's module says of itself."""
     return getdoc(_modules()[rule.name]) or ""
 
 
 @cache
 def _modules() -> dict[str, ModuleType]:
-    """The module of each rule, by the name of the rule."""
+    """The module of each rule and invariant, by its name."""
     found = (import_module(found.name) for found in walk_packages(__path__, f"{__name__}.") if not found.ispkg)
-    return {module.RULE.name: module for module in found if hasattr(module, "RULE")}
+    named = ((getattr(module, "RULE", None) or getattr(module, "INVARIANT", None), module) for module in found)
+    return {exported.name: module for exported, module in named if exported is not None}
+
+
+def _sorted(found: Iterable[T]) -> list[T]:
+    return sorted(found, key=lambda one: one.code)

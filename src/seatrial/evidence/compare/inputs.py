@@ -54,8 +54,8 @@ def _judged(findings: Sequence[Finding]) -> dict[tuple[str, str, str], Judged]:
     """By rule, code and object; the worst finding of several."""
     told: dict[tuple[str, str, str], Judged] = {}
     for finding in findings:
-        for ref in finding.objects:
-            told.setdefault((finding.rule, finding.code, str(ref)), Judged(finding.certainty, finding.damage))
+        for name in map(str, finding.objects or (finding.action,)):
+            told.setdefault((finding.rule, finding.code, name), Judged(finding.certainty, finding.damage))
     return told
 
 

@@ -10,8 +10,8 @@ Helm 4 watches the Job and gets its completion and its deletion one right after 
 the hook is `NotFound`, and the install fails or waits until `--timeout`
 ([31786](https://github.com/helm/helm/issues/31786)). Helm 3 treats a deleted hook as finished.
 
-It **may** happen: whether the engine sees the Job between its completion and its deletion is a race. With a TTL of some
-seconds it is the same race, rarely lost.
+Whether the engine sees the Job between its completion and its deletion is a race. With Helm 4 the finding is a `may`;
+with Argo CD it is what the rehearsal shows. With a TTL of some seconds it is the same race, rarely lost.
 
 ## Example
 ```yaml
@@ -106,7 +106,6 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         Moment(rehearsal, case, one.step),
         objects=[task.object],
         damage="failed-deploy",
-        certainty="may",
         message=f"{ends_in_words(one)}: {in_words(task)} waits for {task.object}, which has finished and is deleted",
         details=(
             f'Argo CD reports: "{one.operation.message}". {NO_TIMEOUT}',

@@ -58,6 +58,7 @@ def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
         e for e in moment.rehearsal.timeline if e.object in going and e.effect == "deleting" and e.step <= moment.index
     ]
     written = [resource for ref in going if (resource := moment.case.written(moment.index, ref))]
+    later = [e for e in moment.rehearsal.timeline if e.step > moment.index and NOT_ALLOWED in e.message]
     return found(
         RULE,
         moment,
@@ -76,7 +77,7 @@ def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
             after_failure(moment) if refused else "",
         ),
         places=[resource.place("metadata", "name") for resource in written],
-        evidence=(*deletions[-1:], *refused),
+        evidence=(*deletions[-1:], *refused, *later[:1]),
         confirm=f"kubectl get crd {going[0].name} -o jsonpath='{{.metadata.deletionTimestamp}}'",
     )
 

@@ -5,8 +5,8 @@ Once a PersistentVolumeClaim exists, only its requested size may change: only up
 its StorageClass has `allowVolumeExpansion`. Any other change is rejected with `spec is immutable after creation`. Helm
 still updates the other objects and deletes nothing.
 
-Whether a larger size is accepted depends on the StorageClass in the cluster, which the chart does not contain, so that
-finding is *may*.
+Whether a larger size is accepted depends on the StorageClass in the cluster, which the chart does not contain. The
+class that is assumed where none is given cannot grow. Pass the one you have with `--assume FILE`.
 
 ## Example
 ```yaml
@@ -48,7 +48,6 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             rehearsal,
             case,
             refusal,
-            certainty="may" if grows else "will",
             message=f"{refusal.ref} requests more storage, which not every cluster allows: {act} fails"
             if grows
             else f"{refusal.ref} changed immutable fields: {act} fails",

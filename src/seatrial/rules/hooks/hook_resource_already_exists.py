@@ -61,7 +61,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = acted_on(case, moment.index)
         for hook in release.resources if release else ():
             collision = left_over(moment, hook)
-            if collision is not None and hook.ref not in seen and event_of(moment, hook) not in DELETES:
+            is_new = hook.ref not in seen or moment.ended.outcome != "ok"
+            if collision is not None and is_new and event_of(moment, hook) not in DELETES:
                 seen.add(hook.ref)
                 yield _finding(moment, hook, collision)
 

@@ -58,17 +58,17 @@ STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    seen: set[Ref] = set()
+    seen: set[tuple[Ref, str]] = set()
     engine = rehearsal.engine.name
     actors = (engine, "helm") if engine == "flux" else (engine,)
     for event in rehearsal.timeline:
         said = INVALID.search(event.message) if event.effect == "refused" and event.actor in actors else None
         ref = event.object
-        if said is None or ref in seen or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
+        if said is None or (ref, said["field"]) in seen or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
             continue
         written = case.written(event.step, ref)
         if written is not None and ref not in state(rehearsal, event):
-            seen.add(ref)
+            seen.add((ref, said["field"]))
             yield _finding(rehearsal, case, event, written, said["field"])
 
 
@@ -81,7 +81,6 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
         moment,
         objects=[event.object],
         damage="failed-deploy",
-        certainty="may" if gate else "will",
         message=f"{outcome_of(moment)}: {event.object} is invalid at {field}",
         details=(
             f'The API server rejects it: "{event.message}"',
@@ -91,6 +90,7 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
         ),
         places=[written.place(*_path(field, event.message, written))],
         evidence=[event],
+        cause=field,
         confirm=f"kubectl {verb} --dry-run=server -f -  # with the rendered object",
     )
 

@@ -22,7 +22,7 @@ or HelmReleases that are deleted together, any may be first.
 
 If the operator's ServiceAccount and rights are not part of the release, it is a race between its last seconds and the
 deletion. If it is unknown who removes a finalizer, a workload of the release that also has the CRD is the likely one.
-Both are a `may`, as is a release with a pre-delete hook that runs its own program.
+Both are a `may`, as is a release with a pre-delete hook that runs its own program, unless the step hangs.
 
 ## Example
 ```
@@ -77,7 +77,8 @@ def _finding(moment: Moment, group: list[Held]) -> Finding:
     operator, sample = first.operator, refs[0]
     rights = rights_gone(moment.rehearsal, first)
     unseen = next(programs_before(moment.case, moment.index), None)
-    sure = first.known and unseen is None and (bool(rights) or operator.step < moment.index or _with_namespace(first))
+    gone = bool(rights) or operator.step < moment.index or _with_namespace(first)
+    sure = moment.ended.outcome == "hung" or (first.known and unseen is None and gone)
     return found(
         RULE,
         moment,

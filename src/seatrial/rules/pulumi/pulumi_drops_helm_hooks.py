@@ -44,7 +44,7 @@ from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.program import CHART_V3
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import named
 
@@ -106,6 +106,7 @@ def _dropped(moment: Moment, release: Release) -> Finding:
             "A helm.v3.Release runs hooks, because Helm deploys it. A v3.Chart creates them with everything else.",
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK) for hook in dropped],
+        evidence=_complaints(moment, missed[1]) if missed else [],
         confirm="pulumi stack --show-urns  # does not list it",
     )
 
@@ -123,6 +124,12 @@ def _missed(release: Release) -> Iterator[tuple[Resource, Ref]]:
         for need in needs_of(user):
             if need.object in dropped and not need.optional and not need.guess:
                 yield user, need.object
+
+
+def _complaints(moment: Moment, ref: Ref) -> list[Event]:
+    """The first message of a pod that does not find the hook."""
+    said = (event for event in moment.rehearsal.timeline if event.effect == "said")
+    return [event for event in said if f'"{ref.name}" not found' in event.message][:1]
 
 
 def _unordered(moment: Moment, plain: list[Resource]) -> Finding:

@@ -93,7 +93,7 @@ def _finding(moment: Moment, ref: Ref, body: Body) -> Finding:
             f"To recover: kubectl delete apiservice {ref.name}",
         ),
         places=[_place(written, left=left)] if written else [],
-        evidence=[*_made(moment, ref), *_went(moment, service)],
+        evidence=[*_made(moment, ref), *_went(moment, service), *_blocked(moment, group)],
         confirm=f"kubectl get apiservice {ref.name}  # AVAILABLE: False",
     )
 
@@ -129,6 +129,14 @@ def _made(moment: Moment, ref: Ref) -> list[Event]:
 
 def _went(moment: Moment, service: Ref) -> list[Event]:
     return [e for e in moment.events() if e.object == service and e.effect == "deleted"][:1]
+
+
+def _blocked(moment: Moment, group: str) -> list[Event]:
+    """The first namespace whose deletion it blocks."""
+    later = (e for e in moment.rehearsal.timeline if e.step >= moment.index and e.object.kind == "Namespace")
+    return [e for e in later if any(group in str(c.get("message")) for c in listed(e.after, "status", "conditions"))][
+        :1
+    ]
 
 
 RULE = Rule("ST509", "apiservice-unavailable-breaks-discovery", check)

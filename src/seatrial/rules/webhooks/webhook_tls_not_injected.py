@@ -40,7 +40,7 @@ from collections.abc import Iterator
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import CONFIGURATIONS, Call, named, outcome_of, refused_by_cause
 from seatrial.helm import hooks
-from seatrial.kinds.webhooks.cabundle import INJECTOR, has_certificate, wants_injection
+from seatrial.kinds.webhooks.cabundle import has_certificate, wants_injection
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Pointer, Ref, dig, listed
@@ -63,8 +63,9 @@ CONFLICT = ".clientConfig.caBundle"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for calls in refused_by_cause(rehearsal, case, "authority").values():
-        yield _too_early(rehearsal, case, calls)
+    unready = refused_by_cause(rehearsal, case, "unready")
+    for configuration, calls in refused_by_cause(rehearsal, case, "authority").items():
+        yield _too_early(rehearsal, case, calls, unready.get(configuration, []))
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
         refused = event.object.kind in CONFIGURATIONS and event.effect == "refused"
@@ -73,7 +74,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _conflict(rehearsal, case, event)
 
 
-def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
+def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call], unready: list[Call]) -> Finding:
+    """The calls that failed for want of the CA; those before it, to a backend that was not ready, would have too."""
     first, step = calls[0], calls[0].event.step
     moment = Moment(rehearsal, case, step)
     webhook = first.webhook
@@ -100,7 +102,7 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
             *([refused_one.place("kind")] if refused_one else ()),
             *([_place(writer)] if writer else ()),
         ],
-        evidence=[call.event for call in calls[:3]],
+        evidence=[call.event for call in (*unready[:1], *calls[:3])],
         confirm=_confirm(webhook.configuration),
         certainty="will" if writer is not None and is_helm else "may",
     )
@@ -128,7 +130,7 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         places=[resource.place("webhooks", index, "clientConfig", "caBundle")] if resource else [],
         evidence=[writer, event],
         confirm=_confirm(ref),
-        certainty="will" if writer.actor == INJECTOR or _writer(case, step, ref) else "may",
+        certainty="may" if moment.ended.outcome == "ok" else "will",
     )
 
 

@@ -1,0 +1,211 @@
+"""A step fails or hangs, and no other finding explains why.
+
+## What happens
+Every step of a trial must end well: `helm install`, a sync, `pulumi up`, `kubectl apply`. When a step fails, or waits
+forever, the rules look for the cause. A rule that knows the cause reports it under its own name, with what to change.
+This finding is what remains: the step did not end well in the rehearsal, and no other finding is about that failure.
+It shows the engine's error, the object that it names, and the events that led to it.
+
+`will` means that the step fails on a fast cluster and on a slow one, even if it fails for different reasons. `may`
+means that it fails on only one of them.
+
+Steps that fail for the same reason are reported once. A step that fails only because an earlier one did - `has no
+deployed releases` after a failed install - is not reported again.
+
+## Example
+```yaml
+kind: Job
+metadata:
+  annotations: {helm.sh/hook: pre-install}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+        - name: migrate
+          image: registry.example/migrate
+          command: [sh, -c, "exit 1"]      # the install stops here
+```
+
+## Instead
+Read the error first: it is the engine's own. `seatrial run` prints all events of the trial, so it shows what happened
+before. If the step fails only because something outside the release is missing in the rehearsal, add it with
+`--assume FILE`.
+
+## Fix safety
+There is no automatic fix: the cause is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.evidence.failures import StepFailure, failures
+from seatrial.evidence.moment import found
+from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, agreed, hazard
+from seatrial.model.timeline import Event
+from seatrial.phrases.objects import in_kubectl
+
+OTHER_HELM = "helm-version-differs"
+"""It compares the Helm that was rehearsed with the other one, and does not explain why either fails."""
+FAILS: Damage = "failed-deploy"
+CLUSTERS = {"lazy": "slow", "eager": "fast", "seeded": "seeded"}
+WAITS = "waits for "
+SHOWN = ("created", "deleting", "deleted", "said")
+EVENTS_MAX = 6
+NAMES_MAX = 3
+QUOTE_MAX = 400
+
+
+class FailedStep(Struct, frozen=True):
+    """How one step failed in one rehearsal, and the findings of that rehearsal that explain it."""
+
+    failure: StepFailure
+    explained_by: tuple[Finding, ...]
+
+    @property
+    def schedule(self) -> str:
+        return self.failure.moment.rehearsal.schedule
+
+
+class Breach(Struct, frozen=True):
+    """A step that is left to report."""
+
+    failed: tuple[FailedStep, ...]
+    """How it failed, where nothing explains it first; one for each rehearsal in which it is no consequence."""
+    schedules: tuple[str, ...]
+    """In which it failed."""
+
+    @property
+    def failure(self) -> StepFailure:
+        return self.failed[0].failure
+
+
+def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
+    by_step: dict[int, list[FailedStep]] = {}
+    for failed in (failed for reviewed in trial for failed in _failed_steps(reviewed)):
+        by_step.setdefault(failed.failure.step, []).append(failed)
+    certain = _certain(trial)
+    alike: list[list[Breach]] = []
+    for step, failed_alike in sorted(by_step.items()):
+        schedules = [one.rehearsal.schedule for one in trial if one.rehearsal.steps[step].outcome != "ok"]
+        left = [one for one in failed_alike if not one.explained_by]
+        sure = any(hazard(finding) in certain for one in failed_alike for finding in one.explained_by)
+        if not left and (sure or len(schedules) < len(trial)):
+            continue
+        first, *others = sorted(failed_alike, key=lambda one: one.explained_by != ())
+        breach = Breach((first, *others), tuple(dict.fromkeys((first.schedule, *schedules))))
+        same = (group for group in alike if group[0].failure.reasons & breach.failure.reasons)
+        group = next(same, None)
+        if group is None:
+            alike.append([breach])
+        else:
+            group.append(breach)
+    yield from map(_finding, alike)
+
+
+def explains(finding: Finding, failure: StepFailure) -> bool:
+    """Whether a finding of the same rehearsal is about this failure."""
+    if finding.rule == OTHER_HELM or finding.damage == "nuisance":
+        return False
+    if not {event.index for event in failure.events}.isdisjoint(finding.evidence):
+        return True
+    about = {*failure.objects, *failure.lacking}
+    if any(event.object in about and event.index in finding.evidence for event in failure.moment.events()):
+        return True
+    if finding.step != failure.step:
+        return False
+    return not about.isdisjoint(finding.objects) or (not about and finding.damage == FAILS)
+
+
+def _certain(trial: Sequence[Reviewed]) -> set[object]:
+    """What the rules say will happen."""
+    merged = agreed((finding for one in trial for finding in one.findings), {trial[0].rehearsal.engine: len(trial)})
+    return {hazard(finding) for finding in merged if finding.certainty == "will"}
+
+
+def _failed_steps(reviewed: Reviewed) -> Iterator[FailedStep]:
+    """The failed steps of one rehearsal, without those that fail only because an earlier one did."""
+    before: list[FailedStep] = []
+    for failure in failures(reviewed.rehearsal, reviewed.case):
+        direct = [finding for finding in reviewed.findings if explains(finding, failure)]
+        alike = [f for one in before if one.failure.reasons & failure.reasons for f in one.explained_by]
+        before.append(FailedStep(failure, (*direct, *alike)))
+    yield from (one for one in before if one.failure.follows is None)
+
+
+def _finding(breaches: list[Breach]) -> Finding:
+    """One finding for the steps of a trial that fail for the same reason."""
+    first = breaches[0]
+    failure = first.failure
+    others = [one for one in first.failed if not one.failure.reasons & failure.reasons]
+    written = (failure.moment.case.written(failure.step, ref) for ref in failure.objects[:NAMES_MAX])
+    finding = found(
+        INVARIANT,
+        failure.moment,
+        objects=failure.objects[:NAMES_MAX],
+        damage=FAILS,
+        message=_for_two_reasons(failure) if others else _message([breach.failure for breach in breaches]),
+        details=(
+            _numbers(breaches),
+            *((_in_cluster(one) for one in (first.failed[0], *others)) if others else (_quoted(failure),)),
+        ),
+        places=[resource.place("metadata", "name") for resource in written if resource],
+        evidence=_evidence(failure),
+        confirm=f"kubectl describe {in_kubectl(failure.objects[0])}" if failure.hung and failure.objects else "",
+        cause=failure.cause,
+    )
+    widest = max(breaches, key=lambda breach: len(breach.schedules))
+    return replace(finding, schedules=tuple(dict.fromkeys((*first.schedules, *widest.schedules))))
+
+
+def _message(alike: list[StepFailure]) -> str:
+    """`helm install and helm upgrade fail at Job/default/migrate: Job Failed`"""
+    acts = dict.fromkeys(failure.moment.act for failure in alike)
+    verb = ("hang" if alike[0].hung else "fail") + ("s" if len(acts) == 1 else "")
+    return f"{' and '.join(acts)} {verb}{_what(alike[0])}"
+
+
+def _for_two_reasons(failure: StepFailure) -> str:
+    verb = "hangs" if failure.hung else "fails"
+    return f"{failure.moment.act} {verb} on a slow cluster and on a fast one, for different reasons"
+
+
+def _what(failure: StepFailure) -> str:
+    if failure.hung and failure.cause.startswith(WAITS):
+        return f" waiting for {failure.cause.removeprefix(WAITS)}"
+    about = next((f" at {ref}" for ref in failure.objects[:1] if str(ref) not in failure.cause), "")
+    return f"{about}: {failure.cause}"
+
+
+def _in_cluster(one: FailedStep) -> str:
+    rules = ", ".join(dict.fromkeys(finding.rule for finding in one.explained_by))
+    verb = "hangs" if one.failure.hung else "fails"
+    return f"On a {CLUSTERS[one.schedule]} cluster it {verb}{_what(one.failure)}{f' ({rules})' if rules else ''}"
+
+
+def _numbers(breaches: list[Breach]) -> str:
+    numbers = [str(breach.failure.step + 1) for breach in breaches]
+    return f"Steps {', '.join(numbers[:-1])} and {numbers[-1]} fail for this reason." if numbers[1:] else ""
+
+
+def _quoted(failure: StepFailure) -> str:
+    """The whole error, where the message does not have it already."""
+    quote = failure.moment.says
+    if failure.hung or failure.moment.ended.error.split() == failure.cause.split():
+        return ""
+    return quote if len(quote) <= QUOTE_MAX else f'{quote[:QUOTE_MAX]}..."'
+
+
+def _evidence(failure: StepFailure) -> list[Event]:
+    """The events behind the error; where it repeats none, what last happened to the objects."""
+    own = [event for event in failure.events if event.step == failure.step]
+    about = (e for e in failure.moment.events() if e.object in failure.objects and e.effect in SHOWN)
+    return (own or list(about))[-EVENTS_MAX:]
+
+
+INVARIANT = Invariant("ST001", "step-fails", check)
