@@ -1,1 +1,1 @@
-"""Plain data that is passed around: refs and bodies, releases, trials, timelines, findings, results."""
+"""Plain data that packages pass around: refs and bodies, releases, trials, timelines, findings, results."""

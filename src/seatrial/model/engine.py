@@ -7,8 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 Role = Literal["install", "replace", "back", "remove", "other"]
-"""What an action does to a release: deploy it where there is none, deploy over what is there (or where there is none),
-return to an earlier revision, remove it; or nothing of these."""
+"""What an action does to a release: deploy it where there is none, deploy it over an existing one (or where there is
+none), return to an earlier revision, remove it; or none of these."""
 Takes = Literal["source", "optional source", "revision", "nothing"]
 
 
@@ -33,22 +33,22 @@ class EngineId(Struct, frozen=True, order=True):
 
 
 class Action(Struct, frozen=True):
-    """One thing that an engine can be asked to do: a step of a trial."""
+    """One action of an engine: a step of a trial."""
 
     name: str
-    """As a trial file has it: `upgrade`."""
+    """As in a trial file: `upgrade`."""
     role: Role
     words: str
-    """As sentences have it: `helm upgrade`, `the sync`."""
+    """As in sentences: `helm upgrade`, `the sync`."""
     takes: Takes = "source"
-    """What a trial file says after the name."""
+    """What follows the name in a trial file."""
     shows: tuple[str, ...] = ()
-    """Flags that make it another action to people, and are named with it: `kubectl apply --prune`."""
+    """Flags that are named with the action: `kubectl apply --prune`."""
     unordered: tuple[str, ...] = ()
-    """Requests that are sent at once for all objects of a kind."""
+    """Requests that are sent concurrently for all objects of a kind."""
 
     def called(self, flags: tuple[str, ...]) -> str:
-        """What sentences call it with these flags."""
+        """The name in sentences, with these flags."""
         return " ".join((self.words, *(flag for flag in self.shows if flag in flags)))
 
 

@@ -1,4 +1,4 @@
-"""What we tell the user: findings, and how several rehearsals agree on one. Decides nothing about their text."""
+"""Findings, and how several rehearsals agree on one. Decides nothing about their text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Fix(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """One hazard: which objects, at which step, why, and where it was written."""
+    """One hazard: which objects, at which step, why, and in which file."""
 
     rule: str
     code: str
@@ -39,20 +39,20 @@ class Finding(Struct, frozen=True):
     action: str
     objects: tuple[Ref, ...]
     message: str
-    """One sentence: which object, at which moment, what happens."""
+    """One sentence: which object, when, what happens."""
     details: tuple[str, ...] = ()
     """Further sentences: what the user sees, what the next step does, why the obvious explanation is wrong."""
     pointers: tuple[Pointer | Place, ...] = ()
     """Where to change it, as the rule names it."""
     places: tuple[Place, ...] = ()
-    """The same as lines of files: nobody but `check` resolves pointers."""
+    """The same as lines of files; only `check` resolves pointers."""
     evidence: tuple[int, ...] = ()
     """Indices of events in the timeline of the first rehearsal of `engines[0]` that shows it."""
     confirm: str = ""
-    """The one command that would show it on a cluster."""
+    """One command that shows it on a cluster."""
     fix: Fix | None = None
     case: str = ""
-    """The values case it was seen in, where the input has several."""
+    """The values case in which it was seen, if the input has several."""
     schedules: tuple[str, ...] = ()
     step: int = 0
     """The step of the trial that it is about, from 0."""
@@ -86,7 +86,7 @@ class Invariant(Struct, frozen=True):
 
 
 def agreed(findings: Iterable[Finding], schedules_played: dict[EngineId, int]) -> list[Finding]:
-    """One finding for one hazard: seen in every schedule it will happen, seen in only some it may."""
+    """One finding per hazard: `will` if every schedule shows it, `may` if only some do."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((*hazard(finding), finding.case), []).append(finding)

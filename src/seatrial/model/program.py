@@ -1,4 +1,4 @@
-"""What a Pulumi program registers: resources, and what each really depends on. Pure data."""
+"""The resources that a Pulumi program registers, and their real dependencies. Pure data."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ LOCAL_COMPONENTS = (
     *("kubernetes:helm.sh/v2:Chart", CHART_V3),
     *("kubernetes:yaml:ConfigFile", "kubernetes:yaml:ConfigGroup", "kubernetes:kustomize:Directory"),
 )
-"""Components that the SDK expands in the program itself: never a dependency of their own."""
+"""Components that the SDK expands in the program: never a dependency themselves."""
 REMOTE_COMPONENTS = (
     *(CHART_V4, "kubernetes:yaml/v2:ConfigFile", "kubernetes:yaml/v2:ConfigGroup"),
     "kubernetes:kustomize/v2:Directory",
 )
-"""Components that the provider expands: who depends on one waits for all that is in it."""
+"""Components that the provider expands: a dependency on one waits for everything in it."""
 
 
 class Options(Struct, frozen=True, omit_defaults=True):
@@ -40,25 +40,25 @@ class Options(Struct, frozen=True, omit_defaults=True):
     delete_timeout: str = ""
     deleted_with: str = ""
     imports: str = ""
-    """The id of an object that is there and is to be taken over."""
+    """The id of an existing object to import."""
 
 
 class Manner(Struct, frozen=True, omit_defaults=True):
-    """How the provider of a resource deals with it."""
+    """How the provider treats a resource."""
 
     namespace: str = ""
-    """Where it is made when it does not say so itself."""
+    """The default namespace."""
     mutable_configs: bool = False
-    """Whether the data of ConfigMaps are changed in place."""
+    """Whether the data of ConfigMaps are updated in place."""
     mutable_secrets: bool = False
     forces: bool = False
-    """Whether fields of others are taken over."""
+    """Whether fields of other managers are taken over."""
     upserts: bool = False
-    """Whether what is there already is taken over rather than refused."""
+    """Whether existing objects are taken over instead of refused."""
 
 
 class Registration(Struct, frozen=True, omit_defaults=True):
-    """One request to the resource monitor, as the engine gets it."""
+    """One request to the resource monitor, as the engine receives it."""
 
     urn: str
     type: str
@@ -66,35 +66,35 @@ class Registration(Struct, frozen=True, omit_defaults=True):
     custom: bool = True
     remote: bool = False
     reads: str = ""
-    """The id of an object that is only read (`Service.get`); empty for those that are made."""
+    """The id of an object that is only read (`Service.get`); empty for created ones."""
     parent: str = ""
     inputs: Body = {}
     dependencies: tuple[str, ...] = ()
-    """URNs: what was asked for and what inputs are made of, after the SDK has expanded components."""
+    """URNs from `dependsOn` and from inputs, after the SDK has expanded components."""
     property_dependencies: dict[str, tuple[str, ...]] = {}
     aliases: tuple[str, ...] = ()
-    """URNs under which the engine may know it from before."""
+    """URNs under which the engine may know it."""
     asked: tuple[str, ...] = ()
-    """The URNs that `dependsOn` names in the program, where that can be told."""
+    """The URNs that `dependsOn` names in the program, if known."""
     options: Options = Options()
     provider: str = ""
     """The URN of its provider; empty for the default one."""
     manner: Manner = Manner()
     place: Place | None = None
     object: Body | None = None
-    """The Kubernetes object that this resource is."""
+    """The Kubernetes object of this resource."""
     ref: Ref | None = None
     contents: tuple[Body, ...] = ()
-    """What the chart of a Release renders to, in no order: Helm orders it."""
+    """The rendered objects of a Release's chart, unordered: Helm orders them."""
     definitions: tuple[Body, ...] = ()
-    """What is in the crds/ of that chart."""
+    """The CRDs in the crds/ folder of that chart."""
     patches: bool = False
-    """Whether it only says something about an object that is another's (`NamespacePatch`)."""
+    """Whether it only patches an object of another owner (`NamespacePatch`)."""
     auto_named: bool = False
     taken_ready: bool = False
-    """Nothing in the cluster acts on its kind: what it is to be waited for is taken to come true."""
+    """Nothing in the cluster acts on its kind: what it waits for is assumed to happen."""
     unrendered: str = ""
-    """What Helm says of its chart as long as the definitions in `after` are not in the cluster."""
+    """Helm's error for its chart while the CRDs in `after` are missing in the cluster."""
     after: tuple[Ref, ...] = ()
 
     @property
@@ -103,27 +103,27 @@ class Registration(Struct, frozen=True, omit_defaults=True):
 
 
 class Program(Struct, frozen=True, omit_defaults=True):
-    """Everything a program registers, in the order in which it does."""
+    """Everything a program registers, in order."""
 
     project: str
     registrations: tuple[Registration, ...]
     stack: str = ""
     unknown: tuple[str, ...] = ()
-    """Charts and calls that could not be answered, each a sentence."""
+    """Charts and calls that could not be resolved, each a sentence."""
     warnings: tuple[str, ...] = ()
     recorded: bool = False
-    """Whether Pulumi wrote it down: what `dependsOn` names is then not known, only what came of it."""
+    """Whether it was read from Pulumi's state: then `dependsOn` is not known, only the resulting dependencies."""
     varies: bool = False
-    """Whether another run registers other values, since a chart makes some up whenever it is rendered."""
+    """Whether another run registers other values, because a chart generates some on every render."""
 
     def find(self, urn: str) -> Registration | None:
         return next((one for one in self.registrations if one.urn == urn), None)
 
 
 def effective(program: Program, registration: Registration) -> frozenset[str]:
-    """The custom resources that must be done before this one begins: those it depends on, directly or through others.
+    """The custom resources that must be done before this one starts: its direct and indirect dependencies.
 
-    A remote component stands for all that is in it. Who has a parent begins after what the parent depends on.
+    A remote component stands for everything in it. A child starts after the dependencies of its parent.
     """
     by_urn = {one.urn: one for one in program.registrations}
     inside = inside_of(program.registrations)
@@ -147,7 +147,7 @@ def effective(program: Program, registration: Registration) -> frozenset[str]:
 
 
 def acted_on(program: Program, knows: Callable[[str, str], bool]) -> Program:
-    """A program that knows on which of its objects nobody acts; `knows` is told a kind and its group."""
+    """The program with its objects marked on which nothing acts; `knows` takes a kind and its group."""
 
     def is_left_alone(ref: Ref | None) -> bool:
         return ref is not None and "." in ref.group and not knows(ref.kind, ref.group)
@@ -157,7 +157,7 @@ def acted_on(program: Program, knows: Callable[[str, str], bool]) -> Program:
 
 
 def inside_of(registrations: Iterable[Registration]) -> dict[str, set[str]]:
-    """What is inside each component."""
+    """The resources inside each component."""
     parents = {one.urn: one.parent for one in registrations}
     inside: dict[str, set[str]] = {}
     for urn in parents:
@@ -174,14 +174,14 @@ def _ancestors(urn: str, parents: dict[str, str]) -> Iterator[str]:
 
 
 def urn_of(stack: str, project: str, parent: str, type_: str, name: str) -> str:
-    """As the engine makes them: the types of all parents but the stack, then the own one."""
+    """As the engine builds them: the types of all parents except the stack, then its own."""
     around = parent.split("::")[2] if parent else ""
     qualified = f"{around}${type_}" if around and around != STACK else type_
     return f"urn:pulumi:{stack}::{project}::{qualified}::{name}"
 
 
 def short(urn: str) -> str:
-    """A resource as people speak of it: its type's last word and its name."""
+    """A short name: the last part of its type, and its name."""
     parts = urn.split("::")
     if len(parts) < 4:
         return urn

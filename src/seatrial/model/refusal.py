@@ -1,4 +1,5 @@
-"""Why a request was refused or an engine failed, as data beside the words. Knows neither the cluster nor an engine."""
+"""Why a request was refused or an engine failed, as data next to the message. Knows neither the cluster nor an
+engine."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from seatrial.model.resource import Ref
 
 RefusedBy = Literal[
     "",
-    "unchangeable",  # The object may not become this from what it is: an immutable field, a transition rule.
+    "unchangeable",  # an immutable field or a transition rule
     "unknown-field",
     "pod-security",
     "quota",
-    "quota-unspecified",  # The quota demands a request or limit that the pod does not state.
+    "quota-unspecified",  # the quota requires a request or limit that the pod does not set
     "limit-minimum",
     "limit-maximum",
 ]
-"""Which check said no, where the status's reason does not tell."""
+"""Which check refused, if the reason of the Status does not tell."""
 
 
 class GroupVersionKind(Struct, frozen=True, gc=False):
@@ -43,18 +44,18 @@ class FieldCause(Struct, frozen=True, gc=False, omit_defaults=True):
     """FieldValueInvalid, FieldManagerConflict..."""
     message: str
     value: str = ""
-    """The value that is not allowed, where it is a string, a number, a boolean or null."""
+    """The invalid value, if it is a string, a number, a boolean or null."""
 
 
 class FailedCall(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A webhook that the API server called and that did not answer."""
+    """A webhook that the API server called and that did not respond."""
 
     webhook: str = ""
     """Its name in the configuration; empty for a conversion webhook."""
     converts: GroupVersionKind | None = None
-    """Of a conversion webhook: the kind, in the version that was to be converted."""
+    """For a conversion webhook: the kind, in the version to convert."""
     untrusted: bool = False
-    """Whether the API server does not know who signed the backend's certificate; else it cannot be reached."""
+    """Whether the certificate of the backend is signed by an unknown authority; otherwise it cannot be reached."""
 
 
 class Denial(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -67,19 +68,19 @@ class Denial(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Refusal(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the API server answered instead of doing what it was asked for."""
+    """A refusal of the API server."""
 
     code: int
     reason: str
-    """As the Status has it: NotFound, AlreadyExists, Invalid; empty where it has none."""
+    """As in the Status: NotFound, AlreadyExists, Invalid; empty if it has none."""
     message: str
     by: RefusedBy = ""
     causes: tuple[FieldCause, ...] = ()
     call: FailedCall | None = None
     missing: tuple[Ref, ...] = ()
-    """What the API server looked for and did not find: the namespace, a ServiceAccount."""
+    """Objects that the API server did not find: the namespace, a ServiceAccount."""
     terminating: Ref | None = None
-    """What is being deleted and therefore in the way: the object itself, its namespace, the CRD of its kind."""
+    """The terminating object that blocks the request: the object itself, its namespace, or the CRD of its kind."""
     denied: Denial | None = None
 
 
@@ -115,7 +116,7 @@ FaultOf = Literal[
 
 
 During = Literal["", "current-manifest", "hook-deletion"]
-"""What Helm looks objects up for, other than to create them."""
+"""Why Helm looks up objects, other than to create them."""
 
 
 class Fault(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -124,22 +125,22 @@ class Fault(Struct, frozen=True, gc=False, omit_defaults=True):
     of: FaultOf
     object: Ref | None = None
     kind: GroupVersionKind | None = None
-    """Of `unserved`."""
+    """For `unserved`."""
     status: str = ""
-    """Of `not-ready`: the engine's last verdict, such as InProgress or Failed."""
+    """For `not-ready`: the engine's last status, such as InProgress or Failed."""
     refusal: Refusal | None = None
-    """Of `not-read`: reads are not in the timeline."""
+    """For `not-read`: reads are not in the timeline."""
     urn: str = ""
-    """Of `not-deployed` and `source-not-rendered`, by Pulumi."""
+    """For `not-deployed` and `source-not-rendered` of Pulumi."""
     during: During = ""
-    """Of `unserved`."""
+    """For `unserved`."""
 
 
 class Failure(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Why an act, a task or a reconciliation of an engine failed."""
+    """Why an action, a task or a reconciliation of an engine failed."""
 
     events: tuple[int, ...] = ()
-    """The refused requests that its error is about, as indices of the timeline."""
+    """The refused requests behind its error, as indices of the timeline."""
     faults: tuple[Fault, ...] = ()
 
     def __bool__(self) -> bool:
@@ -150,12 +151,12 @@ NO_FAILURE = Failure()
 
 
 def renumbered(failure: Failure, place: Callable[[int], int]) -> Failure:
-    """The same where the events of the timeline have other indices."""
+    """The same for a timeline with other indices."""
     return replace(failure, events=tuple(map(place, failure.events))) if failure.events else failure
 
 
 def joined(*failures: Failure) -> Failure:
-    """All reasons of an error that has several, each once."""
+    """The reasons of several failures, each once."""
     events = dict.fromkeys(event for failure in failures for event in failure.events)
     faults = dict.fromkeys(fault for failure in failures for fault in failure.faults)
     return Failure(tuple(events), tuple(faults)) if events or faults else NO_FAILURE

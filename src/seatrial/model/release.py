@@ -1,4 +1,4 @@
-"""A case: the releases one trial is about, as their authors wrote them. What rules read beside the timeline."""
+"""A case: the releases of one trial, as rendered from their sources. Rules read it next to the timeline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seatrial.model.result import Consumer, Difference, Prerequisite
 
 
 class Resource(Struct, frozen=True):
-    """One object of a release, and the file that it was read from."""
+    """One object of a release, and its file."""
 
     ref: Ref
     body: Body
@@ -25,37 +25,37 @@ class Resource(Struct, frozen=True):
         return self.origin.file
 
     def place(self, *path: str | int) -> Pointer:
-        """Points at the value at `path`; where none is written, at its nearest parent that is."""
+        """Points at the value at `path`, or at its nearest existing parent."""
         return Pointer(self.origin, path)
 
 
 class Vanished(Struct, frozen=True):
-    """A template that came out empty, since a value that may stand in several places stands in none."""
+    """A template that rendered empty, because a value that may be set in several places is set in none."""
 
     place: Place
-    """Of the question that was answered with no."""
+    """Location of the `if` that evaluated to false."""
     kinds: tuple[str, ...]
-    """Of the objects that it would have written."""
+    """The kinds of the objects that it would have rendered."""
     values: tuple[str, ...]
-    """`git.repoURL`: where the value was looked for."""
+    """`git.repoURL`: the values it read."""
 
 
 class Release(Struct, frozen=True, omit_defaults=True, dict=True):
-    """One revision of one app, rendered: what a source says should be in the cluster."""
+    """One rendered revision of one app: what a source wants in the cluster."""
 
     name: str
     namespace: str
     source: str
-    """How the user named it: `./v2`."""
+    """As the user named it: `./v2`."""
     resources: tuple[Resource, ...]
     crds: tuple[Resource, ...] = ()
     """Objects of a chart's crds/ folder: installed once, never upgraded."""
     missing_dependencies: tuple[str, ...] = ()
     values: Body = {}
-    """What the user gave beside the chart's own values."""
+    """The user's values, without the chart's own."""
     vanished: tuple[Vanished, ...] = ()
     program: Program | None = None
-    """What a Pulumi program registers, where the release is one."""
+    """The registrations of a Pulumi program, if the release is one."""
     left_out: tuple[Resource, ...] = ()
     """Hooks of its charts that the program does not register."""
 
@@ -63,7 +63,7 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
         return next(chain(self.named(ref), (crd for crd in self.crds if crd.ref == ref)), None)
 
     def named(self, ref: Ref) -> tuple[Resource, ...]:
-        """Of the name of one object there may be two: a hook and a plain one."""
+        """There may be two objects of one name: a hook and a regular resource."""
         return tuple(self._by_name.get(ref, ()))
 
     @cached_property
@@ -75,31 +75,31 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
 
 
 class Case(Struct, frozen=True, omit_defaults=True):
-    """The releases of a trial, one for each step that has a source, under one set of values."""
+    """The releases of a trial, one for each step that has a source, for one set of values."""
 
     name: str
-    """The values file that makes the case (`ci/ha-values.yaml`), or empty for the plain one."""
+    """The values file of the case (`ci/ha-values.yaml`), or empty for the default one."""
     releases: tuple[Release | None, ...]
-    """By step: what it deploys. For a rollback that is the release of the revision it goes back to."""
+    """By step: what it deploys. For a rollback, the release of the target revision."""
     before: Release | None = None
-    """What is deployed when the first step begins."""
+    """What is deployed before the first step."""
     assumed: tuple[Prerequisite, ...] = ()
-    """What the releases need and do not bring."""
+    """Prerequisites: what the releases need and do not contain."""
     missing_dependencies: tuple[str, ...] = ()
-    """Charts that Chart.yaml lists and that are not there."""
+    """Charts that Chart.yaml lists and that are missing."""
     differences: tuple[Difference, ...] = ()
-    """Objects that are not the same in every rendering of one chart."""
+    """Objects that differ between renderings of one chart."""
     consumer: Consumer | None = None
-    """The chart of this case, where the input is a library."""
+    """The chart of this case, if the input is a library."""
     notes: tuple[str, ...] = ()
-    """Sentences about what was left out or assumed."""
+    """Notes on what was left out or assumed."""
 
     def is_assumed(self, ref: Ref) -> bool:
-        """Whether the object was created before the first step because no release brings it."""
+        """Whether the object was created before the first step because no release contains it."""
         return any(one.ref == ref for one in self.assumed)
 
     def written(self, step: int, ref: Ref) -> Resource | None:
-        """What the release of this step, or the newest one before it, wrote under this name."""
+        """The object of this name in the release of this step, or in the newest release before it."""
         for release in reversed((self.before, *self.releases[: step + 1])):
             if release is not None and (found := release.find(ref)):
                 return found

@@ -1,4 +1,4 @@
-"""Kubernetes objects as they are passed around, and the names they go by. Knows nothing of files or clusters."""
+"""Kubernetes objects and their names. Knows nothing of files or clusters."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Literal
 from msgspec import Struct
 
 Body = dict[str, Any]
-"""A Kubernetes object. Bodies are never changed in place once another part of the program has seen them."""
+"""A Kubernetes object. Bodies are never changed in place once they were passed on."""
 
 Path = tuple[str | int, ...]
-"""The way to a field of a body: `("spec", "ports", 0)`."""
+"""The path of a field in a body: `("spec", "ports", 0)`."""
 Sure = Literal["exact", "near", "file"]
 
 
 class Ref(Struct, frozen=True, omit_defaults=True, order=True, gc=False):
-    """Who an object is, across versions of its API. `namespace` is empty for cluster-scoped objects."""
+    """The identity of an object, across API versions. `namespace` is empty for cluster-scoped objects."""
 
     kind: str
     namespace: str
@@ -30,7 +30,7 @@ class Ref(Struct, frozen=True, omit_defaults=True, order=True, gc=False):
 
 
 class Place(Struct, frozen=True, omit_defaults=True, order=True):
-    """A place in a file of the user's, and how sure we are that it is the one."""
+    """A line in a user's file, and how certain it is."""
 
     file: str
     line: int
@@ -46,18 +46,18 @@ class Origin(Struct, frozen=True, omit_defaults=True, weakref=True):
     file: str
     """The template or manifest, as the user would type it."""
     number: int = 0
-    """Tells readings of one file apart; 0 where nothing but the file is known."""
+    """Distinguishes readings of one file; 0 if only the file is known."""
 
 
 class Pointer(Struct, frozen=True):
-    """A field of an object, wherever it is written: what a rule names instead of a line."""
+    """A field of an object, independent of its file: rules name it instead of a line."""
 
     origin: Origin
     path: Path = ()
 
 
 Resolve = Callable[[Pointer], Place]
-"""Finds the line that a pointer means."""
+"""Finds the line of a pointer."""
 
 
 def group_of(api_version: str) -> str:
@@ -69,7 +69,7 @@ def version_of(api_version: str) -> str:
 
 
 def metadata(body: Body) -> Body:
-    """The metadata mapping, or an empty one where the author wrote none."""
+    """The metadata mapping, or an empty one."""
     found = body.get("metadata")
     return found if isinstance(found, dict) else {}
 
@@ -87,7 +87,7 @@ def annotations_of(body: Body) -> dict[str, str]:
 
 
 def with_metadata(body: Body, **fields: Any) -> Body:
-    """The body with these fields of its metadata set."""
+    """The body with these metadata fields set."""
     return {**body, "metadata": {**metadata(body), **fields}}
 
 
@@ -96,13 +96,13 @@ def uid_of(body: Body) -> str:
 
 
 def ref_of(body: Body, *, namespaced: bool = True, namespace: str = "") -> Ref:
-    """The name of `body`; `namespace` is used where a namespaced object names none."""
+    """The ref of `body`; `namespace` is the default for namespaced objects."""
     own = str(metadata(body).get("namespace") or namespace) if namespaced else ""
     return Ref(str(body.get("kind") or ""), own, name_of(body), group_of(str(body.get("apiVersion") or "")))
 
 
 def dig(body: Any, *path: str | int) -> Any:
-    """The value at `path`, or None where any part of the way is missing."""
+    """The value at `path`, or None if a part of it is missing."""
     for key in path:
         match key:
             case str() if isinstance(body, dict):

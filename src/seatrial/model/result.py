@@ -1,4 +1,4 @@
-"""Everything one `check` found out, ready to be reported. Pure data."""
+"""The result of one `check`, ready to be reported. Pure data."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from seatrial.model.resource import Body, Place, Ref
 from seatrial.model.timeline import Rehearsal
 
 Verdict = Literal["ok", "ok at a retry", "fails", "hangs", "may fail", "may hang"]
-"""`may`: in a slow cluster only."""
+"""`may`: only in a slow cluster."""
 Required = Literal["definition", "service", "endpoint", "ca-bundle", "url"]
 Act = Literal["made", "deleted"]
 Served = Literal["served", "not served"]
 Presence = Literal["there", "missing"]
 Readiness = Literal["ready", "none"]
 Then = Literal["asked", "refused", "refused otherwise", "not registered", "let through", "never sent"]
-"""What became of the write; `not registered` and `let through` are those of which the webhook never heard."""
+"""What happened to the write. With `not registered` and `let through` the webhook was never called."""
 
 
 class Prerequisite(Struct, frozen=True, omit_defaults=True, order=True):
-    """Something outside the release that it needs, and that was assumed to be there."""
+    """An object outside the release that the release needs, assumed to exist."""
 
     object: str
-    """`Kind/namespace/name`, where it usually is."""
+    """`Kind/namespace/name`, at its usual place."""
     why: str
     ref: Ref | None = None
     """The object that was created for it before the first step."""
 
 
 class Difference(Struct, frozen=True, omit_defaults=True, order=True):
-    """An object that is not the same however the chart is rendered."""
+    """An object that differs between renderings of the chart."""
 
     object: str
     states: tuple[tuple[str, str], ...]
-    """Where, and what it is there: `("on upgrade", "a hook")`, `("tls=false", "absent")`."""
+    """The condition and the state: `("on upgrade", "a hook")`, `("tls=false", "absent")`."""
     place: Place
     asks: str = ""
-    """What its template asks that it comes out so: `.Release.IsInstall`."""
+    """The condition in its template: `.Release.IsInstall`."""
     asked: Place | None = None
     case: str = ""
 
 
 class Ending(Struct, frozen=True):
-    """How one step of a trial ends under one engine, in a slow cluster and in a quick one."""
+    """How one step of a trial ends with one engine, in a slow and in a fast cluster."""
 
     verdict: Verdict
     leaves: int = 0
-    """Objects that stay behind where all of them were to go."""
+    """Objects that remain although all should be deleted."""
 
 
 class Stop(Struct, frozen=True):
-    """What keeps an engine up: an object and why, or the engine's own words."""
+    """What stops an engine: an object and why, or the engine's error."""
 
     why: str
     object: str = ""
@@ -68,28 +68,28 @@ class Standing(Struct, frozen=True):
 
 
 class About(Struct, frozen=True):
-    """Objects that a webhook is asked about, and when."""
+    """Objects that a webhook is called for, and when."""
 
     operations: tuple[str, ...]
-    """None of a conversion, which any use asks for."""
+    """Empty for a conversion, which every use needs."""
     objects: tuple[str, ...]
     pods: bool = False
-    """It is asked about the pods of these."""
+    """It is called for the pods of these."""
 
 
 class Requirement(Struct, frozen=True):
-    """One thing that has to be there before an object can be made and its webhook can answer."""
+    """Something that must exist before an object can be created and its webhook can respond."""
 
     what: Required
     objects: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
-    """Of a definition, which it has to serve."""
+    """For a CRD, the versions it must serve."""
     by: str = ""
-    """Who brings it: `release`, or who was seen to write it; empty where nobody does."""
+    """What creates it: `release`, or the actor that wrote it; empty if nothing does."""
 
 
 class Asked(Struct, frozen=True):
-    """What was there when an engine first wrote or deleted something that a webhook is about."""
+    """What existed when an engine first wrote or deleted an object that a webhook is called for."""
 
     engine: str
     act: Act
@@ -97,21 +97,21 @@ class Asked(Struct, frozen=True):
     step: int | None = None
     object: str = ""
     definition: Served | None = None
-    """After the first step where nothing was sent. None, here and below, where there is nothing that could be there."""
+    """After the first step if nothing was sent. None, here and below, if there is nothing to check."""
     service: Presence | None = None
     endpoint: Readiness | None = None
     ca_bundle: Presence | None = None
 
 
 class Gate(Struct, frozen=True):
-    """A webhook that is asked about objects of the releases."""
+    """A webhook that is called for objects of the releases."""
 
     webhook: str
     owner: str
     policies: tuple[str, ...]
-    """Its failurePolicy, and what it became in the course of the trial; a conversion has none."""
+    """Its failurePolicy, and later values of it during the trial; empty for a conversion."""
     rules: tuple[Body, ...]
-    """As they are written in the configuration."""
+    """As in the configuration."""
     about: tuple[About, ...]
     needs: tuple[Requirement, ...]
     moments: tuple[Asked, ...]
@@ -119,37 +119,37 @@ class Gate(Struct, frozen=True):
 
 
 class Consumer(Struct, frozen=True, omit_defaults=True, order=True):
-    """A chart that uses a library: which changed templates it calls, and what becomes of its objects."""
+    """A chart that uses a library: which changed templates it calls, and how its objects change."""
 
     chart: str
     helpers: tuple[str, ...] = ()
     flipped: tuple[Difference, ...] = ()
-    """Objects that appear, vanish, or flip between plain and hook."""
+    """Objects that appear, disappear, or change between regular resource and hook."""
     changed: tuple[str, ...] = ()
-    """Objects that only read otherwise."""
+    """Objects whose content differs."""
 
 
 class Dependence(Struct, frozen=True, order=True):
-    """What one resource of a Pulumi program names in `dependsOn`, and what it depends on in the end."""
+    """What a resource of a Pulumi program names in `dependsOn`, and its real dependencies."""
 
     resource: str
     """`Entry pull-secret`"""
     asked: tuple[str, ...]
     now: tuple[str, ...]
     before: tuple[str, ...] | None
-    """In the previous program; None where there is none, or where it has no such resource."""
+    """In the previous program; None if there is none, or if it has no such resource."""
     place: Place
 
 
 class Judged(Struct, frozen=True):
-    """What a rule says of an object."""
+    """A finding about an object."""
 
     certainty: Certainty
     damage: Damage
 
 
 class Change(Struct, frozen=True):
-    """What became of the findings of one rule about some objects; one that stayed has both."""
+    """How the findings of one rule about some objects changed; one that remains has both."""
 
     rule: str
     code: str
@@ -166,7 +166,7 @@ class Edge(Struct, frozen=True, order=True):
 
 
 class Comparison(Struct, frozen=True):
-    """Two inputs, rehearsed by the same trial, each on a cluster of its own."""
+    """Two inputs, rehearsed with the same trial, each on its own cluster."""
 
     old: str
     new: str
@@ -178,7 +178,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Played(Struct, frozen=True):
-    """One rehearsal, and the values case it was played with (empty for the plain one)."""
+    """One rehearsal and its values case (empty for the default one)."""
 
     case: str
     rehearsal: Rehearsal
@@ -192,19 +192,19 @@ class Result(Struct, frozen=True):
     not_modelled: tuple[str, ...] = ()
     """`Widget.example.com`"""
     missing_dependencies: tuple[str, ...] = ()
-    """Charts that Chart.yaml lists and that are not there; the rest was checked."""
+    """Charts that Chart.yaml lists and that are missing; the rest was checked."""
     objects: int = 0
     files: int = 0
     excerpts: dict[Place, str] = {}
-    """The source line at each place that a finding names, as far as it could be read."""
+    """The source line at each place that a finding names, if it could be read."""
     differences: tuple[Difference, ...] = ()
     contrasts: tuple[Difference, ...] = ()
-    """Objects that the engines of this check do not treat alike."""
+    """Objects that the engines of this check treat differently."""
     standings: tuple[Standing, ...] = ()
-    """The engines of this check side by side, where there are several."""
+    """The engines of this check side by side, if there are several."""
     gates: tuple[Gate, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     dependences: tuple[Dependence, ...] = ()
     comparison: Comparison | None = None
     notes: tuple[str, ...] = ()
-    """What was left out, and other sentences about the check itself."""
+    """What was left out, and other notes on the check."""

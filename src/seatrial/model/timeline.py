@@ -1,4 +1,4 @@
-"""What happened: events, steps and rehearsals. Pure data; knows neither the cluster nor the engine that made it."""
+"""Events, steps and rehearsals. Pure data; knows neither the cluster nor the engine."""
 
 from __future__ import annotations
 
@@ -17,64 +17,64 @@ K = TypeVar("K")
 Schedule = Literal["eager", "lazy", "seeded"]
 Outcome = Literal["ok", "failed", "hung"]
 
-# What an event did to its object. `deleting` is an object that got a deletionTimestamp and stays for its finalizers.
+# What an event did to its object. `deleting`: the object got a deletionTimestamp and remains because of finalizers.
 Effect = Literal["created", "changed", "unchanged", "deleting", "deleted", "refused", "said", "read", "waiting"]
 
 
 class Event(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One request that a client made, or one move that a controller made."""
+    """One request of a client, or one action of a controller."""
 
     index: int
     step: int
-    """Place of the step in the trial, from 0; -1 for what was assumed before the first."""
+    """Index of the step in the trial, from 0; -1 for what was assumed before the first."""
     actor: str
-    """Who: an engine (`helm`), a controller (`deployment-controller`, `kubelet`), or `someone`."""
+    """An engine (`helm`), a controller (`deployment-controller`, `kubelet`), or `someone`."""
     verb: str
     """create, update, patch, apply, delete, get, wait, `dry run`; for controllers also `say`."""
     object: Ref
     effect: Effect
     message: str = ""
-    """The API server's exact words where it refused; a controller's words where it spoke."""
+    """The API server's exact error, or a controller's message."""
     cause: int | None = None
-    """The event that led to this one: the request a controller reacted to, the deletion that cascaded."""
+    """The event that caused this one: the request a controller reacted to, the deletion that cascaded."""
     before: Body | None = None
     after: Body | None = None
     refusal: Refusal | None = None
-    """Why the API server refused this request, or the one that a controller speaks of."""
+    """Why the API server refused this request, or the one that a controller reports."""
     missing: tuple[Ref, ...] = ()
-    """The objects that the API server, a controller, a kubelet or an engine looked for and did not find."""
+    """The objects that the API server, a controller, a kubelet or an engine did not find."""
     key: str = ""
     """The missing key, if the object in `missing` exists."""
     held_by: tuple[Ref, ...] = ()
     """The pods that hold the volume that a pod waits for."""
     reason: str = ""
-    """Of what a controller or a kubelet said: the reason of the Kubernetes event, such as FailedMount."""
+    """For messages of a controller or kubelet: the reason of the Kubernetes Event, such as FailedMount."""
     failure: Failure = NO_FAILURE
-    """Of what an engine said: why it failed."""
+    """For messages of an engine: why it failed."""
 
 
 OperationPhase = Literal["Running", "Succeeded", "Failed", "Error"]
 
 
 class SyncTask(Struct, frozen=True, omit_defaults=True):
-    """One object in one phase of an Argo CD sync, and how far it came."""
+    """One object in one phase of an Argo CD sync, and its progress."""
 
     object: Ref
     phase: str
     """PreSync, Sync, PostSync, SyncFail."""
     wave: int
-    """The one it ran in, or would have: not always the one that is written on it."""
+    """The wave it ran in, or would have: not always the annotated one."""
     hook: bool = False
     prune: bool = False
     status: str = ""
-    """Synced, SyncFailed, Pruned, PruneSkipped; empty where it was never reached."""
+    """Synced, SyncFailed, Pruned, PruneSkipped; empty if it was never reached."""
     state: str = ""
     """Running, Succeeded, Failed, Error; empty while it is pending."""
     message: str = ""
     health: str = ""
-    """Argo CD's last verdict on the object, `Progressing: ...`; that of a check that fails begins with `error`."""
+    """Argo CD's last health of the object, `Progressing: ...`; for a failing check it begins with `error`."""
     waited: bool = False
-    """Whether anything was waited for after its wave: what the last wave holds is not."""
+    """Whether Argo CD waited after its wave. It does not wait after the last one."""
     failure: Failure = NO_FAILURE
     """Why it was refused."""
 
@@ -84,18 +84,18 @@ class SyncTask(Struct, frozen=True, omit_defaults=True):
 
 
 class Operation(Struct, frozen=True, omit_defaults=True):
-    """One sync operation of Argo CD, as its Application would show it in `status.operationState`."""
+    """One sync operation of Argo CD, as in the Application's `status.operationState`."""
 
     app: str
     phase: OperationPhase
-    """`Running` is one that never ends."""
+    """`Running` never ends."""
     message: str
-    """Argo CD's own words, exactly."""
+    """Argo CD's exact message."""
     tasks: tuple[SyncTask, ...] = ()
     """In the order in which they run."""
     waits_for: tuple[Ref, ...] = ()
     conditions: tuple[str, ...] = ()
-    """What the Application shows beside: `ExcludedResourceWarning: ...`."""
+    """Further conditions of the Application: `ExcludedResourceWarning: ...`."""
     attempts: int = 1
     hooks_deleted: tuple[Ref, ...] = ()
     automated: bool = False
@@ -103,39 +103,39 @@ class Operation(Struct, frozen=True, omit_defaults=True):
     """Why it failed: the reasons of all its tasks, or that there was nothing to sync."""
 
     def never_ran(self) -> tuple[tuple[str, int], ...]:
-        """The phases and waves that were not reached; hooks for failures are not missed."""
+        """The phases and waves that were not reached, without SyncFail hooks."""
         places = (task.place for task in self.tasks if not task.status and task.phase != "SyncFail")
         return tuple(dict.fromkeys(places))
 
 
 class Reconciled(Struct, frozen=True, omit_defaults=True):
-    """What became of one Kustomization or HelmRelease of Flux in a step, as its conditions would say it."""
+    """The result of one Kustomization or HelmRelease of Flux in a step, as in its conditions."""
 
     object: Ref
     message: str = ""
-    """Flux's words of why it is not Ready; empty where it is."""
+    """Flux's message why it is not Ready; empty if it is."""
     attempts: int = 0
-    """None where it never came to its turn."""
+    """0 if it was never reconciled."""
     objects: tuple[Ref, ...] = ()
-    """What it brings."""
+    """Its objects."""
     heals: bool = False
-    """Whether it failed for good, and would end well if it were only tried again."""
+    """Whether it failed finally, but would succeed if it were retried."""
     acts: tuple[str, ...] = ()
-    """What Helm did for it, in order: `install`, `upgrade`, `rollback`, `uninstall`."""
+    """Helm's actions for it, in order: `install`, `upgrade`, `rollback`, `uninstall`."""
     waits: bool = False
     """Whether Flux waits for its objects."""
     failure: Failure = NO_FAILURE
     """Why the last attempt failed."""
     failed: str = ""
-    """The action of Helm that failed in it."""
+    """The Helm action that failed."""
     release: str = ""
-    """Of a HelmRelease: the name of the Helm release."""
+    """For a HelmRelease: the name of the Helm release."""
     namespace: str = ""
-    """Of a HelmRelease: the namespace of the Helm release."""
+    """For a HelmRelease: the namespace of the Helm release."""
 
 
 class StepResult(Struct, frozen=True, omit_defaults=True):
-    """How one step of a trial ended, and what it did to the objects that people wrote."""
+    """How one step of a trial ended, and what it did to the objects of the release."""
 
     action: str
     release: str
@@ -143,38 +143,38 @@ class StepResult(Struct, frozen=True, omit_defaults=True):
     source: str
     outcome: Outcome
     error: str = ""
-    """The engine's own words, exactly; for a hang, what it waits for and what is missing."""
+    """The engine's exact error; for a hang, what it waits for and what is missing."""
     created: tuple[Ref, ...] = ()
     deleted: tuple[Ref, ...] = ()
     recreated: tuple[Ref, ...] = ()
     missing: tuple[Ref, ...] = ()
-    """Objects that the release says it has and that are not there when the step ends."""
+    """Objects that are in the release and missing in the cluster when the step ends."""
     orphans: tuple[Ref, ...] = ()
-    """Objects of the release that stay behind after it is gone."""
+    """Objects of the release that remain after it is removed."""
     flags: tuple[str, ...] = ()
-    """What the user would type beside the act: `--wait`."""
+    """The flags of the action: `--wait`."""
     warnings: tuple[str, ...] = ()
     waits_for: tuple[Ref, ...] = ()
     """For a hang: the objects that the engine would wait for until its timeout."""
     lacking: tuple[Ref, ...] = ()
-    """For a hang: what those objects, and what they own, looked for and did not find."""
+    """For a hang: what those objects, and what they own, need and is missing."""
     operations: tuple[Operation, ...] = ()
-    """Of Argo CD: one for each Application that was synced, in the order in which they ended."""
+    """For Argo CD: one for each synced Application, in the order in which they ended."""
     reconciled: tuple[Reconciled, ...] = ()
-    """Of Flux: one for each Kustomization and each HelmRelease."""
+    """For Flux: one for each Kustomization and each HelmRelease."""
     failure: Failure = NO_FAILURE
-    """Why it failed: the refused requests that its error is about, and what else the engine complains of."""
+    """Why it failed: the refused requests behind its error, and other reasons of the engine."""
     by: str = ""
-    """What ran it, as people call it: `Argo CD`; `kubectl` for what people do meanwhile."""
+    """The engine as users call it: `Argo CD`; `kubectl` for steps of other people."""
     act: str = ""
-    """What it is called in a sentence: `helm upgrade`, `the sync`."""
+    """Its name in a sentence: `helm upgrade`, `the sync`."""
     role: Role = "other"
     again: Outcome | None = None
-    """How it ended when it was tried again as it is, which only a race lets end otherwise."""
+    """The outcome when the step was repeated unchanged. It differs only after a race."""
 
 
 class Rehearsal(Struct, frozen=True, omit_defaults=True, dict=True):
-    """One trial played by one engine under one schedule."""
+    """One trial rehearsed with one engine under one schedule."""
 
     engine: EngineId
     schedule: Schedule
@@ -182,17 +182,17 @@ class Rehearsal(Struct, frozen=True, omit_defaults=True, dict=True):
     timeline: tuple[Event, ...]
     not_modelled: tuple[str, ...] = ()
     label: str = ""
-    """The engine as people call it: `Argo CD`."""
+    """The engine as users call it: `Argo CD`."""
     actors: tuple[str, ...] = ()
-    """Whose events are the engine's: its own, and those of an engine that it has in it."""
+    """The actors whose events are the engine's: its own, and those of an embedded engine."""
     otherwise: Rehearsal | None = None
-    """The same by the rules of the engine's other major version, as far as that was played; its refusals alone."""
+    """The same simulated with the engine's other major version, as far as it was rehearsed; only its refusals."""
 
     def of_step(self, step: int) -> Iterator[Event]:
         return iter(self._by_step.get(step, ()))
 
     def of_object(self, ref: Ref) -> Iterator[Event]:
-        """What happened to one object, in order."""
+        """The events of one object, in order."""
         return iter(self._by_object.get(ref, ()))
 
     @cached_property
@@ -205,7 +205,7 @@ class Rehearsal(Struct, frozen=True, omit_defaults=True, dict=True):
 
 
 def renumbered_result(result: StepResult, place: Callable[[int], int]) -> StepResult:
-    """The same where the events of the timeline have other indices."""
+    """The same for a timeline with other indices."""
 
     def moved(failure: Failure) -> Failure:
         return renumbered(failure, place)

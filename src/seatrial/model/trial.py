@@ -1,4 +1,4 @@
-"""A trial: what is assumed to be in the cluster, and the steps that are played. Knows the trial file's shape only."""
+"""A trial: what is assumed to be in the cluster, and the steps to rehearse. Knows only the format of the trial file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 
 ANYONES = ("apply", "delete", "rebuild")
-"""Steps that any trial may hold: what other people do meanwhile, and a rebuild."""
+"""Steps that any trial may have: actions of other people, and a rebuild."""
 ROLLS_BACK = ("--atomic", "--rollback-on-failure")
 """Flags of Helm 3 and 4 that undo a failed step."""
 WAITS = ("--wait", *ROLLS_BACK)
@@ -27,7 +27,7 @@ class StorageClass(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Operator(Struct, frozen=True, forbid_unknown_fields=True):
-    """An operator that is assumed to run: known by name and version, or described here."""
+    """An operator that is assumed to run: by name and version, or described here."""
 
     name: str
     version: str = ""
@@ -48,11 +48,11 @@ class Assumptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(Struct, frozen=True):
-    """One act of one engine."""
+    """One action of one engine."""
 
     action: str
     source: str = ""
-    """A path for acts that have one; the object for `delete`."""
+    """A path for actions that have one; the object for `delete`."""
     revision: int = 0
     """For `rollback`; 0 is the previous one."""
     values: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ class Step(Struct, frozen=True):
     namespace: str = ""
     settle: bool = True
     needs: tuple[str, ...] = ()
-    """In a `rebuild`: the releases that come before, `name` or `namespace/name`, as helmfile has it."""
+    """In a `rebuild`: the releases that come before, `name` or `namespace/name`, as in helmfile."""
     steps: tuple[Step, ...] = ()
-    """For `rebuild`: played on an empty cluster."""
+    """For `rebuild`: rehearsed on an empty cluster."""
     fresh: bool = False
     """Whether the cluster is empty when this step begins: the first of a rebuild."""
 
@@ -78,7 +78,7 @@ class Trial(Struct, frozen=True):
 
 
 class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
-    """What may stand beside a step's act."""
+    """The optional keys of a step."""
 
     values: tuple[str, ...] = ()
     set: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Written(Struct, frozen=True, forbid_unknown_fields=True):
-    """A trial file as it is written."""
+    """A trial file as written."""
 
     steps: list[Any]
     engine: str | list[str] = "helm"
@@ -100,11 +100,11 @@ class _Written(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 ActionsOf = Callable[[str], tuple[Action, ...]]
-"""The actions of the engine of a name; raises `CannotContinue` where there is none."""
+"""The actions of an engine by its name; raises `CannotContinue` if there is none."""
 
 
 def parse(data: Any, actions_of: ActionsOf, *, place: str) -> Trial:
-    """Read a trial file's content; `place` names it in what we say."""
+    """Parse the content of a trial file; `place` names it in errors."""
     written = _converted(data, _Written, place)
     named = (written.engine,) if isinstance(written.engine, str) else tuple(written.engine)
     engines = tuple(map(engine_id, named))
@@ -124,7 +124,7 @@ def parse(data: Any, actions_of: ActionsOf, *, place: str) -> Trial:
 
 
 def _step(written: Any, known: Mapping[str, Takes], place: str) -> Step:
-    """From `upgrade: chart` with what stands beside it, or the act alone: `uninstall`."""
+    """From `upgrade: chart` with its optional keys, or the action alone: `uninstall`."""
     entry: Body = written if isinstance(written, dict) else {written: None} if isinstance(written, str) else {}
     acts = [key for key in entry if key in known]
     if len(acts) != 1:
@@ -150,9 +150,9 @@ def _step(written: Any, known: Mapping[str, Takes], place: str) -> Step:
 
 
 def _as_needed(steps: tuple[Step, ...], place: str) -> tuple[Step, ...]:
-    """The steps of a rebuild in the order of their `needs`, in groups and one right after the other, as helmfile goes.
+    """The steps of a rebuild in the order of their `needs`, in groups, one after the other, as helmfile runs them.
 
-    Needs order commands. What they start is only waited for where a step says so itself (`--wait`).
+    Needs order commands. Their objects are only waited for if a step says so (`--wait`).
     """
     if not any(step.needs for step in steps):
         return steps
@@ -179,7 +179,7 @@ def waits(flags: Iterable[str]) -> bool:
 
 
 def _names(step: Step) -> tuple[str, str]:
-    """What a step goes by: the name of its release, or of what it deploys; with its namespace, too."""
+    """The names of a step: that of its release or of what it deploys, without and with its namespace."""
     name = step.release or PurePath(step.source).name
     return name, f"{step.namespace}/{name}"
 
@@ -215,7 +215,7 @@ def _converted(data: Any, shape: type[T], place: str) -> T:
 
 
 def _plain(text: str, shape: type) -> str:
-    """msgspec's sentence, with the path in our words, and the names that there are where one is not known."""
+    """msgspec's error, with the path in plain words, and the valid names if one is unknown."""
     sentence, _, path = text.partition(" - at `$")
     at = path.rstrip("`").lstrip(".")
     if at:
