@@ -89,10 +89,10 @@ def is_true(text: str, data: Mapping[str, Any], variables: tuple[str, ...] = ())
         value = program.eval(data=data)
     except RuntimeError as why:
         return _failed(str(why), text)
-    return _answer(value, text)
+    return _result(value, text)
 
 
-def _answer(value: Value, text: str) -> bool | CelError:
+def _result(value: Value, text: str) -> bool | CelError:
     from cel_expr_python.cel import Type
 
     if value.type() == Type.ERROR:
@@ -102,8 +102,8 @@ def _answer(value: Value, text: str) -> bool | CelError:
     return bool(value.value())
 
 
-def _failed(words: str, text: str) -> CelError:
-    message = _STATUS_CODE.sub("", words)
+def _failed(error: str, text: str) -> CelError:
+    message = _STATUS_CODE.sub("", error)
     if any(limit in message for limit in _OWN_LIMITS):
         return CelError(BEYOND, is_ours=True)
     for pattern, instead in _IN_GO:

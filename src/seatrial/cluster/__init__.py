@@ -1,2 +1,1 @@
-"""The embedded Kubernetes: an API server, its controllers and a kubelet in memory. Does not know which engine calls
-it."""
+"""The embedded Kubernetes: an API server, its controllers and a kubelet in memory. Knows no engine."""

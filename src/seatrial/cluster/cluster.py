@@ -50,8 +50,7 @@ class Cluster:
     def __init__(
         self, kube_version: str = "1.34", schedule: Schedule = "eager", seed: int = 0, *, explains: bool = False
     ) -> None:
-        """`explains`: its OpenAPI documents contain full schemas, for `kubectl explain`. Helm only needs their
-        paths."""
+        """`explains`: the OpenAPI documents have full schemas, for `kubectl explain`. Helm only needs their paths."""
         self.kube_version = kube_version
         self.minor = int(kube_version.partition(".")[2])
         self.schedule = schedule

@@ -33,8 +33,10 @@ class Recorder:
         self._unordered.update((step, actor, verb) for verb in unordered)
 
     def give_up(self) -> None:
-        """The client is being cancelled. From here on drop its no-op writes: a cancelled Helm rolls back and, racily,
-        repeats its last write."""
+        """The client is being cancelled. From here on drop its no-op writes.
+
+        A cancelled Helm rolls back and, racily, repeats its last write.
+        """
         self._given_up.setdefault(self.step, len(self._events))
 
     def fence(self) -> None:

@@ -129,15 +129,15 @@ REASONS = (
 
 
 def _cause(sentence: str) -> Body:
-    field, _, words = sentence.partition(": ")
-    reason = next((reason for start, reason in REASONS if words.startswith(start)), "FieldValueInvalid")
-    return {"reason": reason, "message": words, "field": field}
+    field, _, detail = sentence.partition(": ")
+    reason = next((reason for start, reason in REASONS if detail.startswith(start)), "FieldValueInvalid")
+    return {"reason": reason, "message": detail, "field": field}
 
 
 def _field_cause(cause: Body) -> FieldCause:
     message = str(cause["message"])
-    words, _, quoted = message.partition(" value: ")
-    return FieldCause(str(cause["field"]), str(cause["reason"]), message, _value(quoted) if words in QUOTES else "")
+    detail, _, quoted = message.partition(" value: ")
+    return FieldCause(str(cause["field"]), str(cause["reason"]), message, _value(quoted) if detail in QUOTES else "")
 
 
 QUOTES = ("Invalid", "Duplicate", "Unsupported")

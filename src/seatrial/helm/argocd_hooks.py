@@ -83,8 +83,7 @@ def phases_of(body: Body) -> tuple[str, ...]:
 
 
 def wave_of(body: Body) -> int:
-    """The wave of any object, hook or not: Argo CD's annotation, otherwise Helm's weight, each only if it is a
-    number."""
+    """The wave of any object, hook or not: Argo CD's annotation, otherwise Helm's weight, if it is a number."""
     read = read_annotations(body)
     texts = (read.get(WAVE, ""), read.get(hooks.WEIGHT, ""))
     return next((int(text) for text in texts if hooks.is_number(text)), 0)
@@ -101,8 +100,8 @@ def runs_on_deletion(body: Body, kind: str, *, whole_value: bool = False) -> boo
     """Whether deleting the Application runs this object. Before 3.4 the annotation had to name this event only."""
     read = read_annotations(body)
     for key, word in ((HOOK, kind), (hooks.HOOK, ON_DELETION[kind])):
-        words = [read.get(key, "")] if whole_value else _listed(body, key)
-        if word in words:
+        values = [read.get(key, "")] if whole_value else _listed(body, key)
+        if word in values:
             return True
     return False
 
@@ -119,10 +118,10 @@ def ignores_extraneous(body: Body) -> bool:
 
 def option(body: Body | None, name: str) -> str | None:
     """The value of this sync option on the object."""
-    words = _listed(body, SYNC_OPTIONS) if body is not None else ()
-    return next((word.partition("=")[2] for word in words if word.startswith(f"{name}=")), None)
+    values = _listed(body, SYNC_OPTIONS) if body is not None else ()
+    return next((word.partition("=")[2] for word in values if word.startswith(f"{name}=")), None)
 
 
 def _listed(body: Body, key: str) -> tuple[str, ...]:
-    words = (word.strip() for word in read_annotations(body).get(key, "").split(","))
-    return tuple(dict.fromkeys(word for word in words if word))
+    values = (word.strip() for word in read_annotations(body).get(key, "").split(","))
+    return tuple(dict.fromkeys(word for word in values if word))

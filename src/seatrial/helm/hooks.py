@@ -51,8 +51,7 @@ def events_of(body: Body) -> tuple[str, ...]:
 
 
 def unknown_events(body: Body) -> tuple[str, ...]:
-    """Events that Helm does not know. An object with an unknown event is dropped: neither a hook nor a regular
-    resource."""
+    """Events that Helm does not know. An object with one is dropped: neither a hook nor a regular resource."""
     return tuple(event for event in events_of(body) if event not in KNOWN_EVENTS)
 
 

@@ -57,8 +57,7 @@ def render(chart: Chart, values: Body, **options: Any) -> dict[str, str]:
 
 
 def install(config: Config, context: HelmContext, chart: Chart, name: str, values: Body, **options: Any) -> Body:
-    """Options, in addition to the wrapper's: disable_hooks, skip_crds, take_ownership, server_side_apply,
-    force_conflicts."""
+    """More options than the wrapper's: disable_hooks, skip_crds, take_ownership, server_side_apply, force_conflicts."""
     return _release("helm_install", config, context, chart, name, values, options)
 
 

@@ -1,5 +1,4 @@
-"""TRUTH: how each kind behaves in Kubernetes, whichever engine deploys it. Knows no engine and no cluster
-implementation.
+"""TRUTH: how each kind behaves in Kubernetes, whichever engine deploys it. Knows no engine and no cluster.
 
 One file per kind (or per family, such as RBAC) exports `KINDS`. It lists what an object needs and at which stage a
 missing object is noticed (`needs`), what its controller does (`behave`), and which fields are immutable (`immutable`).
@@ -36,8 +35,7 @@ class Need(Struct, frozen=True):
 
 
 class World(Protocol):
-    """The cluster as a controller sees it. Every read is recorded: the controller runs again when the object read
-    changes."""
+    """The cluster as a controller sees it. Reads are recorded: the controller runs again when one of them changes."""
 
     def get(self, ref: Ref) -> Body | None: ...
 
@@ -73,8 +71,7 @@ class World(Protocol):
 
     @property
     def worst_case(self) -> bool:
-        """Whether choices that Kubernetes leaves open (which node, which of two first) turn out badly: in the lazy
-        schedule."""
+        """Whether choices that Kubernetes leaves open (a node, an order) turn out badly: in the lazy schedule."""
         ...
 
     @property

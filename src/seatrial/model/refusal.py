@@ -1,5 +1,4 @@
-"""Why a request was refused or an engine failed, as data next to the message. Knows neither the cluster nor an
-engine."""
+"""Why a request was refused or an engine failed, as data next to the message. Knows no cluster and no engine."""
 
 from __future__ import annotations
 

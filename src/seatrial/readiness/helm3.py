@@ -14,8 +14,7 @@ from seatrial.readiness.kstatus import is_hook_done as ended
 
 
 def is_ready_for_wait(body: Body) -> bool:
-    """Whether `--wait` continues with the next object. Hooks have their own rules; Jobs are only waited for if
-    requested."""
+    """Whether `--wait` continues with the next object. Hooks have their own rules; Jobs are waited for on request."""
     if is_terminating(body):
         return False
     if is_hook(body) or body.get("kind") == "Job":

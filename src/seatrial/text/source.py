@@ -59,8 +59,7 @@ class Text(Struct, frozen=True, dict=True):
 
 
 def edited(text: Text, edits: Iterable[Edit]) -> Text:
-    """The text with every edit applied. Offsets refer to the original text; edits come in any order and must not
-    overlap."""
+    """The text with every edit applied. Offsets refer to the original text. Edits must not overlap."""
     parts: list[str] = []
     done = 0
     for edit in sorted(edits):

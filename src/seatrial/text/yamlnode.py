@@ -86,8 +86,7 @@ def start_of(node: yaml.Node) -> int:
 
 
 def end_of(node: yaml.Node, content: str) -> int:
-    """The offset at which a value ends. libyaml ends a block where the next token begins, after comments and blank
-    lines."""
+    """The offset at which a value ends. libyaml ends a block at the next token, after comments and blank lines."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and (children := _children(node)):
         last = children[-1]
         if start_of(last) < start_of(node):  # An alias refers to a node further up.

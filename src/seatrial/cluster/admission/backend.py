@@ -29,7 +29,7 @@ TIMED_OUT = "context deadline exceeded"
 class FailedBackendCall(Struct, frozen=True):
     """A call without a response."""
 
-    words: str
+    message: str
     untrusted: bool = False
     """Whether the certificate is not trusted; otherwise the backend cannot be reached."""
 
@@ -44,8 +44,8 @@ def failure(client: Body, timeout_seconds: int, world: World) -> FailedBackendCa
         return None
     unreachable = _unreachable(service, world)
     why = unreachable or ("" if bundle else UNKNOWN_AUTHORITY)
-    words = f'Post "{_url(service)}?timeout={timeout_seconds}s": {why}'
-    return FailedBackendCall(words, untrusted=not unreachable) if why else None
+    message = f'Post "{_url(service)}?timeout={timeout_seconds}s": {why}'
+    return FailedBackendCall(message, untrusted=not unreachable) if why else None
 
 
 def _url(service: Body) -> str:

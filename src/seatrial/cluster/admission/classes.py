@@ -43,8 +43,8 @@ def resize(request: AdmissionRequest, world: World) -> None:
     name = str(dig(request.body, "spec", "storageClassName") or "")
     found = world.get(Ref("StorageClass", "", name, "storage.k8s.io")) if name else None
     if found is None or not found.get("allowVolumeExpansion"):
-        words = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
-        raise request.refusal(f"{words}support resize", by="unchangeable")
+        message = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+        raise request.refusal(f"{message}support resize", by="unchangeable")
 
 
 def _with_default(body: Body, field: str, chosen: str) -> Body:

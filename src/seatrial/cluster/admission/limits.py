@@ -48,7 +48,7 @@ def _refuse(request: AdmissionRequest, problems: Iterator[Problem]) -> None:
     found = list(dict.fromkeys(problems))
     if found:
         (by, first), *more = found
-        raise request.refusal(f"[{', '.join(words for _, words in found)}]" if more else first, by)
+        raise request.refusal(f"[{', '.join(message for _, message in found)}]" if more else first, by)
 
 
 def _with_defaults(pod: Body, limit_range: Body) -> Body:
@@ -59,16 +59,16 @@ def _with_defaults(pod: Body, limit_range: Body) -> Body:
                 given[field].update(limit.get(source) or {})
     spec = dict(pod.get("spec") or {})
     done: list[str] = []
-    for field, words in CONTAINERS:
+    for field, container_type in CONTAINERS:
         if field in spec:
-            spec[field] = [_filled(container, given, words, done) for container in listed(spec, field)]
+            spec[field] = [_filled(container, given, container_type, done) for container in listed(spec, field)]
     if not done:
         return pod
     annotations = {**annotations_of(pod), ANNOTATION: f"LimitRanger plugin set: {'; '.join(done)}"}
     return {**pod, "metadata": {**metadata(pod), "annotations": annotations}, "spec": spec}
 
 
-def _filled(container: Body, given: dict[str, Body], words: str, done: list[str]) -> Body:
+def _filled(container: Body, given: dict[str, Body], container_type: str, done: list[str]) -> Body:
     """The container with its defaults. Added defaults are appended to `done`."""
     resources = dict(container.get("resources") or {})
     for _, field, word in SETS:
@@ -76,7 +76,7 @@ def _filled(container: Body, given: dict[str, Body], words: str, done: list[str]
         added = sorted(name for name in given[field] if name not in own)
         if added:
             resources[field] = {**own, **{name: given[field][name] for name in added}}
-            done.append(f"{', '.join(added)} {word} for {words} {container.get('name')}")
+            done.append(f"{', '.join(added)} {word} for {container_type} {container.get('name')}")
     return {**container, "resources": resources}
 
 

@@ -204,16 +204,16 @@ def _selinux(pod: Body, minor: int) -> Found:
     types = sorted({kind for o in options if (kind := str(o.get("type") or "")) not in allowed})
     data = [f"{_many('type', types)} {_quoted(types)}"] if types else []
     data += [f"{field} may not be set" for field in ("user", "role") if any(o.get(field) for o in options)]
-    words = f"{' and '.join(setters)} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
-    return "seLinuxOptions", words
+    detail = f"{' and '.join(setters)} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
+    return "seLinuxOptions", detail
 
 
 def _seccomp(pod: Body, minor: int) -> Found:
     setters, values = _setting(pod, ("seccompProfile", "type"), lambda value: value not in PROFILES)
     if not setters:
         return None
-    words = f"must not set securityContext.seccompProfile.type to {_quoted(sorted(set(values)))}"
-    return "seccompProfile", f"{' and '.join(setters)} {words}"
+    detail = f"must not set securityContext.seccompProfile.type to {_quoted(sorted(set(values)))}"
+    return "seccompProfile", f"{' and '.join(setters)} {detail}"
 
 
 def _seccomp_restricted(pod: Body, minor: int) -> Found:
@@ -222,8 +222,8 @@ def _seccomp_restricted(pod: Body, minor: int) -> Found:
     if found := _seccomp(pod, minor):
         return found
     unset = _unset(pod, "seccompProfile", dig(pod, "spec", "securityContext", "seccompProfile") is not None)
-    words = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
-    return _found("seccompProfile", f"pod or {_named(unset)} {words}" if unset else "")
+    detail = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    return _found("seccompProfile", f"pod or {_named(unset)} {detail}" if unset else "")
 
 
 def _sysctls(pod: Body, minor: int) -> Found:
@@ -234,16 +234,16 @@ def _sysctls(pod: Body, minor: int) -> Found:
 
 def _host_process(pod: Body, minor: int) -> Found:
     setters, _ = _setting(pod, ("windowsOptions", "hostProcess"), bool)
-    words = "must not set securityContext.windowsOptions.hostProcess=true"
-    return _found("hostProcess", f"{' and '.join(setters)} {words}" if setters else "")
+    detail = "must not set securityContext.windowsOptions.hostProcess=true"
+    return _found("hostProcess", f"{' and '.join(setters)} {detail}" if setters else "")
 
 
 def _escalation(pod: Body, minor: int) -> Found:
     if _is_windows(pod, minor):
         return None
     names = [n for n, c in _containers(pod) if dig(c, "securityContext", "allowPrivilegeEscalation") is not False]
-    words = "must set securityContext.allowPrivilegeEscalation=false"
-    return _found("allowPrivilegeEscalation != false", f"{_named(names)} {words}" if names else "")
+    detail = "must set securityContext.allowPrivilegeEscalation=false"
+    return _found("allowPrivilegeEscalation != false", f"{_named(names)} {detail}" if names else "")
 
 
 def _volumes(pod: Body, minor: int) -> Found:

@@ -79,15 +79,15 @@ def check_template(request: AdmissionRequest, world: World) -> None:
 
 def check_namespace(request: AdmissionRequest, world: World) -> None:
     """Labels must be valid. Warn of existing pods that violate the new level."""
-    wrong = list(_faults(labels_of(request.body)))
+    problems = list(_faults(labels_of(request.body)))
     before = labels_of(request.old or {})
-    if wrong and (request.old is None or wrong != list(_faults(before))):
-        raise invalid("Namespace", "", request.ref.name, wrong)
+    if problems and (request.old is None or problems != list(_faults(before))):
+        raise invalid("Namespace", "", request.ref.name, problems)
     old, new = _policy(before).enforce, _policy(labels_of(request.body)).enforce
     if request.old is None or _is_milder(new, old):
         return
-    for words in _existing(request, new, world):
-        request.warn(words)
+    for message in _existing(request, new, world):
+        request.warn(message)
 
 
 def _policy_of(request: AdmissionRequest, world: World) -> NamespaceLevels | None:
@@ -126,8 +126,8 @@ def _faults(labels: dict[str, str]) -> Iterator[str]:
         if level is not None and level not in LEVELS:
             yield f'metadata.labels[{PREFIX}{mode}]: Invalid value: "{level}": must be one of {", ".join(LEVELS)}'
         if version is not None and version != LATEST and not _is_version(version):
-            words = 'must be "latest" or "v1.x"'
-            yield f'metadata.labels[{PREFIX}{mode}-version]: Invalid value: "{version}": {words}'
+            message = 'must be "latest" or "v1.x"'
+            yield f'metadata.labels[{PREFIX}{mode}-version]: Invalid value: "{version}": {message}'
 
 
 def _is_significant(request: AdmissionRequest) -> bool:
@@ -162,15 +162,15 @@ def _existing(request: AdmissionRequest, level: LevelVersion, world: World) -> I
     count: Counter[str] = Counter()
     for pod in checked:
         if found := level.violations_of(pod, request.minor):
-            words = ", ".join(violation.reason for violation in found)
-            first[words] = min(first.get(words, name_of(pod)), name_of(pod))
-            count[words] += 1
+            message = ", ".join(violation.reason for violation in found)
+            first[message] = min(first.get(message, name_of(pod)), name_of(pod))
+            count[message] += 1
     if len(checked) < len(pods):
-        words = f"first {len(checked)} of {len(pods)} existing pods"
-        yield f"new PodSecurity enforce level only checked against the {words}"
+        message = f"first {len(checked)} of {len(pods)} existing pods"
+        yield f"new PodSecurity enforce level only checked against the {message}"
     if count:
         yield f'existing pods in namespace "{request.ref.name}" violate the new PodSecurity enforce level "{level}"'
-    yield from sorted(f"{first[words]}{_others(number - 1)}: {words}" for words, number in count.items())
+    yield from sorted(f"{first[message]}{_others(number - 1)}: {message}" for message, number in count.items())
 
 
 def _others(number: int) -> str:

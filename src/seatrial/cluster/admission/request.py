@@ -16,7 +16,7 @@ from seatrial.model.resource import Body, Ref, metadata
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 
-def _ignore(words: str) -> None:
+def _ignore(message: str) -> None:
     """Ignores the message."""
 
 

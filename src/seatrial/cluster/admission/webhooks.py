@@ -93,6 +93,6 @@ def _call(hook: Hook, request: AdmissionRequest, world: World) -> None:
 
 
 def _failed(hook: Hook, failed: backend.FailedBackendCall) -> Refused:
-    called = "failed to call webhook: " if failed.words != backend.NO_CERTIFICATE else ""
+    called = "failed to call webhook: " if failed.message != backend.NO_CERTIFICATE else ""
     call = FailedCall(hook.name, untrusted=failed.untrusted)
-    return internal(f'failed calling webhook "{hook.name}": {called}{failed.words}', call)
+    return internal(f'failed calling webhook "{hook.name}": {called}{failed.message}', call)

@@ -70,8 +70,8 @@ def resolved(node: Body, defs: Body) -> Schema:
     if pointer is None:
         return Schema(node, defs)
     target = defs.get(str(pointer).rpartition("/")[2], {})
-    beside = {key: value for key, value in node.items() if key.startswith("x-kubernetes-") or key == "default"}
-    return Schema({**target, **beside} if beside else target, defs)
+    extensions = {key: value for key, value in node.items() if key.startswith("x-kubernetes-") or key == "default"}
+    return Schema({**target, **extensions} if extensions else target, defs)
 
 
 @cache

@@ -98,10 +98,10 @@ def server_side_apply(
         raise bad_request("metadata.managedFields must be nil")
     shape = shape_of(schema)
     if faults := misfits(applied, shape):
-        words = f"failed to create typed patch object ({_described(applied)}): {in_words(faults)}"
+        message = f"failed to create typed patch object ({_described(applied)}): {in_words(faults)}"
         unlisted = tuple(FieldCause(path.lstrip("."), "", why) for path, why in faults)
         unknown = any(why == UNDECLARED for _, why in faults)
-        raise Refused(500, "", words, by="unknown-field" if unknown else "", unlisted=unlisted)
+        raise Refused(500, "", message, by="unknown-field" if unknown else "", unlisted=unlisted)
     before: Body = live or {}
     writer = Writer(manager or UNKNOWN, "Apply", str(applied.get("apiVersion")), subresource, time)
     entries = _valid(metadata(before).get("managedFields")) or _first_entries(before, writer, shape)

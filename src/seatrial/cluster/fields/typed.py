@@ -1,5 +1,4 @@
-"""Whether an object fits its schema, with the errors of structured-merge-diff before an apply. Refuses nothing
-itself."""
+"""Whether an object fits its schema, with the errors of structured-merge-diff before an apply. Refuses nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ def misfits(value: Any, shape: Shape) -> list[Fault]:
 
 def in_words(faults: list[Fault]) -> str:
     """All problems as one error text."""
-    texts = [f"{path}: {words}" if path else words for path, words in faults]
+    texts = [f"{path}: {problem}" if path else problem for path, problem in faults]
     if len(texts) < 2:
         return "".join(texts)
     return "\n  ".join(("errors:", *texts))
@@ -59,7 +58,7 @@ def _map_faults(value: dict[str, Any], shape: Shape) -> list[Fault]:
         else:
             there = below[EXTRA]
         if type(child) not in FITS[there.type] and (faults := misfits(child, there)):
-            found += [(f".{key}{path}", words) for path, words in faults]
+            found += [(f".{key}{path}", problem) for path, problem in faults]
     return found
 
 
@@ -71,15 +70,15 @@ def _list_faults(value: list[Any], shape: Shape) -> list[Fault]:
     for index, child in enumerate(value):
         name = ""
         if named:
-            if words := _keyless(child, shape):
-                return [*found, ("", f"element {index}: {words}")]
+            if problem := _keyless(child, shape):
+                return [*found, ("", f"element {index}: {problem}")]
             name = element(child, shape)
             if name in seen:
                 found.append(("", f"duplicate entries for key {printed(name)}"))
             seen.add(name)
         if type(child) not in FITS[items.type] and (faults := misfits(child, items)):
             step = printed(name) if named else f"[{index}]"
-            found += [(step + path, words) for path, words in faults]
+            found += [(step + path, problem) for path, problem in faults]
     return found
 
 

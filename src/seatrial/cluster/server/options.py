@@ -100,8 +100,8 @@ def _problems(verb: Verb, query: Query, body: Body, patch_type: PatchType | None
                 yield "force: Forbidden: may not be specified for non-apply patch"
             yield from _of_a_manager(query.get("fieldManager"))
             yield from _of_a_dry_run(query.all("dryRun"))
-            if (asked := query.get("fieldValidation")) not in VALIDATIONS:
-                yield f"fieldValidation: {_unsupported(asked, VALIDATIONS)}"
+            if (validation := query.get("fieldValidation")) not in VALIDATIONS:
+                yield f"fieldValidation: {_unsupported(validation, VALIDATIONS)}"
         case "delete" | "deletecollection":
             yield from _of_a_deletion(query, body)
 
@@ -137,27 +137,27 @@ def _of_a_manager(manager: str) -> Iterator[str]:
         yield f"fieldManager: Too long: may not be more than {MANAGER_BYTES_MAX} bytes"
     for position, letter in enumerate(manager):
         if not letter.isprintable():
-            words = f"invalid character U+{ord(letter):04X} (at position {position})"
-            yield f"fieldManager: Invalid value: {quoted(manager)}: {words}"
+            detail = f"invalid character U+{ord(letter):04X} (at position {position})"
+            yield f"fieldManager: Invalid value: {quoted(manager)}: {detail}"
 
 
 def _of_a_deletion(query: Query, body: Body) -> Iterator[str]:
-    asked = body.get("propagationPolicy") or query.get("propagationPolicy")
-    if asked and body.get("orphanDependents") is not None:
-        words = "orphanDependents and deletionPropagation cannot be both set"
-        yield f"propagationPolicy: Invalid value: {quoted(asked)}: {words}"
-    if asked and asked not in PROPAGATIONS:
-        yield f"propagationPolicy: {_unsupported(asked, (*PROPAGATIONS, 'nil'))}"
+    policy = body.get("propagationPolicy") or query.get("propagationPolicy")
+    if policy and body.get("orphanDependents") is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        yield f"propagationPolicy: Invalid value: {quoted(policy)}: {detail}"
+    if policy and policy not in PROPAGATIONS:
+        yield f"propagationPolicy: {_unsupported(policy, (*PROPAGATIONS, 'nil'))}"
     yield from _of_a_dry_run(body.get("dryRun") or query.all("dryRun"))
 
 
-def _of_a_dry_run(asked: list[str]) -> Iterator[str]:
-    if set(asked) - {"All"}:
-        yield f'dryRun: Unsupported value: {json.dumps(asked)}: supported values: "All"'
+def _of_a_dry_run(values: list[str]) -> Iterator[str]:
+    if set(values) - {"All"}:
+        yield f'dryRun: Unsupported value: {json.dumps(values)}: supported values: "All"'
 
 
-def _match(words: str) -> str:
-    return f"resourceVersionMatch: Forbidden: {words}"
+def _match(detail: str) -> str:
+    return f"resourceVersionMatch: Forbidden: {detail}"
 
 
 def _unsupported(value: str, supported: tuple[str, ...]) -> str:

@@ -150,8 +150,8 @@ def _value(type_: str, value: Any, depth: int) -> Any:
         case "string":
             try:
                 return _bytes(value).decode()
-            except UnicodeDecodeError as wrong:
-                raise bad_request(f"unable to decode protobuf: {wrong}") from wrong
+            except UnicodeDecodeError as error:
+                raise bad_request(f"unable to decode protobuf: {error}") from error
         case "bytes":
             return base64.b64encode(_bytes(value)).decode()
         case "int":
@@ -183,8 +183,8 @@ def _raw_json(fields: Body) -> Any:
     raw = base64.b64decode(fields.get("raw") or fields.get("Raw") or "")
     try:
         return msgspec.json.decode(raw) if raw else {}
-    except msgspec.DecodeError as wrong:
-        raise bad_request(f"unable to decode protobuf: {wrong}") from wrong
+    except msgspec.DecodeError as error:
+        raise bad_request(f"unable to decode protobuf: {error}") from error
 
 
 def _items(fields: Body) -> Any:

@@ -1,4 +1,4 @@
-"""HTTP responses: objects, and discovery, OpenAPI, health and tables beside them. No sockets."""
+"""HTTP responses: objects, discovery, OpenAPI, health and tables. No sockets."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class HttpRequest(Struct, frozen=True):
 def reply_to(cluster: Cluster, request: HttpRequest) -> HttpResponse:
     """The response to a request that is not a watch."""
     try:
-        return _answer(cluster, request)
+        return _response(cluster, request)
     except Refused as refused:
         return HttpResponse(refused.code, msgspec.json.encode(refused.status()))
 
 
-def _answer(cluster: Cluster, request: HttpRequest) -> HttpResponse:
+def _response(cluster: Cluster, request: HttpRequest) -> HttpResponse:
     if (response := _without_objects(cluster, request.path, request.accept)) is not None:
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()

@@ -61,11 +61,11 @@ def _endpoints(body: Body, now: str) -> str:
 
 
 def _parameters(body: Body, now: str) -> str:
-    told = dig(body, "spec", "parameters")
-    if not told:
+    parameters = dig(body, "spec", "parameters")
+    if not parameters:
         return NONE
-    group = f".{told['apiGroup']}" if told.get("apiGroup") else ""
-    return f"{told.get('kind')}{group}/{told.get('name')}"
+    group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
+    return f"{parameters.get('kind')}{group}/{parameters.get('name')}"
 
 
 COLUMNS: Columns = {

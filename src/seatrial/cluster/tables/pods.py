@@ -77,9 +77,9 @@ def _initializing(body: Body) -> str:
 
 
 def _of_containers(body: Body, word: str) -> str:
-    words = list(_held_up(body))
+    reasons = list(_held_up(body))
     # Containers are read from last to first, so the first one's reason wins.
-    word = words[0] if words else word
+    word = reasons[0] if reasons else word
     running = any(
         s.get("ready") and dig(s, "state", "running") is not None for s in listed(body, "status", "containerStatuses")
     )

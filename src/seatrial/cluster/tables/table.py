@@ -32,16 +32,16 @@ def wants_table(accept: str) -> bool:
     return "as=Table" in accept and "v=v1;g=meta.k8s.io" in accept
 
 
-def as_table(kind: ServedKind, answer: Body, now: str, printed: list[Body] | None = None, include: str = "") -> Body:
+def as_table(kind: ServedKind, response: Body, now: str, printed: list[Body] | None = None, include: str = "") -> Body:
     """A list or a single object as a table.
 
     `printed` are the additionalPrinterColumns of a custom kind's version. `include` selects what is sent of each
     object: Metadata (the default), Object or None.
     """
     columns = _columns(kind, printed)
-    items = answer.get("items")
-    bodies = [answer] if items is None else items
-    meta = answer["metadata"] if items is not None else {"resourceVersion": _version(answer)}
+    items = response.get("items")
+    bodies = [response] if items is None else items
+    meta = response["metadata"] if items is not None else {"resourceVersion": _version(response)}
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",

@@ -33,8 +33,8 @@ def _cluster_role(body: Body) -> Iterator[str]:
         yield from _policy_rule(f"rules[{index}]", rule, namespaced=False)
     aggregation = body.get("aggregationRule")
     if aggregation is not None and not aggregation.get("clusterRoleSelectors"):
-        words = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-        yield required("aggregationRule.clusterRoleSelectors", words)
+        detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        yield required("aggregationRule.clusterRoleSelectors", detail)
 
 
 def _policy_rule(at: str, rule: Body, *, namespaced: bool) -> Iterator[str]:
@@ -45,8 +45,8 @@ def _policy_rule(at: str, rule: Body, *, namespaced: bool) -> Iterator[str]:
         if namespaced:
             yield invalid(f"{at}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
         if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-            words = "rules cannot apply to both regular resources and non-resource URLs"
-            yield invalid(f"{at}.nonResourceURLs", urls, words)
+            detail = "rules cannot apply to both regular resources and non-resource URLs"
+            yield invalid(f"{at}.nonResourceURLs", urls, detail)
         return
     if not rule.get("apiGroups"):
         yield required(f"{at}.apiGroups", "resource rules must supply at least one api group")
@@ -148,8 +148,8 @@ def _client(at: str, client: Body) -> Iterator[str]:
                 yield required(f"{at}.service.{key}")
     elif not str(url).startswith("https://"):
         scheme = str(url).partition("://")[0]
-        words = "'https' is the only allowed URL scheme; desired format: https://host[/path]"
-        yield invalid(f"{at}.url", scheme, words)
+        detail = "'https' is the only allowed URL scheme; desired format: https://host[/path]"
+        yield invalid(f"{at}.url", scheme, detail)
 
 
 def _reviews(at: str, versions: list[str]) -> Iterator[str]:
@@ -162,8 +162,8 @@ def _reviews(at: str, versions: list[str]) -> Iterator[str]:
 def _priority(body: Body) -> Iterator[str]:
     name, value = name_of(body), body.get("value") or 0
     if name.startswith("system-") and name not in ("system-cluster-critical", "system-node-critical"):
-        words = "priority class names with 'system-' prefix are reserved for system use only. error: "
-        yield forbidden("metadata.name", f"{words}{name} is not a known system priority class")
+        detail = "priority class names with 'system-' prefix are reserved for system use only. error: "
+        yield forbidden("metadata.name", f"{detail}{name} is not a known system priority class")
     elif value > _PRIORITY_MAX and not name.startswith("system-"):
         yield forbidden("value", f"maximum allowed value of a user defined priority is {_PRIORITY_MAX}")
     yield from one_of("preemptionPolicy", body.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))

@@ -33,8 +33,8 @@ def _autoscaler(body: Body) -> Iterator[str]:
     for index, metric in enumerate(metrics):
         yield from _metric(f"spec.metrics[{index}]", metric)
     if least == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
-        words = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden("spec.metrics", words)
+        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden("spec.metrics", detail)
     for direction in ("scaleUp", "scaleDown"):
         policies = ((spec.get("behavior") or {}).get(direction) or {}).get("policies") or ()
         for index, policy in enumerate(policies):
@@ -58,13 +58,13 @@ def _metric(at: str, metric: Body) -> Iterator[str]:
         yield unsupported(f"{at}.type", source, _SOURCES)
         return
     key = _SOURCES[source]
-    told = metric.get(key)
-    if told is None:
+    source = metric.get(key)
+    if source is None:
         yield required(f"{at}.{key}", "must populate information for the given metric source")
     elif source == "Resource":
-        if not told.get("name"):
+        if not source.get("name"):
             yield required(f"{at}.{key}.name", "must specify a resource name")
-        yield from _resource_target(f"{at}.{key}.target", told.get("target") or {})
+        yield from _resource_target(f"{at}.{key}.target", source.get("target") or {})
 
 
 def _resource_target(at: str, target: Body) -> Iterator[str]:
@@ -76,8 +76,8 @@ def _resource_target(at: str, target: Body) -> Iterator[str]:
     if share is not None and share < 1:
         yield invalid(f"{at}.averageUtilization", share, "must be greater than 0")
     if share is None and value is None:
-        words = "must set either a target raw value or a target utilization"
-        yield required(f"{at}.averageUtilization", words)
+        detail = "must set either a target raw value or a target utilization"
+        yield required(f"{at}.averageUtilization", detail)
     if share is not None and value is not None:
         yield forbidden(f"{at}.averageValue", "may not set both a target raw value and a target utilization")
 

@@ -123,11 +123,11 @@ def resource_problems(at: str, resources: Body) -> Iterator[str]:
             continue
         much, most = amount(value), amount(limits[name])
         if much != most and not overcommits:
-            words = f"must be equal to {name} limit of {canonical(limits[name])}"
-            yield invalid(f"{at}.requests", canonical(value), words)
+            detail = f"must be equal to {name} limit of {canonical(limits[name])}"
+            yield invalid(f"{at}.requests", canonical(value), detail)
         elif much > most:
-            words = f"must be less than or equal to {name} limit of {canonical(limits[name])}"
-            yield invalid(f"{at}.requests", canonical(value), words)
+            detail = f"must be less than or equal to {name} limit of {canonical(limits[name])}"
+            yield invalid(f"{at}.requests", canonical(value), detail)
 
 
 def _resource(at: str, name: str, value: str | int | float) -> Iterator[str]:
@@ -293,5 +293,5 @@ def _security_context(at: str, context: Body) -> Iterator[str]:
     yield from one_of(f"{at}.procMount", context.get("procMount"), ("Default", "Unmasked"))
     yield from one_of(f"{at}.seccompProfile.type", seccomp.get("type"), SECCOMP_TYPES)
     if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
-        words = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        yield invalid(at, internal(context, _CONTEXT_FIELDS), words)
+        detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+        yield invalid(at, internal(context, _CONTEXT_FIELDS), detail)

@@ -48,9 +48,9 @@ def _crd(body: Body) -> Iterator[str]:
         yield required("spec.conversion.webhookClientConfig", "required when strategy is set to Webhook")
         yield required("spec.conversion.conversionReviewVersions")
     if f".{group}".endswith(_PROTECTED) and not annotations_of(body).get(_APPROVAL):
-        words = f'protected groups must have approval annotation "{_APPROVAL}", see '
+        detail = f'protected groups must have approval annotation "{_APPROVAL}", see '
         yield required(
-            f"metadata.annotations[{_APPROVAL}]", f"{words}https://github.com/kubernetes/enhancements/pull/1111"
+            f"metadata.annotations[{_APPROVAL}]", f"{detail}https://github.com/kubernetes/enhancements/pull/1111"
         )
 
 
@@ -102,16 +102,16 @@ def _column(at: str, column: Body) -> Iterator[str]:
 
 def _names(named: Body) -> Iterator[str]:
     kind = named.get("kind") or ""
-    told = {
+    values = {
         "plural": named.get("plural") or "",
         "singular": named.get("singular") or kind.lower(),
     }
-    for key, value in told.items():
+    for key, value in values.items():
         yield from _name(f"spec.names.{key}", value, names.label_1035(value))
     listed = named.get("listKind") or (f"{kind}List" if kind else "")
     for key, value in (("kind", kind), ("listKind", listed)):
-        wrong = names.label_1035(value.lower())
-        yield from _name(f"spec.names.{key}", value, (_KIND_WORDS,) if wrong else ())
+        problems = names.label_1035(value.lower())
+        yield from _name(f"spec.names.{key}", value, (_KIND_WORDS,) if problems else ())
 
 
 def _name(at: str, value: str, problems: names.Problems) -> Iterator[str]:
@@ -138,8 +138,8 @@ def _schema(at: str, schema: Body) -> Iterator[str]:
     if "$ref" in schema:
         yield forbidden(f"{at}.$ref", "$ref is not supported")
     if schema.get("uniqueItems"):
-        words = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield forbidden(f"{at}.uniqueItems", words)
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield forbidden(f"{at}.uniqueItems", detail)
     if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
         yield required(f"{at}.items", "must be specified")
     if schema.get("properties") and isinstance(schema.get("additionalProperties"), dict):

@@ -105,8 +105,8 @@ def _combined(value: Any, node: Body, path: str) -> Iterator[str]:
         found = [list(_problems(value, option, path)) for option in one_of]
         right = sum(1 for faults in found if not faults)
         if right != 1:
-            words = "Found none valid" if not right else f"Found {right} valid alternatives"
-            yield f'<nil>: Invalid value: "": "{path}" must validate one and only one schema (oneOf). {words}'
+            detail = "Found none valid" if not right else f"Found {right} valid alternatives"
+            yield f'<nil>: Invalid value: "": "{path}" must validate one and only one schema (oneOf). {detail}'
             yield from [] if right else found[0]
     if all_of := node.get("allOf"):
         found = [list(_problems(value, option, path)) for option in all_of]

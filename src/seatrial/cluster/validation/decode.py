@@ -306,12 +306,12 @@ def _fault(value: Any, type_: GoType, place: _Place) -> tuple[str, str] | None:
             return _mismatch(value, type_, place), f"cannot restore struct from: {_GO_KINDS[type(value)]}"
         case "map" | "slice":
             return _mismatch(value, type_, place), f"cannot restore {type_.form} from {_GO_KINDS[type(value)]}"
-    words = _scalar_fault(value, type_)
-    if not words:
+    error = _scalar_fault(value, type_)
+    if not error:
         return None
-    if words == _MISMATCH:
+    if error == _MISMATCH:
         return _mismatch(value, type_, place), _unconvertible(value, type_)
-    return words, f"error decoding from json: {words}" if type_.form == "bytes" else words
+    return error, f"error decoding from json: {error}" if type_.form == "bytes" else error
 
 
 _MISMATCH = "mismatch"

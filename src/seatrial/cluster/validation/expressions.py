@@ -78,26 +78,26 @@ def _refusals(rule: Body, new: Any, old: Any, node: Body, path: str, *, ratchets
         data["oldSelf"] = _value(old, node, sorts=True)
     answer = cel.is_true(text, data)
     kind = str(node.get("type") or "")
-    said = str(rule.get("message") or text).strip()
+    default_message = str(rule.get("message") or text).strip()
     if isinstance(answer, cel.CelError):
         if not answer.is_ours and answer.why and answer.why != "no such overload":
-            yield invalid(path or "<nil>", kind, f"{answer.why} evaluating rule: {said}")
+            yield invalid(path or "<nil>", kind, f"{answer.why} evaluating rule: {default_message}")
     elif not answer:
         yield _refusal(rule, kind, f"{path}{rule.get('fieldPath') or ''}".lstrip(".") or "<nil>", data)
 
 
 def _refusal(rule: Body, kind: str, path: str, data: Body) -> str:
-    told = cel.text_of(str(rule["messageExpression"]), data) if rule.get("messageExpression") else None
-    said = str(rule.get("message") or "").strip() or f"failed rule: {str(rule['rule']).strip()}"
-    words = told.strip() if told and told.strip() and "\n" not in told.strip() else said
+    computed = cel.text_of(str(rule["messageExpression"]), data) if rule.get("messageExpression") else None
+    default_message = str(rule.get("message") or "").strip() or f"failed rule: {str(rule['rule']).strip()}"
+    message = computed.strip() if computed and computed.strip() and "\n" not in computed.strip() else default_message
     match rule.get("reason"):
         case "FieldValueForbidden":
-            return forbidden(path, words)
+            return forbidden(path, message)
         case "FieldValueRequired":
-            return required(path, words)
+            return required(path, message)
         case "FieldValueDuplicate":
             return duplicate(path, kind)
-    return invalid(path, kind, words)
+    return invalid(path, kind, message)
 
 
 def _child(node: Body, key: str, path: str) -> tuple[Body, str]:

@@ -116,12 +116,12 @@ def _for_one_type(spec: Body, kind: str) -> Iterator[str]:
         yield forbidden("spec.loadBalancerClass", _only_balancers)
     policy = spec.get("externalTrafficPolicy")
     if policy and kind not in ("LoadBalancer", "NodePort") and not spec.get("externalIPs"):
-        words = "may only be set for externally-accessible services"
-        yield invalid("spec.externalTrafficPolicy", policy, words)
+        detail = "may only be set for externally-accessible services"
+        yield invalid("spec.externalTrafficPolicy", policy, detail)
     number = spec.get("healthCheckNodePort")
     if number and not (kind == "LoadBalancer" and policy == "Local"):
-        words = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        yield invalid("spec.healthCheckNodePort", number, words)
+        detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid("spec.healthCheckNodePort", number, detail)
 
 
 def _distinct_ports(ports: list[Body]) -> Iterator[str]:

@@ -120,8 +120,8 @@ def _finalizer_problems(kind: ServedKind, finalizers: list[str]) -> Iterator[str
     for name in finalizers:
         yield from each(field, name, names.qualified_name(name))
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
-        words = "finalizer orphan and foregroundDeletion cannot be both set"
-        yield invalid(field, finalizers, words)
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield invalid(field, finalizers, detail)
     if (kind.group, kind.kind) not in CATALOGUE or kind.group in _NO_DOMAIN_REQUIRED:
         return
     for index, name in enumerate(finalizers):

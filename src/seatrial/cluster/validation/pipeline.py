@@ -88,11 +88,11 @@ def patched(
     strict, warnings = _noticed(reading, duplicates, validation)
     # A strategic patch is merged before it is decoded, and the converter quotes only the patch.
     by_converter = patch_type == "strategic"
-    words = (reading.unconvertible if by_converter else reading.wrong) or strict
-    if words:
+    error = (reading.unconvertible if by_converter else reading.wrong) or strict
+    if error:
         shown = plain(patch) if by_converter else msgspec.json.encode(result).decode()
-        cause = f"patch: Invalid value: {quoted(shown)}: {words}"
-        raise invalid("", "", "", [cause], "unknown-field" if words == strict and reading.unknown else "")
+        cause = f"patch: Invalid value: {quoted(shown)}: {error}"
+        raise invalid("", "", "", [cause], "unknown-field" if error == strict and reading.unknown else "")
     return Decoded(reading.body, warnings)
 
 
@@ -121,7 +121,7 @@ def refuse_invalid(kind: ServedKind, body: Body, custom: Schema | None = None, m
 
 
 def problems_in_words_of(minor: int, kind: ServedKind, body: Body, custom: Schema | None = None) -> Iterator[str]:
-    return (in_words_of(minor, said) for said in problems(kind, body, custom) if is_refused(minor, said))
+    return (in_words_of(minor, sentence) for sentence in problems(kind, body, custom) if is_refused(minor, sentence))
 
 
 def problems(kind: ServedKind, body: Body, custom: Schema | None = None) -> Iterator[str]:
@@ -156,17 +156,17 @@ def _noticed(reading: Reading, duplicates: tuple[str, ...], validation: str) -> 
     """The error of strict validation, and the warnings of Warn."""
     if validation == "Ignore":
         return "", ()
-    told = (
+    notices = (
         *(f'duplicate field "{path}"' for path in duplicates),
         *(f'unknown field "{path}"' for path in reading.unknown),
     )
-    if not told or validation != "Strict":
-        return "", told
-    return f"strict decoding error: {', '.join(told)}", ()
+    if not notices or validation != "Strict":
+        return "", notices
+    return f"strict decoding error: {', '.join(notices)}", ()
 
 
-def _unhandled(kind: ServedKind, words: str) -> str:
-    return f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {words}'
+def _unhandled(kind: ServedKind, error: str) -> str:
+    return f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
 
 
 def _keys(body: Any) -> int:

@@ -101,8 +101,8 @@ def _host_ports(at: str, containers: list[Body]) -> Iterator[str]:
     for place, container in enumerate(containers):
         for index, port in enumerate(container.get("ports") or ()):
             if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):
-                words = "must match `containerPort` when `hostNetwork` is true"
-                yield invalid(f"{at}[{place}].ports[{index}].hostPort", port["hostPort"], words)
+                detail = "must match `containerPort` when `hostNetwork` is true"
+                yield invalid(f"{at}[{place}].ports[{index}].hostPort", port["hostPort"], detail)
 
 
 def _names(at: str, spec: Body, rules: tuple[tuple[str, names.NameRule], ...]) -> Iterator[str]:
@@ -203,8 +203,8 @@ def _toleration(at: str, toleration: Body) -> Iterator[str]:
     if key:
         yield from each(f"{at}.key", key, names.qualified_name(key))
     elif operator != "Exists":
-        words = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid(f"{at}.operator", operator, words)
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid(f"{at}.operator", operator, detail)
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(f"{at}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     match operator:
@@ -226,8 +226,8 @@ def _pod(body: Body) -> Iterator[str]:
         for index, container in enumerate(spec.get(key) or ()):
             image = container.get("image") or ""
             if image != image.strip():
-                words = "must not have leading or trailing whitespace"
-                yield invalid(f"spec.{key}[{index}].image", image, words)
+                detail = "must not have leading or trailing whitespace"
+                yield invalid(f"spec.{key}[{index}].image", image, detail)
 
 
 def _pod_template(body: Body) -> Iterator[str]:

@@ -81,8 +81,8 @@ def _always_restarts(template: Body, called: str) -> Iterator[str]:
     if policy not in (None, "", "Always"):
         yield unsupported("spec.template.spec.restartPolicy", policy, ("Always",))
     if spec.get("activeDeadlineSeconds") is not None:
-        words = f"activeDeadlineSeconds in {called} is not Supported"
-        yield forbidden("spec.template.spec.activeDeadlineSeconds", words)
+        detail = f"activeDeadlineSeconds in {called} is not Supported"
+        yield forbidden("spec.template.spec.activeDeadlineSeconds", detail)
 
 
 def _deployment_strategy(strategy: Body) -> Iterator[str]:
@@ -212,8 +212,8 @@ def _cron_job(body: Body) -> Iterator[str]:
         if fault := schedule_fault(schedule):
             yield invalid("spec.schedule", schedule, fault)
         if "TZ" in schedule:
-            words = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-            yield invalid("spec.schedule", schedule, words)
+            detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+            yield invalid("spec.schedule", schedule, detail)
     yield from not_negative("spec", spec, "startingDeadlineSeconds")
     yield from one_of("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), ("Allow", "Forbid", "Replace"))
     yield from _job_spec("spec.jobTemplate.spec", (spec.get("jobTemplate") or {}).get("spec") or {})

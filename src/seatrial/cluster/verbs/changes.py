@@ -162,8 +162,10 @@ def _is_conditional(kind: ServedKind) -> bool:
 
 
 def _added_finalizers(live: Body, body: Body) -> Iterator[str]:
-    """While an object is being deleted, finalizers may be removed but not added. The API server validates metadata
-    twice, hence the duplicate error."""
+    """While an object is being deleted, finalizers may be removed but not added.
+
+    The API server validates metadata twice, hence the duplicate error.
+    """
     before, after = (metadata(each).get("finalizers") or () for each in (live, body))
     added = sorted(set(after) - set(before))
     if added and metadata(live).get("deletionTimestamp"):

@@ -47,7 +47,7 @@ def _convert(cluster: Cluster, kind: ServedKind, version: str, view: World) -> N
     failed = backend.failure(dig(conversion, "webhook", "clientConfig") or {}, TIMEOUT_SECONDS, view)
     if failed:
         # Not wrapped in a status: clients get 500 and only the message.
-        message = f"conversion webhook for {kind.group}/{version}, Kind={kind.kind} failed: {failed.words}"
+        message = f"conversion webhook for {kind.group}/{version}, Kind={kind.kind} failed: {failed.message}"
         of = GroupVersionKind(kind.group, version, kind.kind)
         raise Refused(500, "", message, call=FailedCall(converts=of, untrusted=failed.untrusted))
 

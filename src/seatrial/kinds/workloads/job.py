@@ -171,8 +171,7 @@ def _result(job: Body, count: Count) -> tuple[str, str, str] | None:
 
 
 def _policy_failures(job: Body, pods: list[Body]) -> Iterator[str]:
-    """The message of `podFailurePolicy` for an exit code that fails the Job:
-    pkg/controller/job/pod_failure_policy.go."""
+    """The message of `podFailurePolicy` if an exit code fails the Job: pkg/controller/job/pod_failure_policy.go."""
     rules = listed(job, "spec", "podFailurePolicy", "rules")
     for pod in (pod for pod in pods if phase_of(pod) == "Failed"):
         matched = ((index, rule, found) for index, rule in enumerate(rules) if (found := _matched(rule, pod)))

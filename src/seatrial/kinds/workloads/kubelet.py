@@ -73,8 +73,8 @@ def start(pod: Body, world: World) -> Acts:
 
 
 def continue_running(pod: Body, world: World) -> Acts:
-    """The next step of a running pod. A pod that is meant to finish is ready once and then ends; a failing one may
-    restart."""
+    """The next step of a running pod: one that is meant to finish is ready once and then ends, or fails and
+    restarts."""
     if _restart_policy(pod) == "Always":
         return
     inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
@@ -83,7 +83,7 @@ def continue_running(pod: Body, world: World) -> Acts:
         yield Status(pod, status(pod, "Running", inits, [running(container, created_at(pod)) for container in mains]))
         return
     scripts = {} if _fails(pod) else courses(pod, world)
-    yield from (_printed(pod, words, gone) for gone in scripts.values() for words in gone.hidden)
+    yield from (_printed(pod, message, gone) for gone in scripts.values() for message in gone.hidden)
     if endless := [gone for gone in _main_containers(scripts).values() if gone.course.code is None]:
         yield from (_printed(pod, gone.course.says, gone) for gone in endless if gone.course.says)
         return
@@ -96,8 +96,8 @@ def continue_running(pod: Body, world: World) -> Acts:
         yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, states))
 
 
-def _printed(pod: Body, words: str, gone: Gone) -> Emit:
-    return Emit(pod, PRINTED, words, refusal=gone.refused.get(words), missing=gone.course.waits_for)
+def _printed(pod: Body, message: str, gone: Gone) -> Emit:
+    return Emit(pod, PRINTED, message, refusal=gone.refused.get(message), missing=gone.course.waits_for)
 
 
 def missing_from(source: Source, namespace: str, world: World) -> MissingSource | None:
@@ -118,9 +118,9 @@ def _missing_pull_secrets(pod: Body, world: World) -> Acts:
     refs = [Ref("Secret", namespace_of(pod), name) for name in names]
     missing = tuple(ref for ref in refs if world.get(ref) is None)
     if missing:
-        words = f"Unable to retrieve some image pull secrets ({', '.join(ref.name for ref in missing)}); "
-        words += "attempting to pull the image may not succeed."
-        yield Emit(pod, "FailedToRetrieveImagePullSecret", words, missing=missing)
+        message = f"Unable to retrieve some image pull secrets ({', '.join(ref.name for ref in missing)}); "
+        message += "attempting to pull the image may not succeed."
+        yield Emit(pod, "FailedToRetrieveImagePullSecret", message, missing=missing)
 
 
 def _volume_obstacles(pod: Body, world: World) -> Iterator[Obstacle]:
@@ -214,8 +214,8 @@ def _init_failed(pod: Body, world: World, done: list[Body], index: int) -> Acts:
         states = [*done, ended(failed, 1, created_at(pod), init=True), *rest]
         yield Status(pod, status(pod, "Failed", states, others))
         return
-    words = f"back-off 10s restarting failed container={failed.get('name')} pod={where}"
-    stuck = waiting(failed, "CrashLoopBackOff", words, restarts=_restarts(pod, world))
+    message = f"back-off 10s restarting failed container={failed.get('name')} pod={where}"
+    stuck = waiting(failed, "CrashLoopBackOff", message, restarts=_restarts(pod, world))
     yield Status(pod, status(pod, "Pending", [*done, stuck, *rest], others))
     yield Emit(pod, "BackOff", f"Back-off restarting failed container {failed.get('name')} in pod {where}")
 
@@ -250,8 +250,8 @@ def _crash_loop(pod: Body, world: World) -> Acts:
     where = f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})"
     states = []
     for container in mains:
-        words = f"back-off 10s restarting failed container={container.get('name')} pod={where}"
-        states.append(waiting(container, "CrashLoopBackOff", words, restarts=_restarts(pod, world)))
+        message = f"back-off 10s restarting failed container={container.get('name')} pod={where}"
+        states.append(waiting(container, "CrashLoopBackOff", message, restarts=_restarts(pod, world)))
     yield Status(pod, status(pod, "Running", inits, states))
     if mains:
         yield Emit(pod, "BackOff", f"Back-off restarting failed container {mains[0].get('name')} in pod {where}")

@@ -139,8 +139,7 @@ def scaled_down(rollout: DeploymentRollout) -> Iterator[tuple[Body, int]]:
 
 
 def status_of(rollout: DeploymentRollout, *, created: str = "", rolls: bool = True) -> Body:
-    """The status computed from the ReplicaSets. `created` names one just created. Without `rolls` progress is not
-    updated."""
+    """The status computed from the ReplicaSets. `created` names a new one. Without `rolls` progress is not updated."""
     counts = _counts(rollout)
     kept = with_condition(listed(rollout.deployment, "status", "conditions"), _availability(rollout))
     if created:

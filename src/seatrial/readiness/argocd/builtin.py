@@ -214,15 +214,15 @@ def _api_service(body: Body) -> Health:
     available = _condition(body, "Available")
     if not available:
         return Health(PROGRESSING, "Waiting to be processed")
-    words = f"{available.get('reason', '')}: {available.get('message', '')}"
-    return Health(HEALTHY if available.get("status") == "True" else PROGRESSING, words)
+    message = f"{available.get('reason', '')}: {available.get('message', '')}"
+    return Health(HEALTHY if available.get("status") == "True" else PROGRESSING, message)
 
 
 def _workflow(body: Body) -> Health:
-    words = str(dig(body, "status", "message") or "")
+    message = str(dig(body, "status", "message") or "")
     by_phase = {"": PROGRESSING, "Pending": PROGRESSING, "Running": PROGRESSING, "Succeeded": HEALTHY}
     by_phase |= {"Failed": DEGRADED, "Error": DEGRADED}
-    return Health(by_phase.get(str(dig(body, "status", "phase") or ""), UNKNOWN), words)
+    return Health(by_phase.get(str(dig(body, "status", "phase") or ""), UNKNOWN), message)
 
 
 def _condition(body: Body, type_: str) -> dict[str, Any]:

@@ -184,14 +184,14 @@ def _crd(body: Body) -> Health:
         return Health(UNKNOWN, "attempt to index a nil value (field 'status')", broken=True)
     established = False
     for condition in listed(body, "status", "conditions"):
-        words = str(condition.get("message", ""))
+        message = str(condition.get("message", ""))
         match condition.get("type"), condition.get("status"):
             case "Terminating", "True":
-                return Health(PROGRESSING, f"CRD is terminating: {words}")
+                return Health(PROGRESSING, f"CRD is terminating: {message}")
             case "NamesAccepted", "False":
-                return Health(DEGRADED, f"CRD names have not been accepted: {words}")
+                return Health(DEGRADED, f"CRD names have not been accepted: {message}")
             case "NonStructuralSchema", "True":
-                return Health(DEGRADED, f"Schema violations found: {words}")
+                return Health(DEGRADED, f"Schema violations found: {message}")
             case "Established", "True":
                 established = True
             case "Established", _ if condition.get("reason") == "Installing":
@@ -264,11 +264,11 @@ def _inference_service(body: Body) -> Health:
         return Health(SUSPENDED, "InferenceService is Stopped")
     transition = dig(body, "status", "modelStatus", "transitionStatus")
     not_true = [c for c in conditions if c.get("status") != "True" and c.get("type") != "Stopped"]
-    words = " | ".join(f"{c.get('type')} | {c.get('status')}" for c in not_true)
+    message = " | ".join(f"{c.get('type')} | {c.get('status')}" for c in not_true)
     if transition not in (None, "UpToDate", "InProgress"):
         return Health(DEGRADED, f"0: transitionStatus | {transition}")
     if not_true or transition == "InProgress":
-        return Health(PROGRESSING, words)
+        return Health(PROGRESSING, message)
     return Health(HEALTHY, "InferenceService is healthy.")
 
 
@@ -277,11 +277,11 @@ def _prometheus(body: Body) -> Health:
     for condition in listed(body, "status", "conditions"):
         if condition.get("type") != "Available":
             continue
-        words = str(condition.get("message") or condition.get("reason"))
+        message = str(condition.get("message") or condition.get("reason"))
         if condition.get("status") == "True":
             verdict = Health(HEALTHY, "All instances are available")
         else:
-            verdict = Health(PROGRESSING if condition.get("reason") == "SomePodsNotReady" else DEGRADED, words)
+            verdict = Health(PROGRESSING if condition.get("reason") == "SomePodsNotReady" else DEGRADED, message)
     return verdict
 
 
@@ -319,13 +319,13 @@ def _subscription(body: Body) -> Health:
     )
     approved_by_hand = dig(body, "spec", "installPlanApproval") == "Manual" and "InstallPlanPending" in true
     installed = approved_by_hand and dig(body, "status", "installedCSV") is not None
-    words = f".status.state is '{state}'"
+    message = f".status.state is '{state}'"
     if missing or true & {"CatalogSourcesUnhealthy", "InstallPlanFailed", "ResolutionFailed"}:
-        return Health(DEGRADED, words)
+        return Health(DEGRADED, message)
     if state == "UpgradeFailed":
-        return Health(DEGRADED, words)
+        return Health(DEGRADED, message)
     pending = "InstallPlanPending" in true or state in (None, "", "UpgradeAvailable", "UpgradePending")
-    return Health(PROGRESSING if pending and not installed else HEALTHY, words)
+    return Health(PROGRESSING if pending and not installed else HEALTHY, message)
 
 
 def _if_status(check: Callable[[Body], Health]) -> Check:

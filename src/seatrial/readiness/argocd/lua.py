@@ -95,8 +95,8 @@ def health(script: HealthScript, body: Body) -> Health:
     except LuaMemoryError:
         return Health(UNKNOWN, TOO_LARGE, broken=True)
     except (LuaError, LuaSyntaxError) as error:
-        words = _TRACEBACK.sub("", str(error)).strip()
-        return Health(UNKNOWN, words or ANY_OBJECT, broken=True)
+        message = _TRACEBACK.sub("", str(error)).strip()
+        return Health(UNKNOWN, message or ANY_OBJECT, broken=True)
     if isinstance(returned, Health):
         return returned
     return Health(UNKNOWN, f"expect table output from Lua script, not {returned}", broken=True)
