@@ -58,13 +58,13 @@ def _metric(at: str, metric: Body) -> Iterator[str]:
         yield unsupported(f"{at}.type", source, _SOURCES)
         return
     key = _SOURCES[source]
-    source = metric.get(key)
-    if source is None:
+    found = metric.get(key)
+    if found is None:
         yield required(f"{at}.{key}", "must populate information for the given metric source")
     elif source == "Resource":
-        if not source.get("name"):
+        if not found.get("name"):
             yield required(f"{at}.{key}.name", "must specify a resource name")
-        yield from _resource_target(f"{at}.{key}.target", source.get("target") or {})
+        yield from _resource_target(f"{at}.{key}.target", found.get("target") or {})
 
 
 def _resource_target(at: str, target: Body) -> Iterator[str]:
