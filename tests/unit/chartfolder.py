@@ -1,4 +1,4 @@
-"""Charts and folders for tests, written from texts."""
+"""Charts and folders for tests, written from text."""
 
 from __future__ import annotations
 

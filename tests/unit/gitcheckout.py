@@ -1,4 +1,4 @@
-"""Commits of a checkout, as tests make them."""
+"""Git checkouts and commits for tests."""
 
 from __future__ import annotations
 

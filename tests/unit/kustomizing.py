@@ -1,4 +1,4 @@
-"""What tests of kustomizations need: somebody who builds them."""
+"""Skips tests of kustomizations if no tool can build them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pulumi programs as tests write and read them: what one registers, or why it cannot be read."""
+"""Helpers for tests of Pulumi programs: write one, read its registrations or its error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Made(pulumi.CustomResource):
 
 
 def python_program(folder: Path, code: str) -> str:
-    """Write a program below a folder, and say where it is from there."""
+    """Write a program below a folder; return its relative path."""
     own = folder / "app"
     own.mkdir(exist_ok=True)
     (own / "Pulumi.yaml").write_text("name: app\nruntime: python\n")

@@ -154,7 +154,7 @@ def test_flags_parse_as_helm_parses_them() -> None:
     ("content", "code", "said"),
     [
         (CONFIG, 0, ""),
-        ("# nothing\n", 3, "seatrial: given.yaml: there is no Kubernetes object in it\n"),
+        ("# nothing\n", 3, "seatrial: given.yaml: contains no Kubernetes object\n"),
         ("a: [1\nb: 2\n", 2, "seatrial: given.yaml:2: cannot read the YAML: did not find expected ',' or ']'\n"),
     ],
 )
@@ -250,7 +250,7 @@ def test_serve_answers_logs_writes_and_leaves_no_files_behind(tmp_path: Path) ->
             "write the kubeconfig pyproject.toml: the file exists and was not written by seatrial",
         ),
         (["--port", "123456"], "--port 123456: not a port number; use 0 to 65535"),
-        (["--kube-version", "1.9"], "--kube-version 1.9: only 1."),
+        (["--kube-version", "1.9"], "--kube-version 1.9: not supported; use 1."),
         (["--assume", "nope.yaml"], "nope.yaml: read the manifests: no such file or directory"),
     ],
 )
@@ -304,17 +304,17 @@ def test_a_kustomization_inside_a_folder_of_manifests_is_refused(
     monkeypatch.chdir(tmp_path)
     Path("all/base").mkdir(parents=True)
     Path("all/base/kustomization.yaml").write_text("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n")
-    said = "seatrial: all/base/kustomization.yaml: this is a file of a kustomization; name its folder: all/base\n"
+    said = "seatrial: all/base/kustomization.yaml: this file is part of a kustomization; pass its folder: all/base\n"
     assert sentence(capsys, "check", "all") == (2, said)
 
 
 @pytest.mark.parametrize(
     ("flag", "said"),
     [
-        (("--engine", "flux@0.41"), "--engine flux@0.41: only 2.9 can be rehearsed"),
-        (("--engine", "kubectl@1.20"), "--engine kubectl@1.20: only 1.34 can be rehearsed"),
-        (("--engine", "pulumi@3"), "--engine pulumi@3: only 4.32 can be rehearsed"),
-        (("--repo", "platform"), "--repo platform: takes URL=PATH, the folder that stands for a repository"),
+        (("--engine", "flux@0.41"), "--engine flux@0.41: this version is not modelled; use 2.9"),
+        (("--engine", "kubectl@1.20"), "--engine kubectl@1.20: this version is not modelled; use 1.34"),
+        (("--engine", "pulumi@3"), "--engine pulumi@3: this version is not modelled; use 4.32"),
+        (("--repo", "platform"), "--repo platform: needs URL=PATH, the local checkout of a repository"),
     ],
 )
 def test_a_flag_without_effect_is_refused(

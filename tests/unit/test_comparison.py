@@ -40,7 +40,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def begin() -> None:
-    """Make a checkout of all that is there."""
+    """Commit all files of the folder."""
     git(Path(), "init", "-q")
     commit(Path(), "v1")
 
@@ -99,14 +99,14 @@ def test_manifests_are_compared_with_a_commit() -> None:
         {"user": "Deployment/canal/keeper", "object": "ConfigMap/canal/locks"},
         {"user": "Deployment/canal/keeper", "object": "Namespace/canal"},
     ]
-    with pytest.raises(CannotContinue, match=r"^git:HEAD:nowhere: there is no such file or folder$"):
+    with pytest.raises(CannotContinue, match=r"^git:HEAD:nowhere: no such file or folder$"):
         compared("git:HEAD:nowhere")
 
 
 def test_from_a_commit_does_not_work_for_manifests() -> None:
     begin()
     with pytest.raises(
-        CannotContinue, match=r"^--from git:HEAD takes a chart or a Pulumi program, and new is manifests"
+        CannotContinue, match=r"^--from git:HEAD works for charts and Pulumi programs, but new contains manifests"
     ):
         check(CheckOptions(inputs=("new",), old="git:HEAD"))
 

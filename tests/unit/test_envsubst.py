@@ -1,4 +1,4 @@
-"""Variables in texts, with every operator that Flux knows."""
+"""Variable substitution, with every operator of Flux."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VALUES = {"name": "shop.example.org", "word": "Quay", "path": "/a/b/c.txt", "fir
         ("[${nobody}]", "[]"),
     ],
 )
-def test_variables_are_replaced_as_flux_does(text: str, expanded: str) -> None:
+def test_variables_are_replaced_as_in_flux(text: str, expanded: str) -> None:
     assert expand(text, _value, str) == expanded
 
 
@@ -43,7 +43,7 @@ def test_variables_are_replaced_as_flux_does(text: str, expanded: str) -> None:
         ("${a:=" * 60 + "}" * 60, "more than 50 variables in one another"),
     ],
 )
-def test_what_flux_cannot_read_is_said_in_its_words(text: str, words: str) -> None:
+def test_a_broken_expression_has_the_message_of_flux(text: str, words: str) -> None:
     said: list[str] = []
 
     def on_bad(bad: BadSubstitution) -> str:

@@ -1,4 +1,4 @@
-"""What comes of the manifests that Flux is given: what it begins with, what it waits for, what is taken on trust."""
+"""Staging of Flux manifests: the starting point, health checks, and assumptions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.engines.flux.stage import Prepared, prepare
-from seatrial.sources.flux.building import Known, read_folder
+from seatrial.sources.flux.building import FluxSources, read_folder
 from seatrial.sources.repos import Repos
 
 SOURCE = """
@@ -28,7 +28,7 @@ CHECKS = """[
 ISSUER = "apiVersion: cert-manager.io/v1\nkind: ClusterIssuer\nmetadata: {name: ours}\n"
 
 
-def test_checks_of_what_has_no_namespace_have_none(at: Path) -> None:
+def test_health_checks_of_cluster_scoped_objects_have_no_namespace(at: Path) -> None:
     _write(at / "apps/issuer.yaml", ISSUER)
     gathered = _gathered(at, _kustomization("apps", f"healthChecks: {CHECKS}"))
     [one] = gathered.fleet.kustomizations.values()
@@ -36,21 +36,21 @@ def test_checks_of_what_has_no_namespace_have_none(at: Path) -> None:
     assert [str(ref) for ref in one.health_checks] == named
 
 
-def test_what_a_chart_may_bring_that_is_not_at_hand_is_not_waited_for(at: Path) -> None:
+def test_objects_of_a_missing_chart_are_assumed_to_be_ready(at: Path) -> None:
     _write(at / "apps/release.yaml", RELEASE)
     _write(at / "apps/issuer.yaml", ISSUER)
     gathered = _gathered(at, _kustomization("apps", f"healthChecks: {CHECKS}"))
     [one] = gathered.fleet.kustomizations.values()
     assert [str(ref) for ref in one.health_checks] == ["ClusterIssuer/ours"]
     assert gathered.notes == (
-        "flux: Kustomization/flux-system/apps waits for CustomResourceDefinition/gates.canal.example, which nothing "
-        "here brings; assuming it is ready",
-        "flux: assuming HelmRelease/flux-system/operator becomes Ready: operator of its source is not at hand "
-        "(--repo URL=PATH)",
+        "flux: Kustomization/flux-system/apps waits for CustomResourceDefinition/gates.canal.example, which was not "
+        "found; assuming it is ready",
+        "flux: assuming HelmRelease/flux-system/operator becomes Ready; its source was not found (pass --repo "
+        "URL=PATH)",
     )
 
 
-def test_what_is_depended_on_elsewhere_and_what_of_cel_is_not_decided_is_named(at: Path) -> None:
+def test_unknown_dependencies_and_cel_expressions_are_noted(at: Path) -> None:
     _write(at / "apps/issuer.yaml", ISSUER)
     checks = "[{apiVersion: a.example/v1, kind: X, current: 'true'}, {apiVersion: cert-manager.io/v1, current: 'true'}]"
     revision = "dep.status.lastAppliedRevision == self.status.lastAppliedRevision"
@@ -58,21 +58,21 @@ def test_what_is_depended_on_elsewhere_and_what_of_cel_is_not_decided_is_named(a
     gathered = _gathered(at, _kustomization("apps", more))
     who = "flux: Kustomization/flux-system/apps"
     assert gathered.notes == (
-        f"{who}: nobody here writes the status of X.a.example; it is taken to become what is checked in CEL",
-        f"{who}: its readyExpr about network reads status.lastAppliedRevision, which is not known here; what it "
-        "depends on counts when it is Ready",
+        f"{who}: the status of X.a.example is not modelled; assuming its CEL expressions become true",
+        f"{who}: the readyExpr for network reads status.lastAppliedRevision, which is not modelled; Ready is used "
+        "instead",
         f"{who} depends on Kustomization/flux-system/network, which was not found; assuming it is Ready",
     )
 
 
-def test_what_is_left_out_of_a_release_is_named(at: Path) -> None:
+def test_ignored_fields_of_a_helmrelease_are_noted(at: Path) -> None:
     _write(at / "charts/operator/Chart.yaml", "apiVersion: v2\nname: operator\nversion: 1.0.0\n")
     _write(at / "charts/operator/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
     spec = "spec: {postRenderers: [{kustomize: {images: []}}], chart: {spec: {chart: ./charts/operator, sourceRef: "
     local = RELEASE.partition("spec:")[0] + spec + "{kind: GitRepository, name: platform}}}}\n"
     _write(at / "apps/release.yaml", local)
     gathered = _gathered(at, _kustomization("apps"))
-    words = "its postRenderers are not run; objects are as the chart renders them"
+    words = "postRenderers are not run; objects are used as the chart renders them"
     assert gathered.notes == (f"flux: HelmRelease/flux-system/operator: {words}",)
 
 
@@ -80,17 +80,17 @@ def test_what_is_left_out_of_a_release_is_named(at: Path) -> None:
     ("said", "timeout"),
     [("interval: 1h", "59m30s"), ("interval: 20s", "30s"), ("interval: 1h\n  timeout: 3m", "3m"), ("", "30s")],
 )
-def test_health_is_checked_for_half_a_minute_less_than_the_interval(at: Path, said: str, timeout: str) -> None:
+def test_the_health_check_timeout_is_the_interval_minus_30_seconds(at: Path, said: str, timeout: str) -> None:
     _write(at / "apps/issuer.yaml", ISSUER)
     [one] = _gathered(at, _kustomization("apps", said or "prune: true")).fleet.kustomizations.values()
     assert one.timeout == timeout
 
 
-def test_a_cluster_begins_with_what_bootstrap_wrote(at: Path) -> None:
+def test_the_bootstrap_kustomization_is_the_starting_point(at: Path) -> None:
     _write(at / "apps/issuer.yaml", ISSUER)
     _write(at / "cluster/flux-system/sync.yaml", SOURCE + "---\n" + _kustomization("cluster"))
     _write(at / "cluster/apps.yaml", _kustomization("apps") + "---\n" + ISSUER.replace("ours", "another"))
-    gathered = prepare(read_folder("cluster"), Known(Repos({}), {}, "cluster", {}))
+    gathered = prepare(read_folder("cluster"), FluxSources(Repos({}), {}, "cluster", {}))
     roots = ["GitRepository/flux-system/platform", "Kustomization/flux-system/cluster"]
     assert [str(target.ref) for target in gathered.fleet.roots] == roots
     assert [ref.name for ref in gathered.fleet.kustomizations] == ["cluster", "apps"]
@@ -104,7 +104,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _gathered(at: Path, kustomization: str) -> Prepared:
     _write(at / "cluster/all.yaml", SOURCE + "---\n" + kustomization)
-    return prepare(read_folder("cluster"), Known(Repos({}), {}, "cluster", {}))
+    return prepare(read_folder("cluster"), FluxSources(Repos({}), {}, "cluster", {}))
 
 
 def _kustomization(name: str, more: str = "prune: true") -> str:

@@ -15,7 +15,7 @@ from seatrial.readiness.argocd import script_for
 from seatrial.readiness.argocd.verdict import HealthScript
 from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
-from seatrial.sources.repos import NotAtHand, Repos, plain_url, repos_of
+from seatrial.sources.repos import Repos, SourceNotFound, plain_url, repos_of
 
 URL = "https://git.example/team/web.git"
 CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
@@ -38,13 +38,13 @@ def repos(tmp_path: Path) -> Repos:
     return repos_of([f"{URL}={tmp_path}"])
 
 
-def test_urls_are_compared_as_argo_cd_does() -> None:
+def test_urls_are_compared_as_in_argo_cd() -> None:
     assert {plain_url(url) for url in (URL, "https://git.example/Team/web/", "git@git.example:team/web.git")} == {
         "git.example/team/web"
     }
 
 
-def test_a_chart_is_always_installed_and_looks_nothing_up(repos: Repos) -> None:
+def test_a_chart_is_rendered_for_an_install_without_lookup(repos: Repos) -> None:
     assert _data(repos, {"path": "chart"}) == {"color": "red", "size": "small", "fresh": "true", "there": "true"}
 
 
@@ -56,7 +56,7 @@ def test_values_come_from_files_then_the_application_then_parameters(repos: Repo
     assert _data(repos, {"path": "chart", "helm": helm})["size"] == "7"
 
 
-def test_parameters_name_the_application_and_keep_their_commas(repos: Repos) -> None:
+def test_parameters_expand_build_variables_and_keep_their_commas(repos: Repos) -> None:
     parameters = [
         {"name": "color", "value": "$ARGOCD_APP_NAME,${ARGOCD_APP_NAMESPACE}$NOTHING$$"},
         {"name": "size", "value": "a,b", "forceString": True},
@@ -65,7 +65,7 @@ def test_parameters_name_the_application_and_keep_their_commas(repos: Repos) -> 
     assert (data["color"], data["size"]) == ("web,shop$", "a,b")
 
 
-def test_value_files_may_be_patterns_and_what_is_named_by_itself_comes_where_it_is_named(repos: Repos) -> None:
+def test_value_files_may_be_globs_and_explicit_files_keep_their_position(repos: Repos) -> None:
     named = {"path": "chart", "helm": {"valueFiles": ["/envs/*.yaml", "values.yaml"]}}
     assert _data(repos, named)["color"] == "red"
     assert _data(repos, {"path": "chart", "helm": {"valueFiles": ["values.yaml", "/**/prod.yaml"]}})["color"] == "blue"
@@ -74,7 +74,7 @@ def test_value_files_may_be_patterns_and_what_is_named_by_itself_comes_where_it_
     assert render_application(application, repos, globs=False).error.endswith("no such file or directory")
 
 
-def test_parameters_may_be_files_of_the_repository_or_of_another_source(repos: Repos, tmp_path: Path) -> None:
+def test_file_parameters_may_come_from_the_repository_or_another_source(repos: Repos, tmp_path: Path) -> None:
     _write(tmp_path / "envs/size.txt", "huge")
     for path in ("/envs/size.txt", "../envs/size.txt", "$values/envs/size.txt"):
         helm = {"fileParameters": [{"name": "size", "path": path}]}
@@ -84,7 +84,7 @@ def test_parameters_may_be_files_of_the_repository_or_of_another_source(repos: R
         assert next(r.body["data"]["size"] for r in release.resources if r.ref.kind == "ConfigMap") == "huge"
 
 
-def test_a_release_may_have_a_namespace_of_its_own_and_leave_its_tests_out(repos: Repos, tmp_path: Path) -> None:
+def test_a_source_may_set_the_release_namespace_and_skip_tests(repos: Repos, tmp_path: Path) -> None:
     test = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: t\n  annotations: {helm.sh/hook: test}\nspec: {}\n"
     _write(tmp_path / "chart/templates/test.yaml", test)
     _write(tmp_path / "chart/templates/config.yaml", _named("ConfigMap", "v1", "'{{ .Release.Namespace }}'"))
@@ -94,7 +94,7 @@ def test_a_release_may_have_a_namespace_of_its_own_and_leave_its_tests_out(repos
     assert [resource.ref.name for resource in release.resources] == ["other"]
 
 
-def test_values_are_held_against_the_schema_unless_that_is_skipped(repos: Repos, tmp_path: Path) -> None:
+def test_values_are_validated_by_the_schema_unless_that_is_skipped(repos: Repos, tmp_path: Path) -> None:
     _write(tmp_path / "chart/values.schema.json", '{"properties": {"size": {"type": "integer"}}}')
     helm: Body = {"valuesObject": {"size": "wide"}}
     refused = render_application(_application({"source": {"repoURL": URL, "path": "chart", "helm": helm}}), repos)
@@ -102,25 +102,25 @@ def test_values_are_held_against_the_schema_unless_that_is_skipped(repos: Repos,
     assert _data(repos, {"path": "chart", "helm": {**helm, "skipSchemaValidation": True}})["size"] == "wide"
 
 
-def test_files_beside_a_source_override_it_for_all_or_for_one_application(repos: Repos, tmp_path: Path) -> None:
+def test_argocd_source_files_override_all_or_one_application(repos: Repos, tmp_path: Path) -> None:
     _write(tmp_path / "chart/.argocd-source.yaml", "path: plain\nhelm: {valuesObject: {color: green, size: wide}}\n")
     _write(tmp_path / "chart/.argocd-source-web.yaml", "helm: {valuesObject: {size: narrow}}\n")
     data = _data(repos, {"path": "chart", "helm": {"valuesObject": {"color": "red"}}})
     assert (data["color"], data["size"]) == ("green", "narrow")
 
 
-def test_a_source_is_what_it_says_it_is(repos: Repos) -> None:
+def test_an_explicit_source_type_wins(repos: Repos) -> None:
     as_folder = {"path": "chart", "directory": {"recurse": True, "include": "crds/*"}}
     assert _kinds(repos, as_folder) == ["CustomResourceDefinition"]
     both = _application({"source": {"repoURL": URL, "path": "chart", "helm": {}, "kustomize": {}}})
     assert render_application(both, repos).error.endswith("multiple application sources defined: Kustomize,Helm")
-    with pytest.raises(NotAtHand, match="what a plugin makes of it is not known here"):
+    with pytest.raises(SourceNotFound, match="its source uses a config management plugin, which is not run"):
         _kinds(repos, {"path": "chart", "plugin": {"name": "mine"}})
 
 
-def test_jsonnet_is_not_guessed(repos: Repos, tmp_path: Path) -> None:
+def test_jsonnet_is_not_evaluated(repos: Repos, tmp_path: Path) -> None:
     _write(tmp_path / "plain/c.jsonnet", "{}")
-    with pytest.raises(NotAtHand, match="Jsonnet is not evaluated here"):
+    with pytest.raises(SourceNotFound, match="Jsonnet is not evaluated"):
         _kinds(repos, {"path": "plain"})
     assert len(_kinds(repos, {"path": "plain", "directory": {"exclude": "*.jsonnet"}})) == 1
 
@@ -140,18 +140,18 @@ def test_one_source_may_use_the_files_of_another(repos: Repos) -> None:
     ]
 
 
-def test_definitions_are_left_out_where_the_application_says_so(repos: Repos) -> None:
+def test_skip_crds_leaves_out_the_crds(repos: Repos) -> None:
     assert _kinds(repos, {"path": "chart", "helm": {"skipCrds": True}}) == ["ConfigMap"]
 
 
-def test_a_folder_is_read_without_those_below_unless_it_says_recurse(repos: Repos) -> None:
+def test_subfolders_are_read_only_with_recurse(repos: Repos) -> None:
     assert len(_kinds(repos, {"path": "plain"})) == 1
     assert len(_kinds(repos, {"path": "plain", "directory": {"recurse": True}})) == 2
     assert _kinds(repos, {"path": "plain", "directory": {"recurse": True, "exclude": "{a.yaml,*/b.yaml}"}}) == []
 
 
 @needs_kustomize
-def test_a_kustomization_is_built_by_the_users_own_tool(repos: Repos, tmp_path: Path) -> None:
+def test_a_kustomization_is_built_by_the_installed_tool(repos: Repos, tmp_path: Path) -> None:
     _write(tmp_path / "custom/kustomization.yaml", "namePrefix: my-\nresources: [config.yaml]\n")
     _write(tmp_path / "custom/config.yaml", _named("ConfigMap", "v1", "settings"))
     release = render_application(_application({"source": {"repoURL": URL, "path": "custom"}}), repos).release
@@ -182,7 +182,7 @@ def test_an_application_edits_a_kustomization_before_it_is_built(repos: Repos, t
     assert (tmp_path / "custom/kustomization.yaml").read_text() == written, "the user's own files stay as they are"
 
 
-def test_what_cannot_be_rendered_is_told_in_argo_cds_words(repos: Repos) -> None:
+def test_a_rendering_error_has_the_message_of_argo_cd(repos: Repos) -> None:
     failed = render_application(_application({"source": {"repoURL": URL, "path": "nowhere"}}), repos)
     assert failed.error == (
         "ComparisonError: Failed to load target state: failed to generate manifest for source 1 of 1: "
@@ -192,29 +192,29 @@ def test_what_cannot_be_rendered_is_told_in_argo_cds_words(repos: Repos) -> None
     assert outside.error.endswith("../..: app path does not exist")
 
 
-def test_a_repository_that_nobody_gave_is_not_guessed(repos: Repos) -> None:
-    with pytest.raises(NotAtHand, match=r"https://elsewhere\.example is not at hand"):
+def test_a_repository_without_a_repo_flag_is_not_found(repos: Repos) -> None:
+    with pytest.raises(SourceNotFound, match=r"https://elsewhere\.example was not found"):
         render_application(_application({"source": {"repoURL": "https://elsewhere.example", "path": "a"}}), repos)
 
 
-def test_a_repo_flag_needs_both_halves() -> None:
-    with pytest.raises(CannotContinue, match="takes URL=PATH"):
+def test_a_repo_flag_needs_url_and_path() -> None:
+    with pytest.raises(CannotContinue, match="needs URL=PATH"):
         repos_of(["nothing"])
 
 
-def test_a_set_makes_an_application_for_each_pair_of_a_matrix(repos: Repos) -> None:
+def test_a_set_creates_an_application_for_each_pair_of_a_matrix(repos: Repos) -> None:
     generators = [{"list": {"elements": [{"env": "test"}, {"env": "prod"}]}}, {"clusters": {}}]
     made = _made([{"matrix": {"generators": generators}}], "{{env}}-{{name}}", repos)
     assert made == ["test-in-cluster", "prod-in-cluster"]
 
 
-def test_a_set_makes_an_application_for_each_folder(repos: Repos) -> None:
+def test_a_set_creates_an_application_for_each_folder(repos: Repos) -> None:
     folders = {"repoURL": URL, "directories": [{"path": "*"}, {"path": "envs", "exclude": True}]}
     assert _made([{"git": folders}], "{{path.basename}}", repos) == ["chart", "plain"]
     assert _made([{"git": folders}], "{{ .path.basename | upper | lower }}", repos, go=True) == ["chart", "plain"]
 
 
-def test_a_set_makes_an_application_for_each_file_with_what_is_in_it(repos: Repos, tmp_path: Path) -> None:
+def test_a_set_creates_an_application_for_each_file_with_its_content(repos: Repos, tmp_path: Path) -> None:
     _write(tmp_path / "clusters/a/config.json", '{"name": "A", "on": true, "deep": {"port": 80}}')
     _write(tmp_path / "clusters/a/b/config.json", '[{"name": "B", "on": false, "deep": {"port": 1000000}}]')
     files = {"repoURL": URL, "files": [{"path": "clusters/*/config.json"}], "values": {"at": "{{path.basename}}"}}
@@ -228,7 +228,7 @@ def test_a_set_makes_an_application_for_each_file_with_what_is_in_it(repos: Repo
     assert _made([{"git": files}], go, repos, go=True) == ["80 a config.json clusters-a"]
 
 
-def test_stars_in_folders_stop_at_slashes_and_a_prefix_tells_two_paths_apart(repos: Repos) -> None:
+def test_globs_of_folders_stop_at_slashes_and_path_param_prefix_separates_two_paths(repos: Repos) -> None:
     one = {"git": {"repoURL": URL, "directories": [{"path": "pl*"}], "pathParamPrefix": "one"}}
     two = {"git": {"repoURL": URL, "directories": [{"path": "plain/**"}], "pathParamPrefix": "two"}}
     assert _made([{"matrix": {"generators": [one, two]}}], "{{one.path}} {{two.path.basename}}", repos) == [
@@ -236,14 +236,14 @@ def test_stars_in_folders_stop_at_slashes_and_a_prefix_tells_two_paths_apart(rep
     ]
 
 
-def test_a_matrix_of_two_that_say_different_things_of_one_parameter_fails(repos: Repos) -> None:
+def test_a_matrix_with_two_values_of_one_parameter_fails(repos: Repos) -> None:
     generators = [{"list": {"elements": [{"env": "a"}]}}, {"list": {"elements": [{"env": "b"}]}}]
     with pytest.raises(CannotContinue, match="found duplicate key env with different value, a: a ,b: b"):
         _made([{"matrix": {"generators": generators}}], "{{env}}", repos)
     assert _made([{"matrix": {"generators": generators}}], "{{ .env }}", repos, go=True) == ["a"], "the first wins"
 
 
-def test_merged_generators_change_what_the_first_makes_and_add_nothing(repos: Repos) -> None:
+def test_merge_overrides_the_parameters_of_the_first_generator_and_adds_none(repos: Repos) -> None:
     first = {"list": {"elements": [{"env": "test", "size": "s"}, {"env": "prod", "size": "s"}]}}
     other = {"list": {"elements": [{"env": "prod", "size": "l"}, {"env": "more", "size": "l"}]}}
     merge = {"mergeKeys": ["env"], "generators": [first, other]}
@@ -253,7 +253,7 @@ def test_merged_generators_change_what_the_first_makes_and_add_nothing(repos: Re
         _made([{"merge": {**merge, "mergeKeys": ["size"]}}], "x", repos)
 
 
-def test_a_selector_leaves_parameters_out(repos: Repos) -> None:
+def test_a_selector_filters_parameters(repos: Repos) -> None:
     elements = {"list": {"elements": [{"env": "a", "tier": "1"}, {"env": "b", "tier": "2"}, {"env": "c"}]}}
     chosen = {
         "a": {"matchLabels": {"tier": "1"}},
@@ -264,14 +264,14 @@ def test_a_selector_leaves_parameters_out(repos: Repos) -> None:
     assert found == {"a": ["a"], "b": ["b"], "c": ["c"]}
 
 
-def test_lists_without_go_templates_hold_texts_only(repos: Repos) -> None:
+def test_lists_without_go_templates_contain_strings_only(repos: Repos) -> None:
     elements = {"elements": [{"replicas": 3}], "elementsYaml": "[{replicas: 4}]"}
     with pytest.raises(CannotContinue, match="replicas: 3 is no string"):
         _made([{"list": elements}], "x", repos)
     assert _made([{"list": elements}], "{{ .replicas }}", repos, go=True) == ["3", "4"]
 
 
-def test_a_generator_has_a_template_of_its_own_and_a_patch_changes_all_but_the_project(repos: Repos) -> None:
+def test_a_generator_template_and_a_template_patch_change_all_but_the_project(repos: Repos) -> None:
     override = {"metadata": {"labels": {"own": "yes"}}, "spec": {"source": {"path": "other-{{ .env }}"}}}
     generator = {"list": {"elements": [{"env": "a"}], "template": override}}
     template = {"metadata": {"name": "{{ .env }}"}, "spec": {"project": "p", "source": {"path": "x", "repoURL": URL}}}
@@ -286,7 +286,7 @@ def test_a_generator_has_a_template_of_its_own_and_a_patch_changes_all_but_the_p
     }
 
 
-def test_a_missing_key_is_no_value_or_an_error_as_the_options_say(repos: Repos) -> None:
+def test_a_missing_key_is_no_value_or_an_error_by_the_go_template_options(repos: Repos) -> None:
     generators = [{"list": {"elements": [{"env": "a"}]}}]
     template = {"metadata": {"name": "{{ .env }}-{{ .nope }}-{{ .nope | default `x` }}"}, "spec": {}}
     spec: Body = {"goTemplate": True, "generators": generators, "template": template}
@@ -297,12 +297,12 @@ def test_a_missing_key_is_no_value_or_an_error_as_the_options_say(repos: Repos) 
         applications_of({"metadata": {"name": "all"}, "spec": spec}, repos)
 
 
-def test_a_set_that_asks_a_forge_is_not_guessed(repos: Repos) -> None:
-    with pytest.raises(NotAtHand, match="its pullRequest generator asks what is not known here"):
+def test_a_generator_that_queries_a_forge_is_not_evaluated(repos: Repos) -> None:
+    with pytest.raises(SourceNotFound, match="its pullRequest generator needs data from outside of the input"):
         _made([{"pullRequest": {"github": {}}}], "x", repos)
 
 
-def test_argocd_cm_says_how_it_is_set_up() -> None:
+def test_argocd_cm_configures_argo_cd() -> None:
     data = {
         "resource.customizations.health.example.com_Widget": "return {}",
         "resource.customizations.useOpenLibs.example.com_Widget": "true",
@@ -318,7 +318,7 @@ def test_argocd_cm_says_how_it_is_set_up() -> None:
     assert tracking(settings) == "annotation+label"
 
 
-def test_a_check_for_all_is_one_for_every_group_and_stars_are_no_keys_of_a_config_map() -> None:
+def test_a_health_check_for_all_applies_to_every_group_and_a_star_is_not_a_valid_key() -> None:
     data = {"resource.customizations.health.all": "return {}", "resource.customizations.health.Pod": "return nil"}
     settings = settings_of("3.5", [_setting("ConfigMap", "v1", "argocd-cm", {"data": data})])
     found = [script_for(*kind, settings.scripts) for kind in (("apps", "Deployment"), ("", "Pod"), ("", "Service"))]
@@ -332,7 +332,7 @@ def test_a_check_for_all_is_one_for_every_group_and_stars_are_no_keys_of_a_confi
             settings_of("3.5", [_setting("ConfigMap", "v1", "argocd-cm", {"data": {key: "return {}"}})])
 
 
-def test_exclusions_may_be_for_some_clusters_and_inclusions_exclude_all_else_there() -> None:
+def test_exclusions_may_select_clusters_and_inclusions_exclude_everything_else() -> None:
     data = {
         "resource.exclusions": "- {kinds: [Secret], clusters: ['https://other.example']}",
         "resource.inclusions": "- {apiGroups: [apps], clusters: ['https://third*']}",
@@ -343,7 +343,7 @@ def test_exclusions_may_be_for_some_clusters_and_inclusions_exclude_all_else_the
     assert [is_excluded("apps", "Deployment", settings, server) for server in servers] == [False, False, False]
 
 
-def test_the_operators_resource_says_all_that_the_config_map_does() -> None:
+def test_the_operator_resource_configures_the_same_as_the_config_map() -> None:
     spec = {
         "resourceIgnoreDifferences": {
             "all": {"managedFieldsManagers": ["someone"]},
@@ -363,7 +363,7 @@ def test_the_operators_resource_says_all_that_the_config_map_does() -> None:
     assert is_excluded("", "Secret", settings)
 
 
-def test_progressive_syncs_are_turned_on_by_a_parameter_or_by_the_operator() -> None:
+def test_progressive_syncs_are_enabled_by_a_parameter_or_by_the_operator() -> None:
     key = "applicationsetcontroller.enable.progressive.syncs"
     parameters = [_setting("ConfigMap", "v1", "argocd-cmd-params-cm", {"data": {key: word}}) for word in ("true", "x")]
     arguments = {"applicationSet": {"extraCommandArgs": ["--enable-progressive-syncs"]}}
@@ -389,7 +389,7 @@ def test_distributions_exclude_different_kinds() -> None:
     }
 
 
-def test_the_operators_resource_brings_health_checks() -> None:
+def test_the_operator_resource_sets_health_checks() -> None:
     spec = {"resourceHealthChecks": [{"kind": "PersistentVolumeClaim", "check": "return {}"}]}
     settings = settings_of("3.5", [_setting("ArgoCD", "argoproj.io/v1beta1", "gitops", {"spec": spec})])
     assert settings.scripts == {"PersistentVolumeClaim": HealthScript("return {}")}

@@ -51,7 +51,7 @@ def _complaint(path: str) -> str:
 
 
 def _refusal(chart: Chart) -> str:
-    """Why Helm would not install this chart; there is no cluster, so it always finds a reason."""
+    """The error of installing this chart; without a cluster there always is one."""
     config = Config(kubeconfig_content=NOWHERE, namespace="ns", storage_driver="memory")
     with config, HelmContext() as context, pytest.raises(HelmError) as refusal:
         install(config, context, chart, "r", {})
@@ -118,7 +118,7 @@ def _umbrella(tmp_path: Path) -> None:
     (tmp_path / "umbrella/charts/packed-2.0.0.tgz").write_bytes(_tgz(packed))
 
 
-def test_an_umbrella_has_the_charts_in_it_and_beside_it(tmp_path: Path) -> None:
+def test_an_umbrella_chart_has_dependencies_in_charts_and_in_file_folders(tmp_path: Path) -> None:
     _umbrella(tmp_path)
     chart = open_chart("./umbrella")
     assert _files(chart) == {
@@ -135,7 +135,7 @@ def test_an_umbrella_has_the_charts_in_it_and_beside_it(tmp_path: Path) -> None:
     assert (chart.path, chart.name, chart.version) == ("./umbrella", "umbrella", "1.0.0")
 
 
-def test_conditions_tags_and_aliases_are_helms_and_are_decided_anew_each_time(tmp_path: Path) -> None:
+def test_helm_evaluates_conditions_tags_and_aliases_on_every_render(tmp_path: Path) -> None:
     _umbrella(tmp_path)
     chart = open_chart("umbrella")
     without = _files(chart, {"vendored": {"enabled": False}})
@@ -144,7 +144,7 @@ def test_conditions_tags_and_aliases_are_helms_and_are_decided_anew_each_time(tm
     assert with_both["second"] == with_both["vendored"] == "umbrella/charts/folder/templates/v.yaml:4"
 
 
-def test_a_chart_that_lacks_dependencies_can_be_installed_all_the_same(tmp_path: Path) -> None:
+def test_a_chart_with_missing_dependencies_can_be_installed(tmp_path: Path) -> None:
     _umbrella(tmp_path)
     refused = "found in Chart.yaml, but missing in charts/ directory: gone, beside"
     with Chart.load("umbrella") as as_it_is:
@@ -153,14 +153,14 @@ def test_a_chart_that_lacks_dependencies_can_be_installed_all_the_same(tmp_path:
         assert "unreachable" in _refusal(trimmed)
 
 
-def test_only_what_is_missing_is_taken_off_the_list(tmp_path: Path) -> None:
+def test_only_missing_dependencies_are_removed_from_the_list(tmp_path: Path) -> None:
     _umbrella(tmp_path)
     written = open_chart("umbrella").files.files["Chart.yaml"].decode()
     gone = written.index("  - name: beside")
     assert written == UMBRELLA[:gone] + UMBRELLA[UMBRELLA.index("  - name: beside") :]
 
 
-def test_an_old_chart_lists_its_dependencies_in_a_file_of_their_own(tmp_path: Path) -> None:
+def test_an_old_chart_lists_its_dependencies_in_requirements_yaml(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -175,18 +175,18 @@ def test_an_old_chart_lists_its_dependencies_in_a_file_of_their_own(tmp_path: Pa
         assert "unreachable" in _refusal(trimmed)
 
 
-def test_charts_that_depend_on_each_other_are_refused(tmp_path: Path) -> None:
+def test_cyclic_dependencies_are_refused(tmp_path: Path) -> None:
     for one, other in (("a", "b"), ("b", "a")):
         dependency = f"dependencies:\n- name: {other}\n  version: 1.0.0\n  repository: file://../{other}\n"
         write(tmp_path, {f"{one}/Chart.yaml": f"apiVersion: v2\nname: {one}\nversion: 1.0.0\n{dependency}"})
-    assert _complaint("a") == "b/Chart.yaml:5: the dependency a leads back to a: a cycle"
+    assert _complaint("a") == "b/Chart.yaml:5: the dependency a is a cycle: it leads back to a"
 
 
 @pytest.mark.parametrize(
     ("wanted", "fits"),
     [("1.0.0", True), ("^1.0.0", True), ("1.x", True), (">0.9 <2", True), ("2.x", False), ("new", False)],
 )
-def test_a_neighbour_has_the_version_that_is_asked_for(tmp_path: Path, wanted: str, fits: bool) -> None:
+def test_a_file_dependency_must_satisfy_the_version_constraint(tmp_path: Path, wanted: str, fits: bool) -> None:
     dependency = f"dependencies:\n- name: b\n  version: '{wanted}'\n  repository: file://../leaf\n"
     write(
         tmp_path,
@@ -198,18 +198,18 @@ def test_a_neighbour_has_the_version_that_is_asked_for(tmp_path: Path, wanted: s
     if fits:
         assert open_chart("a").missing_dependencies == ()
         return
-    said = f"the dependency b is to have version {wanted}, and leaf has 1.0.0: helm dependency build refuses that"
+    said = f"the dependency b needs version {wanted}, but leaf has 1.0.0; helm dependency build would refuse it"
     assert _complaint("a") == f"a/Chart.yaml:5: {said}"
 
 
-def test_nothing_is_written_beside_the_chart(tmp_path: Path) -> None:
+def test_nothing_is_written_to_the_chart_folder(tmp_path: Path) -> None:
     _umbrella(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     _files(open_chart("umbrella"))
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_values_cases_are_found_even_where_the_chart_leaves_them_out(tmp_path: Path) -> None:
+def test_ci_values_are_found_even_if_helmignore_excludes_them(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -227,7 +227,7 @@ def test_values_cases_are_found_even_where_the_chart_leaves_them_out(tmp_path: P
     ]
 
 
-def test_texts_can_be_tried_in_the_place_of_files(tmp_path: Path) -> None:
+def test_text_can_replace_files_of_a_chart(tmp_path: Path) -> None:
     _umbrella(tmp_path)
     chart = open_chart("umbrella")
     tried = with_texts(
@@ -270,18 +270,18 @@ def test_texts_can_be_tried_in_the_place_of_files(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_chart_is_one_sentence(files: dict[str, str], sentence: str, tmp_path: Path) -> None:
+def test_an_input_that_is_not_a_chart_is_one_sentence(files: dict[str, str], sentence: str, tmp_path: Path) -> None:
     write(tmp_path / "c", files)
     assert _complaint("./c") == sentence
 
 
-def test_a_library_has_nothing_to_check(tmp_path: Path) -> None:
+def test_a_library_chart_has_nothing_to_check(tmp_path: Path) -> None:
     write(tmp_path, {"lib/Chart.yaml": CHART + "type: library\n"})
-    with pytest.raises(NothingToCheck, match=r"^lib: demo is a library chart: it holds no objects of its own;"):
+    with pytest.raises(NothingToCheck, match=r"^lib: demo is a library chart, which has no objects of its own;"):
         open_chart("lib")
 
 
-def test_an_archive_is_a_chart_like_its_folder(tmp_path: Path) -> None:
+def test_an_archive_equals_its_folder(tmp_path: Path) -> None:
     members = {"demo/Chart.yaml": CHART, "demo/templates/cm.yaml": config_map("a"), "demo/ci/x-values.yaml": "a: 1\n"}
     (tmp_path / "demo-1.0.0.tgz").write_bytes(_tgz({name: text.encode() for name, text in members.items()}))
     chart = open_chart("./demo-1.0.0.tgz")
@@ -289,7 +289,7 @@ def test_an_archive_is_a_chart_like_its_folder(tmp_path: Path) -> None:
     assert list(chart.cases) == ["ci/x-values.yaml"]
 
 
-def test_a_line_of_an_archive_within_a_chart_can_be_read_again(tmp_path: Path) -> None:
+def test_a_line_in_a_nested_archive_can_be_read_again(tmp_path: Path) -> None:
     inner = _tgz({"s/Chart.yaml": CHART.encode(), "s/templates/a.yaml": config_map("a").encode()})
     (tmp_path / "c.tgz").write_bytes(_tgz({"c/Chart.yaml": CHART.encode(), "c/charts/s.tgz": inner}))
     assert line_at(Place("c.tgz:charts/s.tgz:templates/a.yaml", 4)) == "  name: a"
@@ -315,7 +315,7 @@ ARCHIVES = {
 
 
 @pytest.mark.parametrize("what", ARCHIVES)
-def test_an_archive_that_helm_refuses_is_refused_in_its_words(what: str, tmp_path: Path) -> None:
+def test_an_archive_that_helm_refuses_is_refused_with_its_message(what: str, tmp_path: Path) -> None:
     data, sentence = ARCHIVES[what]
     (tmp_path / "c.tgz").write_bytes(data)
     assert _complaint("c.tgz") == f"c.tgz: {sentence}"
@@ -338,7 +338,7 @@ INNER = {
 
 
 @pytest.mark.parametrize("what", INNER)
-def test_an_archive_within_a_chart_is_held_to_the_same_rules(what: str, tmp_path: Path) -> None:
+def test_a_nested_archive_has_the_same_limits(what: str, tmp_path: Path) -> None:
     data, sentence = INNER[what]
     write(tmp_path, {"c/Chart.yaml": CHART, "c/charts/none": ""})
     (tmp_path / "c/charts/none").unlink()
@@ -346,26 +346,26 @@ def test_an_archive_within_a_chart_is_held_to_the_same_rules(what: str, tmp_path
     assert _complaint("c") == f"c/charts/s-1.tgz: read the chart archive: {sentence}"
 
 
-def test_links_may_lead_through_the_project_and_not_out_of_it(tmp_path: Path) -> None:
+def test_symlinks_may_point_inside_the_project_but_not_out_of_it(tmp_path: Path) -> None:
     project = tmp_path / "project"
     write(project, {"c/Chart.yaml": CHART, "shared/t.yaml": config_map("shared"), ".git/HEAD": ""})
     write(tmp_path, {"secret.yaml": config_map("secret")})
     (project / "c/templates").symlink_to("../shared")
     assert list(_files(open_chart("project/c"))) == ["shared"]
     (project / "c/leak").symlink_to("../../secret.yaml")
-    sentence = f"the link leads to {tmp_path}/secret.yaml, outside of {project}; seatrial does not follow it"
+    sentence = f"the symlink points to {tmp_path}/secret.yaml, outside of {project}; seatrial does not follow it"
     assert _complaint("project/c") == f"project/c/leak: {sentence}"
     write(project, {"c/.helmignore": "leak\n"})
     assert list(_files(open_chart("project/c"))) == ["shared"]
 
 
-def test_a_link_that_leads_in_a_circle_is_refused(tmp_path: Path) -> None:
+def test_a_cyclic_symlink_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {"c/Chart.yaml": CHART, "c/templates/a.yaml": config_map("a")})
     (tmp_path / "c/templates/again").symlink_to("..")
-    assert _complaint("c") == "c/templates/again: the link leads back to a folder that holds it"
+    assert _complaint("c") == "c/templates/again: the symlink points to a folder that contains it"
 
 
-def test_files_that_are_no_files_or_too_large_are_refused(tmp_path: Path) -> None:
+def test_irregular_or_too_large_files_are_refused(tmp_path: Path) -> None:
     write(tmp_path, {"c/Chart.yaml": CHART})
     with (tmp_path / "c/big").open("wb") as file:
         file.truncate(5 * 1024 * 1024 + 1)

@@ -1,4 +1,4 @@
-"""Who uses a library chart, and which of its templates."""
+"""The consumers of a library chart, and the templates that they call."""
 
 from __future__ import annotations
 
@@ -42,34 +42,34 @@ def _calls(name: str) -> str:
     return config_map("web") + f'data: {{say: {{{{ include "{name}" . }}}}}}\n'
 
 
-def test_consumers_are_charts_that_list_the_library() -> None:
+def test_consumers_are_charts_that_depend_on_the_library() -> None:
     assert list(consumers_of(open_any_chart("core"), ".")) == ["deep/er/app"]
 
 
-def test_a_folder_that_is_not_there() -> None:
-    with pytest.raises(CannotContinue, match=r"^--consumers nowhere: there is no such folder$"):
+def test_a_missing_consumers_folder_is_refused() -> None:
+    with pytest.raises(CannotContinue, match=r"^--consumers nowhere: no such folder$"):
         list(consumers_of(open_any_chart("core"), "nowhere"))
 
 
-def test_a_helper_is_called_also_through_another_but_not_in_a_comment() -> None:
+def test_a_helper_may_be_called_through_another_but_not_in_a_comment() -> None:
     core = open_any_chart("core")
     assert helpers_called("deep/er/app", core) == {"core.outer", "core.inner"}
     write(Path(), {"deep/er/app/templates/cm.yaml": _calls("core.other")})
     assert helpers_called("deep/er/app", core) == {"core.other"}
 
 
-def test_changed_helpers_are_those_that_read_otherwise_or_come_or_go() -> None:
+def test_changed_helpers_are_those_changed_added_or_removed() -> None:
     write(Path(), {"core/templates/_new.tpl": '{{ define "core.new" }}{{ end }}'})
     assert helpers_changed(open_any_chart("old"), open_any_chart("core")) == {"core.inner", "core.new"}
 
 
-def test_a_consumer_takes_the_library_it_is_given() -> None:
+def test_a_consumer_uses_the_given_library() -> None:
     write(Path(), {"deep/er/core/Chart.yaml": LIBRARY, "deep/er/core/templates/_all.tpl": "{{/* empty */}}"})
     chart = with_library("deep/er/app", open_any_chart("old"), "app with old")
     assert (chart.path, chart.missing_dependencies, list(chart.files.subcharts)) == ("app with old", (), ["core"])
 
 
-def test_the_report_for_programs_lists_consumers() -> None:
+def test_the_json_report_lists_consumers() -> None:
     result = check(CheckOptions(inputs=("core",), old="old", consumers="deep"))
     report = standard_json.loads(json.render(result, Page()))
     assert report["consumers"] == [
@@ -87,6 +87,6 @@ def test_the_report_for_programs_lists_consumers() -> None:
     ]
 
 
-def test_a_matrix_is_for_one_chart() -> None:
-    with pytest.raises(CannotContinue, match=r"^--matrix and --consumers do not go together"):
+def test_matrix_does_not_work_with_consumers() -> None:
+    with pytest.raises(CannotContinue, match=r"^--matrix does not work with --consumers"):
         check(CheckOptions(inputs=("core",), consumers="deep", matrix=("a=1,2",)))

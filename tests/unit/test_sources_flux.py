@@ -1,4 +1,4 @@
-"""Where the sources of Flux are found, and what becomes of variables and values."""
+"""Sources of Flux: where they are found, variables and values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kustomizing import needs_kustomize
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
 from seatrial.sources.charts.chart import open_chart
-from seatrial.sources.flux.building import Known, build, chart_of, values_of
-from seatrial.sources.repos import NotAtHand, Repos
+from seatrial.sources.flux.building import FluxSources, build, chart_of, values_of
+from seatrial.sources.repos import Repos, SourceNotFound
 
 URL = "https://git.example/platform"
 GIT: Body = {
@@ -36,18 +36,18 @@ labels: [{pairs: {team: x}}]
 """
 
 
-def test_a_path_is_found_in_the_repository_that_was_given_and_else_beside_the_input(tmp_path: Path) -> None:
+def test_a_path_is_found_in_the_given_repository_or_next_to_the_input(tmp_path: Path) -> None:
     _write(tmp_path / "apps/a.yaml", _config("a"))
     (tmp_path / ".git").mkdir()
     (tmp_path / "clusters/one").mkdir(parents=True)
     given = build(_kustomization(), _known(tmp_path, {"git.example/platform": str(tmp_path)}))
     beside = build(_kustomization(), _known(tmp_path / "clusters/one"))
     assert [str(r.ref) for r in given.resources] == [str(r.ref) for r in beside.resources] == ["ConfigMap/default/a"]
-    with pytest.raises(NotAtHand, match=f"./nowhere of {URL} is not at hand"):
+    with pytest.raises(SourceNotFound, match=f"source {URL} was not found"):
         build(_kustomization(path="./nowhere"), _known(tmp_path))
 
 
-def test_all_folders_below_are_built_and_objects_go_where_the_kustomization_says(tmp_path: Path) -> None:
+def test_all_subfolders_are_built_and_objects_get_the_target_namespace(tmp_path: Path) -> None:
     _write(tmp_path / "apps/a.yaml", _config("a"))
     _write(tmp_path / "apps/deep/b.yaml", _config("b"))
     spec: Body = {"targetNamespace": "shop", "commonMetadata": {"labels": {"team": "x"}}}
@@ -56,23 +56,23 @@ def test_all_folders_below_are_built_and_objects_go_where_the_kustomization_says
     assert built.resources[0].body["metadata"]["labels"] == {"team": "x"}
 
 
-def test_a_namespace_becomes_the_target_namespace_whatever_it_was_called(tmp_path: Path) -> None:
+def test_a_namespace_object_becomes_the_target_namespace(tmp_path: Path) -> None:
     _write(tmp_path / "apps/a.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n")
     built = build(_kustomization(targetNamespace="shop"), _known(tmp_path))
     assert [(str(r.ref), r.body["metadata"]["name"]) for r in built.resources] == [("Namespace/shop", "shop")]
 
 
-def test_variables_are_replaced_and_objects_with_unknown_ones_left_out_and_named(tmp_path: Path) -> None:
+def test_objects_with_unknown_variables_are_left_out_and_noted(tmp_path: Path) -> None:
     _write(tmp_path / "apps/a.yaml", _config("${name}", "${other:=usual}"))
     _write(tmp_path / "apps/b.yaml", _config("b", "${secret}"))
     post = {"substitute": {"name": "web"}, "substituteFrom": [{"kind": "Secret", "name": "vars"}]}
     built = build(_kustomization(postBuild=post), _known(tmp_path))
     assert [(str(r.ref), r.body["data"]) for r in built.resources] == [("ConfigMap/default/web", {"v": "usual"})]
-    left = "left out for variables of postBuild that are not known here: ConfigMap/default/b"
+    left = "not rehearsed, because postBuild variables are unknown: ConfigMap/default/b"
     assert built.notes == (f"flux: apps: {left}",)
 
 
-def test_what_no_variable_says_is_empty_where_all_are_known(tmp_path: Path) -> None:
+def test_an_undefined_variable_is_empty_if_all_sources_are_known(tmp_path: Path) -> None:
     _write(tmp_path / "apps/a.yaml", _config("a", "<${nobody}> ${name^^} $${HOME} $HOME"))
     built = build(_kustomization(postBuild={"substitute": {"name": "we\nb"}}), _known(tmp_path))
     assert [r.body["data"] for r in built.resources] == [{"v": "<> WEB ${HOME} $HOME"}]
@@ -80,7 +80,7 @@ def test_what_no_variable_says_is_empty_where_all_are_known(tmp_path: Path) -> N
     assert [r.body["data"] for r in untouched.resources] == [{"v": "<${nobody}> ${name^^} $${HOME} $HOME"}]
 
 
-def test_what_flux_cannot_read_stops_the_build_unless_it_stands_in_a_comment(tmp_path: Path) -> None:
+def test_a_broken_variable_stops_the_build_unless_it_is_in_a_comment(tmp_path: Path) -> None:
     _write(tmp_path / "apps/a.yaml", "# ${list[@]}\n" + _config("a", "plain"))
     post = {"substitute": {"name": "web"}}
     assert len(build(_kustomization(postBuild=post), _known(tmp_path)).resources) == 1
@@ -90,7 +90,7 @@ def test_what_flux_cannot_read_stops_the_build_unless_it_stands_in_a_comment(tmp
         build(_kustomization(postBuild=post), _known(tmp_path))
 
 
-def test_an_object_may_keep_its_variables_beside_others_that_do_not(tmp_path: Path) -> None:
+def test_an_object_may_opt_out_of_substitution(tmp_path: Path) -> None:
     disabled = "kustomize.toolkit.fluxcd.io/substitute: disabled"
     meta = f"metadata:\n  name: kept\n  annotations:\n    {disabled}\n"
     kept = f"apiVersion: v1\nkind: ConfigMap\n{meta}data: {{v: '${{name}}'}}\n"
@@ -99,7 +99,7 @@ def test_an_object_may_keep_its_variables_beside_others_that_do_not(tmp_path: Pa
     assert [r.body["data"]["v"] for r in built.resources] == ["${name}", "web"]
 
 
-def test_values_come_from_objects_in_their_order_and_last_from_the_release(tmp_path: Path) -> None:
+def test_values_come_from_values_from_in_order_then_from_the_release(tmp_path: Path) -> None:
     _write(tmp_path / "charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")
     source = {"kind": "GitRepository", "name": "platform", "namespace": "flux-system"}
     release: Body = {
@@ -116,7 +116,7 @@ def test_values_come_from_objects_in_their_order_and_last_from_the_release(tmp_p
     assert (chart.name, open_chart(chart.path).version) == ("web", "1.0.0")
     values, notes = values_of(release, chart, known)
     assert values == {"a": 1, "b": 3}
-    assert notes == ["flux: web: the values of Secret/shop/elsewhere are not known here"]
+    assert notes == ["flux: web: Secret/shop/elsewhere was not found; rehearsed without its values"]
     known.objects[Ref("Secret", "shop", "elsewhere")] = {"kind": "Secret", "stringData": {"other.yaml": "a: 2"}}
     words = "could not resolve Secret chart values reference 'shop/elsewhere' with key 'values.yaml': key not found"
     with pytest.raises(CannotContinue, match=words):
@@ -149,7 +149,7 @@ def test_a_kustomization_is_edited_before_it_is_built(tmp_path: Path) -> None:
 
 
 @needs_kustomize
-def test_patches_reach_a_folder_that_is_no_kustomization(tmp_path: Path) -> None:
+def test_patches_apply_to_a_folder_without_a_kustomization_file(tmp_path: Path) -> None:
     _write(tmp_path / "apps/deep/web.yaml", WEB)
     patch = {"patch": "- {op: add, path: /spec/paused, value: true}", "target": {"kind": "Deployment"}}
     [web] = build(_kustomization(patches=[patch]), _known(tmp_path)).resources
@@ -157,7 +157,7 @@ def test_patches_reach_a_folder_that_is_no_kustomization(tmp_path: Path) -> None
     assert not (tmp_path / "apps/kustomization.yaml").exists()
 
 
-def test_what_a_generator_copies_is_found_where_it_comes_from(tmp_path: Path) -> None:
+def test_files_that_an_artifact_generator_copies_are_found_at_their_origin(tmp_path: Path) -> None:
     _write(tmp_path / "platform/apps/eu/a.yaml", _config("a"))
     known = _known(tmp_path, {"git.example/platform": str(tmp_path)})
     copy = {"from": "@mono/platform/apps/**", "to": "@artifact/sites/"}
@@ -170,13 +170,13 @@ def test_what_a_generator_copies_is_found_where_it_comes_from(tmp_path: Path) ->
     artifact = {"kind": "ExternalArtifact", "name": "sites"}
     built = build(_kustomization("./sites/eu", sourceRef=artifact), known)
     assert [str(r.ref) for r in built.resources] == ["ConfigMap/default/a"]
-    with pytest.raises(NotAtHand, match="ExternalArtifact/default/others is made by nothing that was found"):
+    with pytest.raises(SourceNotFound, match="ExternalArtifact/default/others has no path sites in the input"):
         build(_kustomization("./sites", sourceRef={**artifact, "name": "others"}), known)
 
 
-def _known(beside: Path, repos: dict[str, str] | None = None) -> Known:
+def _known(beside: Path, repos: dict[str, str] | None = None) -> FluxSources:
     ref = Ref("GitRepository", "flux-system", "platform", "source.toolkit.fluxcd.io")
-    return Known(Repos(repos or {}), {}, str(beside), {ref: GIT})
+    return FluxSources(Repos(repos or {}), {}, str(beside), {ref: GIT})
 
 
 def _kustomization(path: str = "./apps", **spec: object) -> Body:

@@ -39,7 +39,7 @@ RULES = [
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_a_chart_has_the_files_that_it_has_for_helm(rules: str, tmp_path: Path) -> None:
+def test_a_chart_has_the_same_files_as_for_helm(rules: str, tmp_path: Path) -> None:
     write(tmp_path, {name: name for name in FILES})
     write(
         tmp_path, {"Chart.yaml": CHART, "templates/.hidden": "x", "templates/a.yaml": "", ".helmignore": rules + "\n"}
@@ -62,6 +62,6 @@ def test_a_rule_that_helm_refuses_is_refused_with_its_place(rule: str, words: st
     write(tmp_path, {"Chart.yaml": CHART, ".helmignore": f"ok\n{rule}\n"})
     with pytest.raises(CannotContinue) as complaint:
         read_folder(str(tmp_path))
-    assert str(complaint.value) == f"{tmp_path}/.helmignore:2: read the rules: {words}"
+    assert str(complaint.value) == f"{tmp_path}/.helmignore:2: read .helmignore: {words}"
     with pytest.raises(helmsdk.HelmError):
         helmsdk.Chart.load(tmp_path)

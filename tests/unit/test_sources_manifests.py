@@ -27,7 +27,7 @@ def _read(path: str) -> list[tuple[str, str]]:
     return [(str(r.ref), str(place_of(r.place("metadata", "name")))) for r in read_manifests(path, "ns").resources]
 
 
-def test_a_folder_is_read_as_kubectl_does_with_all_below_it(tmp_path: Path) -> None:
+def test_a_folder_is_read_recursively_as_by_kubectl(tmp_path: Path) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "json"}}
     namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n"
     write(
@@ -49,7 +49,7 @@ def test_a_folder_is_read_as_kubectl_does_with_all_below_it(tmp_path: Path) -> N
     ]
 
 
-def test_a_file_of_any_name_may_hold_lists(tmp_path: Path) -> None:
+def test_a_file_of_any_name_may_contain_lists(tmp_path: Path) -> None:
     write(
         tmp_path, {"all": "kind: List\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: p}\n"}
     )
@@ -61,14 +61,14 @@ def test_manifests_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatch)
     assert _read("-") == [("ConfigMap/ns/a", "stdin:4")]
 
 
-def test_kinds_that_the_manifests_define_know_their_scope(tmp_path: Path) -> None:
+def test_custom_kinds_have_the_scope_of_their_crd(tmp_path: Path) -> None:
     definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: w}\n"
     definition += "spec: {group: e.com, scope: Cluster, names: {kind: W}}\n"
     write(tmp_path, {"w.yaml": f"apiVersion: e.com/v1\nkind: W\nmetadata: {{name: w}}\n---\n{definition}"})
     assert [ref for ref, _ in _read("w.yaml")] == ["W/w", "CustomResourceDefinition/w"]
 
 
-def test_a_text_can_be_tried_in_the_place_of_a_file(tmp_path: Path) -> None:
+def test_text_can_replace_a_manifest_file(tmp_path: Path) -> None:
     write(tmp_path, {"m/a.yaml": config_map("a"), "m/b.yaml": config_map("b")})
     tried = read_manifests("./m", instead={"m/a.yaml": config_map("changed")})
     assert [r.ref.name for r in tried.resources] == ["changed", "b"]
@@ -82,7 +82,9 @@ def test_a_text_can_be_tried_in_the_place_of_a_file(tmp_path: Path) -> None:
         ("- a\n", "m.yaml:1: not a Kubernetes object: a list, not a mapping"),
     ],
 )
-def test_what_is_no_object_is_one_sentence_with_its_place(content: str, sentence: str, tmp_path: Path) -> None:
+def test_a_document_that_is_not_an_object_is_one_sentence_with_its_place(
+    content: str, sentence: str, tmp_path: Path
+) -> None:
     write(tmp_path, {"m.yaml": content})
     with pytest.raises(CannotContinue) as complaint:
         read_manifests("m.yaml")
@@ -90,16 +92,16 @@ def test_what_is_no_object_is_one_sentence_with_its_place(content: str, sentence
 
 
 @pytest.mark.parametrize("content", ["", "# only this\n---\n---\n", "kind: List\napiVersion: v1\nitems: []\n"])
-def test_where_there_is_no_object_there_is_nothing_to_check(content: str, tmp_path: Path) -> None:
+def test_manifests_without_objects_are_nothing_to_check(content: str, tmp_path: Path) -> None:
     write(tmp_path, {"m/a.yaml": content})
-    with pytest.raises(NothingToCheck, match=r"^m: there is no Kubernetes object in it$"):
+    with pytest.raises(NothingToCheck, match=r"^m: contains no Kubernetes object$"):
         read_manifests("m")
 
 
-def test_links_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
+def test_symlinks_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
     write(tmp_path, {"secret.yaml": config_map("s"), "m/a.yaml": config_map("a")})
     (tmp_path / "m/b.yaml").symlink_to("../secret.yaml")
-    with pytest.raises(CannotContinue, match=r"^m/b\.yaml: the link leads to .*secret\.yaml, outside of "):
+    with pytest.raises(CannotContinue, match=r"^m/b\.yaml: the symlink points to .*secret\.yaml, outside of "):
         read_manifests("m")
 
 
@@ -118,15 +120,15 @@ def test_a_path_is_a_chart_manifests_or_a_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("nope", "nope: there is no such file or folder"),
-        ("./c/Chart.yaml", "c/Chart.yaml: this is a file of a chart; name its folder: c"),
-        ("p/Pulumi.yaml", "p/Pulumi.yaml: this is a file of a Pulumi program; name its folder: p"),
-        ("p/__main__.py", "p/__main__.py: this is a file of a Pulumi program; name its folder: p"),
-        ("k/kustomization.yaml", "k/kustomization.yaml: this is a file of a kustomization; name its folder: k"),
-        ("oci://r/c", "oci://r/c: charts are read from disk; fetch it first with: helm pull oci://r/c"),
+        ("nope", "nope: no such file or folder"),
+        ("./c/Chart.yaml", "c/Chart.yaml: this file is part of a chart; pass its folder: c"),
+        ("p/Pulumi.yaml", "p/Pulumi.yaml: this file is part of a Pulumi program; pass its folder: p"),
+        ("p/__main__.py", "p/__main__.py: this file is part of a Pulumi program; pass its folder: p"),
+        ("k/kustomization.yaml", "k/kustomization.yaml: this file is part of a kustomization; pass its folder: k"),
+        ("oci://r/c", "oci://r/c: charts are read from disk only; fetch it first: helm pull oci://r/c"),
     ],
 )
-def test_what_is_none_of_these_is_one_sentence(path: str, sentence: str, tmp_path: Path) -> None:
+def test_an_unusable_path_is_one_sentence(path: str, sentence: str, tmp_path: Path) -> None:
     write(tmp_path, dict.fromkeys(("c/Chart.yaml", "p/Pulumi.yaml", "p/__main__.py", "k/kustomization.yaml"), ""))
     with pytest.raises(CannotContinue) as complaint:
         kind_of(path)
@@ -141,23 +143,21 @@ def test_what_is_none_of_these_is_one_sentence(path: str, sentence: str, tmp_pat
         ("kustomization.yaml", "resources: [a.yaml]\n"),
     ],
 )
-def test_a_folder_of_something_else_among_manifests_is_to_be_named_by_itself(
-    file: str, content: str, tmp_path: Path
-) -> None:
+def test_a_chart_or_program_below_a_folder_of_manifests_is_refused(file: str, content: str, tmp_path: Path) -> None:
     write(tmp_path, {"all/a.yaml": config_map("a"), f"all/below/{file}": content})
     with pytest.raises(
-        CannotContinue, match=rf"^all/below/{file}: this is a file of a .*; name its folder: all/below$"
+        CannotContinue, match=rf"^all/below/{file}: this file is part of a .*; pass its folder: all/below$"
     ):
         read_manifests("all")
 
 
-def test_kinds_are_found_beside_what_is_part_of_something_else(tmp_path: Path) -> None:
+def test_kinds_are_found_next_to_unreadable_files(tmp_path: Path) -> None:
     write(tmp_path, {"all/a.yaml": config_map("a"), "all/below/kustomization.yaml": "resources: [a.yaml]\n"})
     assert kinds_in("all") == {("", "ConfigMap")}
 
 
 @pytest.mark.parametrize("step", ["instal", "[install, c]", "7", "{rebuild: [7]}"])
-def test_a_step_that_names_no_act_is_told_which_there_are(step: str, tmp_path: Path) -> None:
+def test_a_step_with_an_unknown_action_lists_the_known_ones(step: str, tmp_path: Path) -> None:
     write(tmp_path, {"t.yaml": f"steps: [{step}]\n"})
     with pytest.raises(CannotContinue, match=r"a step names one act; known are install, upgrade, .*, rebuild$"):
         read_trial("t.yaml", lambda name: load(name).actions)
@@ -173,16 +173,16 @@ def test_a_kustomization_is_built_in_the_order_of_kinds(tmp_path: Path) -> None:
     assert [str(r.ref) for r in built.resources] == ["ServiceAccount/default/my-x", "ConfigMap/default/my-a"]
 
 
-def test_a_kustomization_that_nobody_builds_is_to_be_piped_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kustomization_needs_kustomize_or_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"k/kustomization.yaml": ""})
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(CannotContinue) as complaint:
         read_manifests("k")
-    nobody = "this is a kustomization, and there is neither kustomize nor kubectl on the PATH"
-    assert str(complaint.value) == f"k: {nobody}; pipe it in: kustomize build k | seatrial check -"
+    nobody = "build the kustomization: neither kustomize nor kubectl is on the PATH"
+    assert str(complaint.value) == f"k: {nobody}; install one, or run: kustomize build k | seatrial check -"
 
 
-def test_the_line_of_a_place_can_be_read_again_except_where_it_is_gone(tmp_path: Path) -> None:
+def test_the_line_of_a_place_can_be_read_again_unless_the_file_is_gone(tmp_path: Path) -> None:
     write(tmp_path, {"a.yaml": config_map("a")})
     places = [Place("a.yaml", 4), Place("nope.yaml", 1), Place("stdin", 1)]
     assert [line_at(place) for place in places] == ["  name: a", None, None]

@@ -1,4 +1,4 @@
-"""Every rendered line of a template after the line it came from: `=` exact, `~` near, `_` in a file of helpers."""
+"""Every rendered line of a template with its source line: `=` exact, `~` near, `_` in a file of helpers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ more: yes
 
 
 def shown(template: str, values: dict[str, Any], tmp_path: Path) -> str:
-    """The rendered text, each line after its origin."""
+    """The rendered text, each line with its source line."""
     texts = [Text("_helpers.tpl", HELPERS), Text("t.yaml", template)]
     write(tmp_path, {"Chart.yaml": CHART, **{f"templates/{text.path}": text.content for text in texts}})
     rendered = _render(tmp_path, values, "t.yaml")
@@ -55,7 +55,7 @@ def _render(folder: Path, values: dict[str, Any], template: str) -> str:
         return helmsdk.render(chart, values, name="r", namespace="d")[f"demo/templates/{template}"]
 
 
-def test_a_loop_gives_the_same_lines_again_and_again(tmp_path: Path) -> None:
+def test_a_loop_repeats_its_lines(tmp_path: Path) -> None:
     template = """\
 kind: A
 items:
@@ -79,14 +79,12 @@ end: true
 
 
 @pytest.mark.parametrize(("chosen", "line"), [(True, 2), (False, 4)])
-def test_the_branch_that_was_taken_is_known_even_where_both_read_the_same(
-    chosen: bool, line: int, tmp_path: Path
-) -> None:
+def test_the_branch_is_known_even_if_both_have_the_same_text(chosen: bool, line: int, tmp_path: Path) -> None:
     template = "{{- if .Values.on }}\nkind: A\n{{- else }}\nkind: A\n{{- end }}\nname: b\n"
     assert shown(template, {"on": chosen}, tmp_path) == f"{line}= kind: A\n6= name: b"
 
 
-def test_what_a_named_template_writes_was_written_there(tmp_path: Path) -> None:
+def test_text_of_a_named_template_is_placed_in_it(tmp_path: Path) -> None:
     template = """\
 labels:
   {{- include "labels" . | nindent 2 }}
@@ -117,12 +115,12 @@ _3= tier: y
     )
 
 
-def test_a_named_template_that_is_written_twice_is_near_the_line_that_calls_it(tmp_path: Path) -> None:
+def test_a_template_defined_twice_is_placed_near_its_call(tmp_path: Path) -> None:
     template = '{{ define "labels" }}app: mine{{ end }}\nlabels:\n  {{- include "labels" . | nindent 2 }}\n'
     assert shown(template, {}, tmp_path) == "2= labels:\n3~   app: x\n3~   tier: y"
 
 
-def test_values_written_out_are_near_the_line_that_writes_them(tmp_path: Path) -> None:
+def test_values_of_several_lines_are_placed_near_their_action(tmp_path: Path) -> None:
     template = """\
 spec:
   {{- with .Values.spec }}
@@ -163,7 +161,7 @@ def test_an_action_of_one_line_is_exact_and_one_of_several_is_near(tmp_path: Pat
     )
 
 
-def test_trimming_comments_variables_and_quotes_do_not_confuse(tmp_path: Path) -> None:
+def test_trimming_comments_variables_and_quotes_do_not_shift_places(tmp_path: Path) -> None:
     template = """\
 {{- /* kind: }} it's "not" this */ -}}
 {{- $x := "a }} b" -}}
@@ -209,27 +207,27 @@ def test_documents_of_one_template_keep_their_lines_apart(tmp_path: Path) -> Non
     )
 
 
-def test_a_loop_that_is_left_early(tmp_path: Path) -> None:
+def test_break_in_a_loop_keeps_places(tmp_path: Path) -> None:
     template = (
         "{{- range .Values.n }}\na{{ . }}: 1\n{{- if eq . 2.0 }}{{ break }}{{ end }}\nb{{ . }}: 2\n{{- end }}\nc: 3\n"
     )
     assert shown(template, {"n": [1, 2, 3]}, tmp_path) == "2= a1: 1\n4= b1: 2\n2= a2: 1\n6= c: 3"
 
 
-def test_what_differs_each_time_is_near_and_the_rest_is_exact(tmp_path: Path) -> None:
+def test_random_values_are_near_and_the_rest_is_exact(tmp_path: Path) -> None:
     template = 'kind: Secret\ndata:\n  password: {{ randAlphaNum 32 | b64enc }}\n  user: "me"\n'
     origins = [line.split(" ")[0] for line in shown(template, {}, tmp_path).splitlines()]
     assert origins == ["1=", "2=", "3~", "4="]
 
 
-def test_a_template_that_uses_our_marks_is_left_alone() -> None:
+def test_a_template_that_contains_our_marks_is_not_marked() -> None:
     text = Text("t.yaml", "kind: \ue000\n")
     made = copies({"t": text}, [text])
     assert made.templates == {}
     assert provenance(text, "", made.files).at(3) == Place("t.yaml", 1, "file")
 
 
-def test_lines_that_come_and_go_are_never_called_exact() -> None:
+def test_lines_that_are_not_always_rendered_are_never_exact() -> None:
     text = Text("t.yaml", "a: 1\nb: 2\nc: 3\nz: 9\n")
     made = copies({"t": text}, [text])
     found = provenance(Text("t.yaml", "a: 1\nb: 2\nz: 9\n"), made.templates["t"], made.files)

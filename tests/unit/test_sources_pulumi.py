@@ -1,4 +1,4 @@
-"""Pulumi programs in Python: what they register, and what is said of those that cannot be read."""
+"""Pulumi programs in Python: what they register, and the errors of broken ones."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Write = Callable[[str], str]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes a program, and says where it is."""
+    """Writes a program and returns its path."""
     monkeypatch.chdir(tmp_path)
     return partial(python_program, tmp_path)
 
 
-def test_inputs_made_of_outputs_are_dependencies_and_so_is_what_is_asked_for(write: Write) -> None:
+def test_inputs_that_use_outputs_and_depends_on_are_dependencies(write: Write) -> None:
     path = write(
         MADE
         + """
@@ -46,7 +46,7 @@ c = Made("c", pulumi.ResourceOptions(depends_on=[b], protect=True, custom_timeou
     assert str(third.place) == "app/__main__.py:9"
 
 
-def test_a_component_is_no_dependency_but_what_is_in_it_when_it_is_asked_is(write: Write) -> None:
+def test_a_dependency_on_a_component_means_its_current_children(write: Write) -> None:
     path = write(
         MADE
         + """
@@ -67,7 +67,7 @@ for name, early in (("now", True), ("later", False)):
     assert found["after-later"].dependencies == ()
 
 
-def test_resources_of_another_cluster_are_named_and_left_out(write: Write) -> None:
+def test_resources_of_another_cluster_are_listed_and_left_out(write: Write) -> None:
     path = write(
         MADE
         + """
@@ -83,12 +83,12 @@ here = Made("here", metadata={"name": "here"})
         "ConfigMap/default/here",
         "ConfigMap/team/near",
     }
-    assert program.unknown == ("the provider edge is of another cluster: ConfigMap far is not rehearsed here",)
+    assert program.unknown == ("the provider edge is for another cluster: ConfigMap far is not rehearsed",)
     near = next(one for one in program.registrations if one.name == "near")
     assert [short(urn) for urn in near.dependencies] == ["ConfigMap far"] and near.manner.mutable_configs
 
 
-def test_aliases_are_the_names_that_a_resource_had_its_own_and_those_of_its_parent(write: Write) -> None:
+def test_aliases_include_those_that_follow_from_the_parent(write: Write) -> None:
     path = write(
         MADE
         + """
@@ -111,7 +111,7 @@ Made("b", pulumi.ResourceOptions(aliases=[pulumi.Alias(name="c"), pulumi.Alias(p
     assert program.registrations[-1].options.imports == "default/b"
 
 
-def test_configuration_of_the_stack_is_given_and_its_secrets_are_not(write: Write, tmp_path: Path) -> None:
+def test_the_program_gets_the_stack_configuration_without_secrets(write: Write, tmp_path: Path) -> None:
     path = write(
         MADE
         + """
@@ -125,11 +125,11 @@ Made("a", data={"size": config.require("size"), "key": config.require_secret("ke
 
 
 def test_a_program_that_registers_nothing_is_nothing_to_check(write: Write) -> None:
-    with pytest.raises(NothingToCheck, match="app: the program registers nothing"):
+    with pytest.raises(NothingToCheck, match="app: the program registers no resources"):
         read_program(write("import pulumi\n"))
 
 
-def test_what_a_program_raises_is_told_with_its_own_lines(write: Write, tmp_path: Path) -> None:
+def test_an_exception_is_reported_with_the_frames_of_the_program(write: Write, tmp_path: Path) -> None:
     path = write("import parts\nparts.build({})\n")
     (tmp_path / "app" / "parts.py").write_text("def build(sizes):\n    return sizes['large']\n")
     with pytest.raises(CannotContinue) as raised:
@@ -141,9 +141,7 @@ def test_what_a_program_raises_is_told_with_its_own_lines(write: Write, tmp_path
     )
 
 
-def test_python_itself_has_no_lines_in_what_is_raised(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frames_of_python_itself_are_left_out(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("raise ValueError('no')\n")
     monkeypatch.chdir(tmp_path / "app")
     with pytest.raises(CannotContinue) as raised:
@@ -157,34 +155,33 @@ def test_python_itself_has_no_lines_in_what_is_raised(
     ("code", "words"),
     [
         ("import sys\nsys.exit(3)\n", "app/__main__.py:2: run the program: it called sys.exit(3)"),
-        ("import os\nos._exit(3)\n", "app: run the program: it ended on its own before it was done"),
+        ("import os\nos._exit(3)\n", "app: run the program: it exited before it was done"),
     ],
 )
-def test_a_program_that_leaves_is_told_of(write: Write, code: str, words: str) -> None:
+def test_a_program_that_exits_early_is_one_sentence(write: Write, code: str, words: str) -> None:
     assert complaint(write(code)).splitlines()[0] == words
 
 
-def test_a_package_that_is_not_there_is_told_with_the_python_that_lacks_it(write: Write) -> None:
+def test_a_missing_package_names_the_python_that_lacks_it(write: Write) -> None:
     assert complaint(write("import nowhere\n")).splitlines()[0] == (
-        "app/__main__.py:1: run the program: ModuleNotFoundError: No module named 'nowhere'; it was run with "
-        f"{sys.executable}, unless virtualenv in app/Pulumi.yaml names another"
+        "app/__main__.py:1: run the program: ModuleNotFoundError: No module named 'nowhere'; it ran with "
+        f"{sys.executable}; set virtualenv in app/Pulumi.yaml to use another"
     )
 
 
 @pytest.mark.parametrize("runtime", ["go", "dotnet", "{name: java}"])
-def test_of_a_program_that_is_not_run_pulumi_is_to_be_asked(write: Write, tmp_path: Path, runtime: str) -> None:
+def test_an_unsupported_runtime_suggests_a_preview(write: Write, tmp_path: Path, runtime: str) -> None:
     path = write("")
     (tmp_path / "app" / "Pulumi.yaml").write_text(f"name: app\nruntime: {runtime}\n")
     named = runtime.strip("{}").removeprefix("name: ")
     assert complaint(path) == (
-        f"app/Pulumi.yaml: programs for {named} are not run here; give what Pulumi makes of it in the place of the "
-        "folder: pulumi preview --json --show-sames > preview.json, or of what is deployed: pulumi stack export > "
-        "stack.json"
+        f"app/Pulumi.yaml: the runtime {named} is not supported; pass the output of Pulumi instead: pulumi preview "
+        "--json --show-sames > preview.json, or for the deployed stack: pulumi stack export > stack.json"
     )
 
 
-def test_the_virtualenv_of_a_workspace_is_found_above_the_program(write: Write, tmp_path: Path) -> None:
-    """But not above the repository, and not where it has no Pulumi: that one is somebody else's."""
+def test_the_virtualenv_of_a_workspace_is_found_in_a_parent_folder(write: Write, tmp_path: Path) -> None:
+    """But not above the repository, and not if it has no Pulumi: then it belongs to something else."""
     path = write("")
     (tmp_path / ".git").touch()
     interpreter = tmp_path / ".venv" / "bin" / "python"
@@ -194,14 +191,14 @@ def test_the_virtualenv_of_a_workspace_is_found_above_the_program(write: Write, 
     with pytest.raises(NothingToCheck):
         read_program(path)
     (tmp_path / ".venv" / "lib" / "python3.11" / "site-packages" / "pulumi").mkdir(parents=True)
-    assert complaint(path) == "app: run the program: it ended on its own before it was done: no python"
+    assert complaint(path) == "app: run the program: it exited before it was done: no python"
 
 
-def test_configuration_that_is_lacking_is_named_and_can_be_given(write: Write) -> None:
+def test_missing_configuration_is_named_and_can_be_set(write: Write) -> None:
     path = write(MADE + "Made('a', data={'size': pulumi.Config().require('size')})\n")
     assert complaint(path) == (
-        "app/__main__.py:6: run the program: it asks for app:size, which is not configured; give it with --set "
-        "app:size=VALUE, or in app/Pulumi.dev.yaml\n"
+        "app/__main__.py:6: run the program: it needs the configuration value app:size, which is not set; pass --set "
+        "app:size=VALUE, or set it in app/Pulumi.dev.yaml\n"
         "  app/__main__.py:6 in <module>: Made('a', data={'size': pulumi.Config().require('size')})"
     )
     for given in ({"size": 3}, {"app:size": "3"}):
@@ -209,7 +206,7 @@ def test_configuration_that_is_lacking_is_named_and_can_be_given(write: Write) -
         assert release.resources[0].body["data"] == {"size": "3"}
 
 
-def test_what_only_a_real_run_knows_is_unknown_and_named(write: Write) -> None:
+def test_outputs_of_a_real_run_are_unknown_and_listed(write: Write) -> None:
     path = write(
         MADE
         + """
@@ -227,6 +224,6 @@ Secret("b", metadata={"name": "b"}, data={"key": other.get_output("key")})
     assert (settings["metadata"]["namespace"], settings["data"]) == ("unknown", {"host": "unknown"})
     assert secret["data"] == {"key": "dW5rbm93bg=="}
     assert release.program and release.program.unknown == (
-        "StackReference acme/network/prod: what another stack gives out is not known, and stays so",
-        "ConfigMap a: its name or namespace is not known, and taken to be unknown",
+        "StackReference acme/network/prod: the outputs of another stack are unknown",
+        "ConfigMap a: its name or namespace is unknown; assuming 'unknown'",
     )

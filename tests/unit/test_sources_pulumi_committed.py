@@ -1,4 +1,4 @@
-"""Pulumi programs as they were at a commit, run with what is installed today."""
+"""Pulumi programs at a commit, run with the installed packages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ exports.Made = class extends pulumi.CustomResource {
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout whose tag v1 holds an older program than its files."""
+    """A checkout whose tag v1 has an older program than its files."""
     where = tmp_path / "checkout"
     where.mkdir()
     monkeypatch.chdir(where)
@@ -56,9 +56,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return where
 
 
-def test_a_program_is_checked_from_one_commit_to_what_is_there(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_is_upgraded_from_a_commit(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "app", "--from", "git:v1", "--engine", "pulumi"]) == 0
     assert capsys.readouterr().out.splitlines()[:8] == [
         "pulumi@4.32, lazy and eager schedules",
@@ -72,7 +70,7 @@ def test_a_program_is_checked_from_one_commit_to_what_is_there(
     ]
 
 
-def test_places_are_named_as_git_names_them_and_can_be_read_again(checkout: Path) -> None:
+def test_places_in_a_program_at_a_commit_are_named_as_in_git(checkout: Path) -> None:
     release = read_program("git:v1", beside="app")
     settings, rendered = (place_of(resource.place("metadata", "name")) for resource in release.resources)
     assert (str(settings), line_at(settings)) == ("git:v1:app/Pulumi.yaml:4", "  settings:")
@@ -80,14 +78,14 @@ def test_places_are_named_as_git_names_them_and_can_be_read_again(checkout: Path
     assert release.source == "git:v1"
 
 
-def test_nothing_is_left_behind_and_nothing_is_written_into_the_checkout(checkout: Path, tmp_path: Path) -> None:
+def test_a_program_at_a_commit_leaves_no_files_behind(checkout: Path, tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in sorted(checkout.rglob("*"))}
     read_program("git:v1", beside="app")
     assert list((tmp_path / "tmp").iterdir()) == []
     assert {path: path.stat().st_mtime_ns for path in sorted(checkout.rglob("*"))} == before
 
 
-def test_what_pulumi_wrote_down_is_read_as_it_was_committed(checkout: Path) -> None:
+def test_a_recording_is_read_from_a_commit(checkout: Path) -> None:
     urn = "urn:pulumi:dev::app::kubernetes:core/v1:ConfigMap::a"
     state = {"urn": urn, "type": "kubernetes:core/v1:ConfigMap", "custom": True}
     write(checkout, {"stack.json": f'{{"version": 3, "deployment": {{"resources": [\n{json.dumps(state)}]}}}}'})
@@ -97,10 +95,10 @@ def test_what_pulumi_wrote_down_is_read_as_it_was_committed(checkout: Path) -> N
     assert str(place_of(resource.place())) == "git:v2:stack.json:2"
 
 
-def test_a_program_that_was_elsewhere_or_is_broken_is_told_of_by_its_commit(checkout: Path) -> None:
+def test_errors_of_a_program_at_a_commit_name_the_commit(checkout: Path) -> None:
     write(checkout, {"other/Pulumi.yaml": "name: app\n"})
     assert complaint("git:v1", beside="other") == (
-        "git:v1:other: it was not there at v1; if the program was elsewhere then: git:v1:FOLDER"
+        "git:v1:other: does not exist at v1; if the program was in another folder, use git:v1:FOLDER"
     )
     commit(checkout, "v2")
     assert complaint("git:v2", beside="other") == (
@@ -108,7 +106,7 @@ def test_a_program_that_was_elsewhere_or_is_broken_is_told_of_by_its_commit(chec
     )
 
 
-def test_links_stay_within_the_commit(checkout: Path) -> None:
+def test_symlinks_stay_within_the_commit(checkout: Path) -> None:
     write(checkout, {"app/Pulumi.yaml": PROGRAM.replace("../charts/demo", "linked")})
     (checkout / "app/linked").symlink_to("../charts/demo")
     (checkout / "app/lost").symlink_to("/etc")
@@ -120,7 +118,7 @@ def test_links_stay_within_the_commit(checkout: Path) -> None:
     ]
 
 
-def test_packages_are_those_that_are_installed_and_those_of_the_repository_are_of_the_commit(
+def test_installed_packages_are_current_and_packages_of_the_repository_are_those_of_the_commit(
     checkout: Path, node_packages: Path
 ) -> None:
     write(checkout, {"core/index.js": MADE, "core/package.json": "{}", "app/package.json": "{}"})
@@ -137,16 +135,15 @@ def test_packages_are_those_that_are_installed_and_those_of_the_repository_are_o
     assert short(only.urn) == "ConfigMap old"
     assert only.inputs["data"] == {"path": str(checkout / "core")}
     assert program.warnings == (
-        "git:v2:app/package.json is not that of today; the program was run with the packages that are installed today",
+        "git:v2:app/package.json differs from the working tree; the program was run with the currently installed "
+        "packages",
     )
 
 
-def test_packages_that_are_not_installed_are_to_be_installed_in_the_working_tree(
-    checkout: Path, node_packages: Path
-) -> None:
+def test_missing_packages_must_be_installed_in_the_working_tree(checkout: Path, node_packages: Path) -> None:
     write(checkout, {"app/Pulumi.yaml": NODE, "app/index.js": ""})
     commit(checkout, "v2")
     assert complaint("git:v2", beside="app") == (
-        "git:v2:app: run the program: there is no node_modules/@pulumi/pulumi beside it or above; install its packages "
-        "in app: npm install --ignore-scripts"
+        "git:v2:app: run the program: node_modules/@pulumi/pulumi was not found in its folder or above; "
+        "install its packages in app: npm install --ignore-scripts"
     )

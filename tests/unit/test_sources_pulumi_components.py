@@ -1,4 +1,4 @@
-"""What is made of charts and YAML inside Pulumi programs: children, the order between them, and hooks."""
+"""Charts and YAML inside Pulumi programs: children, their order, and hooks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ spec: {containers: [{name: c, image: i}]}
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes files, and says where the program is."""
+    """Writes files and returns the path of the program."""
     monkeypatch.chdir(tmp_path)
 
     def written(**files: str) -> str:
@@ -79,7 +79,7 @@ def yaml_program(resources: str) -> dict[str, str]:
     return {"app/Pulumi.yaml": f"name: app\nruntime: yaml\nresources:\n{resources}"}
 
 
-def test_a_v4_chart_has_an_order_of_its_own_and_no_hooks(write: Write) -> None:
+def test_a_v4_chart_orders_its_objects_and_drops_hooks(write: Write) -> None:
     resource = "  c: {type: 'kubernetes:helm.sh/v4:Chart', properties: {chart: ../chart}}\n"
     program = registered(write(**yaml_program(resource)))
     assert edges(program) == {
@@ -93,7 +93,7 @@ def test_a_v4_chart_has_an_order_of_its_own_and_no_hooks(write: Write) -> None:
     assert kept["c:default/kept"] and not kept["c:gated"]
 
 
-def test_a_v4_chart_leaves_out_definitions_and_waiting_where_it_is_told_to(write: Write) -> None:
+def test_a_v4_chart_can_skip_crds_and_awaiting(write: Write) -> None:
     properties = "{chart: ../chart, skipCrds: true, skipAwait: true, resourcePrefix: p}"
     program = registered(
         write(**yaml_program(f"  c: {{type: 'kubernetes:helm.sh/v4:Chart', properties: {properties}}}\n"))
@@ -105,7 +105,7 @@ def test_a_v4_chart_leaves_out_definitions_and_waiting_where_it_is_told_to(write
     assert skipped == ["true"] * 3
 
 
-def test_a_v3_chart_has_no_order_and_makes_hooks_like_all_else_but_tests(write: Write) -> None:
+def test_a_v3_chart_has_no_order_and_creates_hooks_except_tests(write: Write) -> None:
     code = "from pulumi_kubernetes.helm.v3 import Chart, LocalChartOpts\nChart('c', LocalChartOpts(path='../chart'))\n"
     program = registered(write(**{"app/Pulumi.yaml": "name: app\nruntime: python\n", "app/__main__.py": code}))
     assert edges(program) == {
@@ -118,7 +118,7 @@ def test_a_v3_chart_has_no_order_and_makes_hooks_like_all_else_but_tests(write: 
     }
 
 
-def test_a_release_is_one_resource_and_helm_has_the_hooks(write: Write) -> None:
+def test_a_release_is_one_resource_and_helm_runs_its_hooks(write: Write) -> None:
     program = registered(
         write(**yaml_program("  r: {type: 'kubernetes:helm.sh/v3:Release', properties: {chart: ../chart}}\n"))
     )
@@ -127,7 +127,7 @@ def test_a_release_is_one_resource_and_helm_has_the_hooks(write: Write) -> None:
     assert [body["metadata"]["name"] for body in only.definitions] == ["gates.example.com"]
 
 
-def test_yaml_of_the_second_version_is_ordered_by_definition_namespace_and_annotation(write: Write) -> None:
+def test_yaml_v2_is_ordered_by_crd_namespace_and_annotation(write: Write) -> None:
     group = """  g:
     type: kubernetes:yaml/v2:ConfigGroup
     properties:
@@ -153,7 +153,7 @@ def test_yaml_of_the_second_version_is_ordered_by_definition_namespace_and_annot
     }
 
 
-def test_an_annotation_that_names_what_is_not_in_the_component_is_an_error(write: Write) -> None:
+def test_a_depends_on_annotation_must_name_an_object_of_the_component(write: Write) -> None:
     group = """  g:
     type: kubernetes:yaml/v2:ConfigGroup
     properties:
@@ -170,25 +170,25 @@ def test_an_annotation_that_names_what_is_not_in_the_component_is_an_error(write
     )
 
 
-def test_a_chart_that_is_not_on_disk_is_unknown_until_somebody_says_where_it_is(write: Write) -> None:
+def test_a_chart_that_is_not_on_disk_needs_a_chart_flag(write: Write) -> None:
     path = write(
         **yaml_program("  c: {type: 'kubernetes:helm.sh/v4:Chart', properties: {chart: oci://example/chart}}\n")
     )
     assert registered(path).unknown == (
-        "v4.Chart c: the chart oci://example/chart is not on disk; --chart chart=PATH says where it is",
+        "v4.Chart c: the chart oci://example/chart was not found on disk (pass --chart chart=PATH)",
     )
     found = read_program(path, {"chart": "chart"}).program
     assert found and not found.unknown and len(found.registrations) == 5
 
 
-def test_keys_that_pulumi_does_not_know_are_dropped_with_a_warning(write: Write) -> None:
+def test_unknown_keys_are_ignored_with_a_warning(write: Write) -> None:
     resource = """  a: {type: 'kubernetes:core/v1:ConfigMap'}
   b: {type: 'kubernetes:core/v1:ConfigMap', options: {dependOn: ["${a}"]}}
 """
     program = registered(write(**yaml_program(resource)))
     assert edges(program)["ConfigMap b"] == []
     assert program.warnings == (
-        "app/Pulumi.yaml:5: options.dependOn of b is not known to Pulumi, which warns and drops it",
+        "app/Pulumi.yaml:5: options.dependOn of b is unknown to Pulumi, which ignores it with a warning",
     )
 
 
@@ -205,7 +205,7 @@ def test_values_come_from_files_and_from_the_program(write: Write) -> None:
     assert only.contents[0]["data"] == {"a": "1", "b": "2"}
 
 
-def test_kinds_without_a_namespace_are_known_by_the_definitions_of_the_program(write: Write) -> None:
+def test_crds_of_the_program_make_kinds_cluster_scoped(write: Write) -> None:
     definition = CHART["chart/crds/gate.yaml"].replace("Namespaced", "Cluster")
     resources = """  c: {type: 'kubernetes:helm.sh/v4:Chart', properties: {chart: ../chart}}
   g:
@@ -216,7 +216,7 @@ def test_kinds_without_a_namespace_are_known_by_the_definitions_of_the_program(w
     assert [str(one.ref) for one in release.resources if one.ref.kind == "Gate"] == ["Gate/gate", "Gate/late"]
 
 
-def test_objects_of_a_yaml_text_are_where_the_program_makes_their_component(write: Write) -> None:
+def test_objects_in_yaml_text_have_the_place_of_their_component(write: Write) -> None:
     code = """
 import pulumi_kubernetes as k8s
 
@@ -227,7 +227,7 @@ k8s.yaml.ConfigFile("all", file="all.yaml")
     assert str(place_of(resource.place("metadata"))) == "app/__main__.py:4"
 
 
-def test_a_program_that_misses_what_a_chart_would_bring_is_told_with_the_chart(write: Write) -> None:
+def test_a_program_that_needs_an_object_of_a_missing_chart_names_the_chart(write: Write) -> None:
     code = """
 import pulumi_kubernetes as k8s
 
@@ -235,7 +235,7 @@ chart = k8s.helm.v3.Chart("wiki", k8s.helm.v3.ChartOpts(chart="wiki"))
 chart.resources.apply(lambda found: found["v1/Service:default/wiki"])
 """
     assert complaint(write(**python_program(code))).splitlines()[-1] == (
-        "  v3.Chart wiki: the chart wiki is not on disk; --chart wiki=PATH says where it is"
+        "  v3.Chart wiki: the chart wiki was not found on disk (pass --chart wiki=PATH)"
     )
 
 
@@ -249,10 +249,10 @@ chart.resources.apply(lambda found: found["v1/Service:default/wiki"])
         "{type: 'kubernetes:helm.sh/v3:Release', properties: {chart: ../chart, valueYamlFiles: [../../elsewhere]}}",
     ],
 )
-def test_what_lies_outside_of_the_project_is_not_read_for_a_program(
+def test_files_outside_of_the_project_are_not_read_for_a_program(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str
 ) -> None:
-    """Nor where the home of the user is where we are: then it counts for nothing."""
+    """Not even if the current folder is the user's home, which then does not count as the project."""
     here = tmp_path / "here"
     path = write(
         **{f"here/{name}": content for name, content in (CHART | yaml_program(f"  c: {resource}\n")).items()},
@@ -261,10 +261,10 @@ def test_what_lies_outside_of_the_project_is_not_read_for_a_program(
     for home, cwd in ((tmp_path, here), (here, here)):
         monkeypatch.setenv("HOME", str(home))
         monkeypatch.chdir(cwd)
-        assert f"/../../elsewhere lies outside of {here}; " in complaint(path).replace("/all.yaml", "")
+        assert f"/../../elsewhere is outside of {here}; " in complaint(path).replace("/all.yaml", "")
 
 
-def test_a_reference_by_way_of_a_variable_is_a_dependency(write: Write) -> None:
+def test_a_reference_through_a_variable_is_a_dependency(write: Write) -> None:
     resources = """  first: {type: 'kubernetes:core/v1:ConfigMap', properties: {metadata: {name: locks}}}
   second:
     type: kubernetes:core/v1:ConfigMap
@@ -296,5 +296,5 @@ variables:
         ),
     ],
 )
-def test_a_name_that_is_nobodys_and_one_that_leads_to_itself_are_told(write: Write, resources: str, said: str) -> None:
+def test_undefined_and_circular_names_are_refused(write: Write, resources: str, said: str) -> None:
     assert complaint(write(**yaml_program(resources))) == said

@@ -1,4 +1,4 @@
-"""Pulumi programs in Python: that running one can do no harm, and ends."""
+"""The sandbox of Pulumi programs in Python."""
 
 from __future__ import annotations
 
@@ -51,27 +51,27 @@ NO_PROCESSES = "seatrial runs this program without a network and without process
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes a program, and says where it is."""
+    """Writes a program and returns its path."""
     monkeypatch.chdir(tmp_path)
     return partial(python_program, tmp_path)
 
 
 @pytest.fixture
 def namespaces() -> None:
-    """Skips where the kernel does not let everyone have namespaces of their own."""
+    """Skips if the kernel does not allow user namespaces."""
     if subprocess.run(["unshare", "--user", "--net", "--mount", "--pid", "--fork", "true"], check=False).returncode:
         pytest.skip("needs a kernel that lets everyone enter new namespaces")
 
 
-def test_a_program_that_hangs_is_ended(write: Write) -> None:
+def test_a_program_that_hangs_is_killed(write: Write) -> None:
     project = read_project(write("while True:\n    pass\n"))
     with pytest.raises(CannotContinue) as raised:
         python.run(project, Monitor(project, Charts(project.folder)), seconds=2.0)
     assert str(raised.value) == "app: run the program: it did not end within 2 seconds"
 
 
-def test_a_program_reaches_no_network(write: Write) -> None:
-    """Not even what listens on this machine, though it tells nobody that it tries."""
+def test_a_program_cannot_use_the_network(write: Write) -> None:
+    """Not even a local server, from C code that raises no audit event."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         port = server.getsockname()[1]
@@ -93,22 +93,25 @@ def test_a_program_reaches_no_network(write: Write) -> None:
         ("import ctypes\nctypes.CDLL(None).fork()\n", f"{NO_PROCESSES}ctypes.dlsym"),
         ("import os\nos.kill(os.getppid(), 9)\n", f"{NO_PROCESSES}os.kill"),
         ("import socket\nsocket.socket(socket.AF_UNIX).connect('/run/docker.sock')\n", f"{NO_PROCESSES}socket.connect"),
-        ("open('made', 'w')\n", "seatrial lets this program write no file: made"),
-        ("import os\nos.remove('__main__.py')\n", "seatrial lets this program change no file: os.remove __main__.py"),
-        ("import sqlite3\nsqlite3.connect('made')\n", "lets this program change no file: sqlite3.connect made"),
-        ("open('/proc/1/environ')\n", "read nothing of yours beside its project: /proc/1/environ"),
-        ("import os\nos.open('/', os.O_RDONLY)\n", "read nothing of yours beside its project: /"),
-        ("open('/dev/shm/made', 'w')\n", "seatrial lets this program write no file: /dev/shm/made"),
+        ("open('made', 'w')\n", "seatrial does not let this program write files: made"),
+        (
+            "import os\nos.remove('__main__.py')\n",
+            "seatrial does not let this program change files: os.remove __main__.py",
+        ),
+        ("import sqlite3\nsqlite3.connect('made')\n", "does not let this program change files: sqlite3.connect made"),
+        ("open('/proc/1/environ')\n", "lets this program read only its project: /proc/1/environ"),
+        ("import os\nos.open('/', os.O_RDONLY)\n", "lets this program read only its project: /"),
+        ("open('/dev/shm/made', 'w')\n", "seatrial does not let this program write files: /dev/shm/made"),
     ],
 )
-def test_a_program_starts_nothing_and_changes_nothing(write: Write, code: str, words: str) -> None:
+def test_a_program_cannot_start_processes_or_change_files(write: Write, code: str, words: str) -> None:
     with pytest.raises(CannotContinue) as raised:
         read_program(write(code))
     assert words in str(raised.value)
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_what_no_hook_hears_of_cannot_write_to_the_disk_either(write: Write) -> None:
+def test_c_code_cannot_write_to_the_disk(write: Write) -> None:
     with pytest.raises(CannotContinue) as raised:
         read_program(write("import os\nos.mkfifo('made')\n"))
     assert "Read-only file system" in str(raised.value)
@@ -121,31 +124,32 @@ def test_what_no_hook_hears_of_cannot_write_to_the_disk_either(write: Write) -> 
         ("kept = []\nwhile True: kept.append(bytes(100_000_000))\n", "MemoryError: "),
         ("import mmap\nmmap.mmap(-1, 7 << 30)\n", "OSError: [Errno 12] Cannot allocate memory"),
         ("def deep(): deep()\ndeep()\n", "RecursionError: maximum recursion depth exceeded"),
-        (GARBAGE, "it writes into a pipe that is not its own"),
-        (f"{FORGED}forge({{'do': 'register', 'type': 'a:b:C', 'name': 'c', 'dependencies': 7}})\n", "a pipe that is"),
-        (f"{FORGED}forge({{'do': 'register', 'name': 'c'}})\n", "a pipe that is not its own"),
-        (f"{FORGED}forge({{'do': 'raised'}})\n", "a pipe that is not its own"),
+        (GARBAGE, "it sent an invalid message"),
+        (
+            f"{FORGED}forge({{'do': 'register', 'type': 'a:b:C', 'name': 'c', 'dependencies': 7}})\n",
+            "an invalid message",
+        ),
+        (f"{FORGED}forge({{'do': 'register', 'name': 'c'}})\n", "an invalid message"),
+        (f"{FORGED}forge({{'do': 'raised'}})\n", "an invalid message"),
     ],
 )
-def test_a_program_that_is_too_much_is_ended_and_told_of(write: Write, code: str, words: str) -> None:
+def test_a_program_that_exceeds_a_limit_is_killed_with_a_reason(write: Write, code: str, words: str) -> None:
     with pytest.raises(CannotContinue) as raised:
         read_program(write(code))
     assert words in str(raised.value).splitlines()[0]
 
 
-def test_a_program_may_register_only_so_much(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_registrations_is_limited(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "MESSAGES_MAX", 20)
     with pytest.raises(CannotContinue) as raised:
         read_program(write(MADE + "for number in range(30): Made(f'a{number}')\n"))
-    assert str(raised.value) == "app: run the program: registers more than 20 resources, or 200000000 characters"
+    assert str(raised.value) == "app: run the program: it registers more than 20 resources or 200000000 characters"
 
 
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("within", ["home", "home/tmp"])
-def test_what_no_hook_hears_of_sees_nothing_of_the_user_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str
-) -> None:
-    """Not the home of the user but for the project in it, and no other process: from a program without guards."""
+def test_c_code_cannot_read_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str) -> None:
+    """Only the project in the user's home is visible, and no other process: from a program without audit hook."""
     home, project = tmp_path / "home", tmp_path / "home" / "work" / "app"
     project.mkdir(parents=True)
     (home / "secret").write_text("key")
@@ -160,8 +164,8 @@ def test_what_no_hook_hears_of_sees_nothing_of_the_user_either(
         "print(os.listdir(os.environ['HOME']))\n"
     )
     command = [sys.executable, "-c", code]
-    farewell = process.run(lambda *pipes: command, {}, lambda asked: {}, folder=project, seconds=20)
-    seen, made = farewell.said.splitlines()
+    ended = process.run(lambda *pipes: command, {}, lambda asked: {}, folder=project, seconds=20)
+    seen, made = ended.said.splitlines()
     assert "secret" not in seen
     assert "own False" in seen
     assert "made" in made
@@ -169,14 +173,14 @@ def test_what_no_hook_hears_of_sees_nothing_of_the_user_either(
 
 
 def running(marker: str) -> bool:
-    """Whether the program itself runs that has been given this word, and not only what is about to become it."""
+    """Whether the program with this argument runs, and not only the sandbox that will execute it."""
     listed = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
     return any(line.endswith(f" {marker}") and "confined.py" not in line for line in listed)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody is told of the end of whoever started him")
-def test_a_program_ends_with_whoever_runs_it(tmp_path: Path) -> None:
-    """Also where that one is ended so that it can tell nobody."""
+def test_a_program_ends_with_its_parent(tmp_path: Path) -> None:
+    """Even if the parent is killed with SIGKILL."""
     marker = f"lasting-{tmp_path.name}"
     sleeps = f"[sys.executable, '-c', 'import time; time.sleep(60)', '{marker}']"
     code = (
@@ -195,8 +199,8 @@ def test_a_program_ends_with_whoever_runs_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_what_a_program_manages_to_start_ends_with_it(tmp_path: Path) -> None:
-    """A daemon in a session of its own, from a program that nothing guards from within."""
+def test_children_of_a_program_end_with_it(tmp_path: Path) -> None:
+    """A daemon in its own session, from a program without audit hook."""
     marker = f"daemon-{tmp_path.name}"
     command = [sys.executable, "-c", DAEMON, marker]
     process.run(lambda *pipes: command, {}, lambda asked: {}, folder=tmp_path, seconds=20)
@@ -204,12 +208,14 @@ def test_what_a_program_manages_to_start_ends_with_it(tmp_path: Path) -> None:
     assert marker not in listed
 
 
-def test_a_program_sees_nothing_of_the_user(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_cannot_read_the_home_of_the_user(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
     (home / ".aws").mkdir(parents=True)
     (home / ".aws" / "credentials").write_text("key")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
     path = write(f"import os\nassert 'AWS_SECRET_ACCESS_KEY' not in os.environ\nopen('{home}/.aws/credentials')\n")
-    with pytest.raises(CannotContinue, match="read nothing of yours beside its project"):
+    with pytest.raises(CannotContinue, match="lets this program read only its project"):
         read_program(path)

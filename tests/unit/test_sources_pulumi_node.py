@@ -1,4 +1,4 @@
-"""Pulumi programs for node: what they register, and that running one can do no harm."""
+"""Pulumi programs for node: what they register, and their sandbox."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Made extends pulumi.CustomResource {
 
 @pytest.fixture
 def write(tmp_path: Path, node_packages: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes a program, and says where it is."""
+    """Writes a program and returns its path."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "node_modules").symlink_to(node_packages)
 
@@ -43,7 +43,7 @@ def write(tmp_path: Path, node_packages: Path, monkeypatch: pytest.MonkeyPatch) 
     return written
 
 
-def test_registrations_come_with_dependencies_options_configuration_and_places(write: Write, tmp_path: Path) -> None:
+def test_registrations_have_dependencies_options_configuration_and_places(write: Write, tmp_path: Path) -> None:
     path = write(
         MADE
         + """
@@ -70,7 +70,7 @@ new Made("c", {}, { dependsOn: [b], protect: true, customTimeouts: { create: "2m
     assert str(third.place) == "app/index.js:11"
 
 
-def test_a_provider_its_aliases_and_what_is_imported_are_told(write: Write) -> None:
+def test_providers_aliases_and_imports_are_registered(write: Write) -> None:
     path = write(
         MADE
         + """
@@ -80,12 +80,12 @@ new Made("b", { metadata: { name: "b" } }, { aliases: [{ name: "c" }], import: "
 """
     )
     program = registered(path)
-    assert program.unknown == ("the provider edge is of another cluster: ConfigMap far is not rehearsed here",)
+    assert program.unknown == ("the provider edge is for another cluster: ConfigMap far is not rehearsed",)
     taken = next(one for one in program.registrations if one.name == "b")
     assert [urn.rpartition("::")[2] for urn in taken.aliases] == ["c"] and taken.options.imports == "default/b"
 
 
-def test_a_component_is_what_is_in_it_when_the_other_inputs_are_there(write: Write) -> None:
+def test_a_dependency_on_a_component_means_its_children_when_the_other_inputs_are_known(write: Write) -> None:
     path = write(
         MADE
         + """
@@ -105,7 +105,7 @@ new Made("after", {}, { dependsOn: [new Group("group")] });
     assert short(found["group-inside"].parent) == "Group group"
 
 
-def test_what_a_program_throws_is_told_with_its_own_lines(write: Write, tmp_path: Path) -> None:
+def test_an_error_is_reported_with_the_frames_of_the_program(write: Write, tmp_path: Path) -> None:
     path = write('require("../parts").build({});\n')
     (tmp_path / "package.json").write_text('{"workspaces": ["*"]}')
     (tmp_path / "parts.js").write_text("exports.build = function build(sizes) {\n    sizes.large.of();\n};\n")
@@ -116,7 +116,7 @@ def test_what_a_program_throws_is_told_with_its_own_lines(write: Write, tmp_path
     )
 
 
-def test_types_are_checked_as_pulumi_checks_them(write: Write, tmp_path: Path) -> None:
+def test_types_are_checked_as_in_pulumi(write: Write, tmp_path: Path) -> None:
     path = write("")
     (tmp_path / "app" / "Pulumi.yaml").write_text("name: app\nruntime: nodejs\n")
     (tmp_path / "app" / "index.js").unlink()
@@ -127,7 +127,7 @@ def test_types_are_checked_as_pulumi_checks_them(write: Write, tmp_path: Path) -
     assert complaint(path) == (
         "app/index.ts:2: compile the program: TS2322: Type 'number' is not assignable to type 'string'.\n"
         "  app/parts.ts:1: TS2322: Type 'string' is not assignable to type 'number'.\n"
-        "  with its types left unchecked it fails as well: large"
+        "  without type checking it fails too: large"
     )
 
 
@@ -135,24 +135,24 @@ def test_types_are_checked_as_pulumi_checks_them(write: Write, tmp_path: Path) -
     ("code", "words"),
     [
         ("process.exit(3);", "app/index.js:1: run the program: it called process.exit(3)"),
-        ("process.reallyExit(3);", "app: run the program: it ended on its own before it was done"),
+        ("process.reallyExit(3);", "app: run the program: it exited before it was done"),
         ("require('nowhere');", "app/index.js:1: run the program: Error: Cannot find module 'nowhere'"),
         ("throw 'words';", "app: run the program: words"),
         ("Promise.reject(new Error('late'));", "app/index.js:1: run the program: Error: late"),
     ],
 )
-def test_a_program_that_leaves_is_told_of(write: Write, code: str, words: str) -> None:
+def test_a_program_that_exits_early_is_one_sentence(write: Write, code: str, words: str) -> None:
     assert complaint(write(code)).splitlines()[0] == words
 
 
-def test_a_program_that_hangs_is_ended(write: Write) -> None:
+def test_a_program_that_hangs_is_killed(write: Write) -> None:
     project = read_project(write("for (;;) {}\n"))
     with pytest.raises(CannotContinue) as raised:
         node.run(project, Monitor(project, Charts(project.folder)), seconds=3.0)
     assert str(raised.value) == "app: run the program: it did not end within 3 seconds"
 
 
-def test_a_program_reaches_no_network(write: Write) -> None:
+def test_a_program_cannot_use_the_network(write: Write) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         port = server.getsockname()[1]
@@ -163,7 +163,7 @@ def test_a_program_reaches_no_network(write: Write) -> None:
             server.accept()
 
 
-def test_a_program_starts_nothing_changes_nothing_and_reads_only_its_own(write: Write) -> None:
+def test_a_program_can_only_read_its_project(write: Write) -> None:
     path = write("""
 const fs = require("fs");
 const attempts = [
@@ -196,25 +196,23 @@ throw new Error(attempts.map((attempt) => {
     assert refused == [denied, killing, denied, *[killing] * 3, denied, loading, *[denied] * 5]
 
 
-def test_a_program_sees_nothing_of_the_user(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_cannot_read_the_home_of_the_user(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
     with pytest.raises(NothingToCheck):
         read_program(write("if (process.env.AWS_SECRET_ACCESS_KEY) throw new Error('seen');\n"))
 
 
-def test_a_program_without_its_packages_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_without_node_or_packages_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "Pulumi.yaml").write_text("name: app\nruntime: nodejs\n")
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert complaint(".") == ".: run the program: there is no node on the PATH, which Pulumi.yaml wants"
+    assert complaint(".") == ".: run the program: Pulumi.yaml needs node, which is not on the PATH"
     fake = tmp_path / "bin" / "node"
     fake.write_text("#!/bin/sh\necho v18.20.1\n")
     fake.chmod(0o755)
-    words = "is v18.20.1; node 20 or later can be kept from doing harm"
+    words = "is v18.20.1; node 20 or later is needed to run it in a sandbox"
     assert complaint(".") == f".: run the program: {fake} {words}"
     fake.write_text("#!/bin/sh\necho v20.20.2\n")
-    words = (
-        "there is no node_modules/@pulumi/pulumi beside it or above; install its packages: npm install --ignore-scripts"
-    )
-    assert complaint(".") == f".: run the program: {words}"
+    words = "node_modules/@pulumi/pulumi was not found in its folder or above"
+    assert complaint(".") == f".: run the program: {words}; install its packages: npm install --ignore-scripts"

@@ -1,4 +1,4 @@
-"""Files that Pulumi wrote: what is read from them, and the one sentence for those of which nothing can be made."""
+"""Previews and stack exports of Pulumi: what is read from them, and the errors of unusable ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270",
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes a file as Pulumi does, and says where it is."""
+    """Writes a recording and returns its path."""
     monkeypatch.chdir(tmp_path)
 
     def written(content: Any) -> str:
@@ -59,7 +59,7 @@ def read(path: str) -> Release:
     return read_program(path)
 
 
-def test_resources_have_the_dependencies_and_options_that_are_on_record(write: Write) -> None:
+def test_resources_have_the_recorded_dependencies_and_options(write: Write) -> None:
     first = state("ConfigMap", "a", protect=True, customTimeouts={"create": 90})
     again = state("ConfigMap", "b", dependencies=[first["urn"]], propertyDependencies={"data": [first["urn"]]})
     replaced = {**state("ConfigMap", "a"), "delete": True}
@@ -75,7 +75,7 @@ def test_resources_have_the_dependencies_and_options_that_are_on_record(write: W
     assert str(a.place) == "stack.json:12"
 
 
-def test_a_place_in_the_program_is_shown_where_the_program_is(write: Write, tmp_path: Path) -> None:
+def test_a_place_in_the_program_is_used_if_the_file_exists(write: Write, tmp_path: Path) -> None:
     (tmp_path / "index.ts").write_text("\n\nnew ConfigMap()\n")
     here = state("ConfigMap", "a", sourcePosition="project:///index.ts#3,1")
     gone = state("ConfigMap", "b", sourcePosition="project:///other.ts#3,1")
@@ -84,29 +84,29 @@ def test_a_place_in_the_program_is_shown_where_the_program_is(write: Write, tmp_
     assert [str(one.place) for one in program.registrations] == ["index.ts:3", "stack.json:28"]
 
 
-def test_keys_of_a_secret_that_is_encrypted_are_those_that_others_name(write: Write) -> None:
+def test_an_encrypted_secret_has_the_keys_that_other_objects_refer_to(write: Write) -> None:
     of_key = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "token"}}}
     pod = state("Pod", "p", inputs={"spec": {"containers": [{"name": "c", "image": "i", "env": [of_key]}]}})
     release = read(write(exported(state("Secret", "s", inputs={"data": ENCRYPTED}), pod)))
     assert release.resources[0].body["data"] == {"token": "W3NlY3JldF0="}
     assert release.program and release.program.warnings == (
-        "Secret/default/s: its data cannot be read; each key that others name is taken to be there",
+        "Secret/default/s: data cannot be read; assuming that all keys exist that other objects refer to",
     )
 
 
-def test_secrets_that_are_shown_are_read(write: Write) -> None:
+def test_decrypted_secrets_are_read(write: Write) -> None:
     release = read(write(exported(state("Secret", "s", inputs={"data": SHOWN}))))
     assert release.resources[0].body["data"] == {"key": "dg=="}
 
 
-def test_a_name_that_pulumi_gave_may_be_given_anew(write: Write) -> None:
+def test_a_generated_name_may_change(write: Write) -> None:
     meta = {"name": "a-1f2e3d4c", "annotations": {"pulumi.com/autonamed": "true"}}
     program = read(write(exported(state("ConfigMap", "a", inputs={"metadata": meta}), state("ConfigMap", "b")))).program
     assert program and [one.auto_named for one in program.registrations] == [True, False]
     assert program.registrations[0].object and program.registrations[0].object["metadata"]["name"] == "a-1f2e3d4c"
 
 
-def test_what_a_preview_deletes_is_not_there_afterwards(write: Write) -> None:
+def test_resources_that_a_preview_deletes_are_left_out(write: Write) -> None:
     kept, gone = state("ConfigMap", "kept"), state("ConfigMap", "gone")
     steps = [
         {"op": "create", "urn": kept["urn"], "newState": kept},
@@ -117,16 +117,16 @@ def test_what_a_preview_deletes_is_not_there_afterwards(write: Write) -> None:
     assert [str(resource.ref) for resource in release.resources] == ["ConfigMap/default/kept"]
 
 
-def test_what_was_interrupted_is_said(write: Write) -> None:
+def test_an_interrupted_operation_is_a_warning(write: Write) -> None:
     made = state("ConfigMap", "a")
     program = read(write(exported(made, pending_operations=[{"type": "creating", "resource": made}]))).program
     assert program and program.warnings == (
-        "stack.json: creating ConfigMap a was interrupted: what became of it is not on record",
+        "stack.json: creating ConfigMap a was interrupted; its outcome is not in the export",
     )
 
 
 def test_a_stack_without_resources_is_nothing_to_check(write: Write) -> None:
-    with pytest.raises(NothingToCheck, match=r"stack.json: there is no resource in it"):
+    with pytest.raises(NothingToCheck, match=r"stack.json: contains no resources"):
         read(write(exported()))
 
 
@@ -135,18 +135,18 @@ def test_a_stack_without_resources_is_nothing_to_check(write: Write) -> None:
     [
         (
             json.dumps(exported(state("ConfigMap", "a")))[:250],
-            "it is no whole JSON document: it breaks off at line 1, column 251",
+            "not valid JSON: error at line 1, column 251",
         ),
-        (exported(version=2), "version 2 of stack exports is not known, only 3 and 4"),
-        ({"version": 3, "deployment": None}, "its deployment is empty"),
-        (exported({"custom": True}), "there is a resource without a URN or a type in it"),
+        (exported(version=2), "version 2 of stack exports is not supported, only 3 and 4"),
+        ({"version": 3, "deployment": None}, "the deployment is empty"),
+        (exported({"custom": True}), "a resource has no URN or no type"),
         (
             exported(state("Pod", "p", inputs={"spec": ENCRYPTED})),
-            "spec of Pod p is a secret and not readable; export it with: pulumi stack export --show-secrets",
+            "spec of Pod p is an encrypted secret; export it with: pulumi stack export --show-secrets",
         ),
         (
             {"config": {}, "steps": [{"op": "create", "newState": state("Pod", "p", inputs={"spec": "[secret]"})}]},
-            "spec of Pod p is a secret and not readable; a preview never shows it",
+            "spec of Pod p is an encrypted secret; a preview never contains secrets",
         ),
         (
             {"config": {}, "diagnostics": [{"severity": "error", "message": "boom\n"}], "changeSummary": {}},
@@ -154,46 +154,58 @@ def test_a_stack_without_resources_is_nothing_to_check(write: Write) -> None:
         ),
     ],
 )
-def test_one_sentence_says_why_a_file_is_of_no_use(write: Write, content: Any, words: str) -> None:
+def test_an_unusable_recording_is_one_sentence(write: Write, content: Any, words: str) -> None:
     with pytest.raises(CannotContinue) as raised:
         read(write(content))
-    assert str(raised.value) == f"stack.json: read what Pulumi wrote: {words}"
+    assert str(raised.value) == f"stack.json: read the Pulumi output: {words}"
 
 
-def test_other_json_is_not_taken_for_pulumis(write: Write) -> None:
+def test_other_json_is_not_a_recording(write: Write) -> None:
     path = write({"apiVersion": "v1", "kind": "List", "items": []})
     assert kind_of(path) == MANIFESTS
-    with pytest.raises(CannotContinue, match="neither `pulumi preview --json` nor `pulumi stack export` writes such"):
+    with pytest.raises(CannotContinue, match="not the output of `pulumi preview --json` or `pulumi stack export`"):
         read_program(path)
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (exported(state("ConfigMap", "a", dependencies=7)), "ConfigMap a is not as Pulumi writes it: Expected `array"),
-        (exported(state("ConfigMap", "a", aliases="b")), "ConfigMap a is not as Pulumi writes it: Expected `array"),
-        (exported(state("ConfigMap", "a", customTimeouts=7)), "ConfigMap a is not as Pulumi writes it: Expected `obj"),
-        (exported(pending_operations=[{"resource": 7}]), "it is not as Pulumi writes it: Expected `object | null`"),
+        (
+            exported(state("ConfigMap", "a", dependencies=7)),
+            "ConfigMap a does not have the format of Pulumi: Expected `array",
+        ),
+        (
+            exported(state("ConfigMap", "a", aliases="b")),
+            "ConfigMap a does not have the format of Pulumi: Expected `array",
+        ),
+        (
+            exported(state("ConfigMap", "a", customTimeouts=7)),
+            "ConfigMap a does not have the format of Pulumi: Expected `obj",
+        ),
+        (
+            exported(pending_operations=[{"resource": 7}]),
+            "it does not have the format of Pulumi: Expected `object | null`",
+        ),
         (
             {"config": {}, "steps": 7},
-            "it is not as Pulumi writes it: Expected `array | null`, got `int`",
+            "it does not have the format of Pulumi: Expected `array | null`, got `int`",
         ),
         (
             {"config": {}, "steps": [], "diagnostics": [7]},
-            "it is not as Pulumi writes it: Expected `object`",
+            "it does not have the format of Pulumi: Expected `object`",
         ),
-        ('{"version": 3, "deployment": ' + "[" * 100_000, "it is nested too deeply"),
+        ('{"version": 3, "deployment": ' + "[" * 100_000, "nested too deeply"),
         (exported(state("ConfigMap", "a", inputs=json.loads('{"data":' * 700 + "1" + "}" * 700))), "nested too deeply"),
     ],
 )
-def test_what_pulumi_never_writes_is_told_in_one_sentence(write: Write, content: Any, words: str) -> None:
+def test_a_recording_in_another_format_is_refused(write: Write, content: Any, words: str) -> None:
     with pytest.raises(CannotContinue) as raised:
         read(write(content))
-    assert str(raised.value).startswith("stack.json: read what Pulumi wrote: ") and words in str(raised.value)
+    assert str(raised.value).startswith("stack.json: read the Pulumi output: ") and words in str(raised.value)
 
 
-def test_what_pulumi_may_write_is_read(write: Write) -> None:
-    """A mark that Windows puts first, nothing where a list could be, and a secret that is no JSON."""
+def test_optional_fields_of_a_recording_are_read(write: Write) -> None:
+    """A byte order mark, null instead of a list, and a secret that is not JSON."""
     secret = {**SHOWN, "plaintext": "no JSON"}
     lax = state(
         "ConfigMap", "a", dependencies=None, propertyDependencies={"data": None}, inputs={"data": {"b": secret}}

@@ -1,4 +1,4 @@
-"""Pulumi programs in TypeScript as repositories hold them: ES modules, entry points, packages of a workspace."""
+"""Pulumi programs in TypeScript in a repository: ES modules, entry points, packages of a workspace."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TSCONFIG = {"target": "es2022", "module": "nodenext", "moduleResolution": "noden
 
 @pytest.fixture
 def workspace(tmp_path: Path, node_packages: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A monorepo of two packages, linked as npm and pnpm link them; it is in no git checkout."""
+    """A monorepo of two packages, linked as npm and pnpm link them; it is not in a git checkout."""
     monkeypatch.chdir(tmp_path)
     module = {"type": "module", "private": True}
     write(
@@ -62,7 +62,7 @@ def workspace(tmp_path: Path, node_packages: Path, monkeypatch: pytest.MonkeyPat
     return tmp_path
 
 
-def test_es_modules_in_typescript_are_compiled_as_they_are_loaded(workspace: Path) -> None:
+def test_es_modules_in_typescript_are_compiled_on_load(workspace: Path) -> None:
     first, second = registered("app").registrations
     assert (str(first.place), first.inputs["data"]) == ("core/src/index.ts:10", {"at": "core/src/index.ts"})
     assert (str(second.place), second.inputs["data"]) == (
@@ -71,16 +71,16 @@ def test_es_modules_in_typescript_are_compiled_as_they_are_loaded(workspace: Pat
     )
 
 
-def test_their_types_are_checked_as_pulumi_checks_them(workspace: Path) -> None:
+def test_types_of_es_modules_are_checked_as_in_pulumi(workspace: Path) -> None:
     write(workspace, {"tsconfig.base.json": json.dumps({"compilerOptions": {**TSCONFIG, "noCheck": False}})})
     write(workspace, {"app/src/index.ts": "export const size: number = 'large';\n"})
     assert complaint("app") == (
         "app/src/index.ts:1: compile the program: TS2322: Type 'string' is not assignable to type 'number'.\n"
-        "  with its types left unchecked it registers 0 resources"
+        "  without type checking it registers 0 resources"
     )
 
 
-def test_the_thread_that_compiles_can_do_no_more_than_the_program(workspace: Path) -> None:
+def test_the_compiler_thread_has_no_more_rights_than_the_program(workspace: Path) -> None:
     tries = """
 const fs = require("fs"), threads = require("worker_threads");
 const tries = [
@@ -108,7 +108,7 @@ if (!threads.isMainThread) throw new Error(said.join(", "));
         ({"type": "module", "main": "lib/start.js"}, "", "app/lib/start.js"),
     ],
 )
-def test_a_program_begins_where_its_package_or_its_project_says(
+def test_the_entry_point_comes_from_package_json_or_the_project(
     tmp_path: Path,
     node_packages: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -30,7 +30,7 @@ def _complaint(template: str, **options: Any) -> str:
     return str(complaint.value)
 
 
-def test_objects_come_in_the_order_of_helm_and_know_where_they_were_written() -> None:
+def test_objects_have_the_order_of_helm_and_their_places() -> None:
     release = _rendered(
         {
             "templates/b.yaml": f"{config_map('b1')}---\n# nothing\n--- \n{config_map('b2')}",
@@ -54,7 +54,7 @@ def test_objects_come_in_the_order_of_helm_and_know_where_they_were_written() ->
     assert (release.name, release.namespace, release.source) == ("r", "ns", "./v2")
 
 
-def test_a_separator_may_be_stuck_to_what_follows_it() -> None:
+def test_a_separator_may_be_followed_by_text() -> None:
     release = _rendered({"templates/t.yaml": f"{config_map('a')}---{config_map('b')}"})
     assert [(r.ref.name, place_of(r.place("kind")).line) for r in release.resources] == [("a", 2), ("b", 6)]
 
@@ -70,7 +70,7 @@ spec:
 """
 
 
-def test_objects_are_named_with_the_namespace_that_they_end_up_in() -> None:
+def test_objects_are_named_with_their_effective_namespace() -> None:
     kinds = {
         "own": "apiVersion: v1\nkind: Secret\nmetadata: {name: own, namespace: other}\n",
         "given": "apiVersion: v1\nkind: Secret\nmetadata: {name: given}\n",
@@ -93,7 +93,7 @@ def test_objects_are_named_with_the_namespace_that_they_end_up_in() -> None:
     )
 
 
-def test_definitions_count_for_charts_that_are_enabled_and_a_chart_comes_before_its_parts() -> None:
+def test_crds_come_from_enabled_charts_parents_first() -> None:
     def definition(name: str) -> str:
         return WIDGETS.replace("widgets.example.com", name)
 
@@ -106,7 +106,7 @@ def test_definitions_count_for_charts_that_are_enabled_and_a_chart_comes_before_
     assert [r.ref.name for r in _rendered(files, {"extra": {"use": True}}).crds] == ["own", "a", "b", "extra"]
 
 
-def test_items_of_a_list_are_objects_of_their_own() -> None:
+def test_items_of_a_list_are_separate_objects() -> None:
     template = """\
 apiVersion: v1
 kind: List
@@ -134,7 +134,7 @@ items:
     assert release.resources[2].body == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inner"}}
 
 
-def test_a_place_says_how_sure_it_is() -> None:
+def test_a_place_has_a_certainty() -> None:
     template = """\
 apiVersion: v1
 kind: ConfigMap
@@ -160,7 +160,7 @@ metadata:
     ]
 
 
-def test_a_template_that_parses_another_one_still_has_its_lines() -> None:
+def test_a_template_that_reads_another_one_keeps_its_places() -> None:
     parses = """\
 {{- $other := include (print $.Template.BasePath "/other.yaml") . | fromYaml }}
 apiVersion: v1
@@ -176,7 +176,7 @@ metadata:
     ]
 
 
-def test_what_a_template_may_ask_of_helm_is_what_was_asked_for() -> None:
+def test_templates_see_the_requested_release_and_capabilities() -> None:
     template = config_map("{{ .Release.Revision }}") + (
         "data:\n  up: '{{ .Release.IsUpgrade }}/{{ .Release.IsInstall }}'\n"
         "  kube: {{ .Capabilities.KubeVersion.Version }}\n"
@@ -225,11 +225,11 @@ COMPLAINTS = {
 
 
 @pytest.mark.parametrize("template", COMPLAINTS)
-def test_what_does_not_render_is_one_line_that_begins_with_its_place(template: str) -> None:
+def test_a_rendering_error_is_one_line_that_begins_with_its_place(template: str) -> None:
     assert _complaint(template) == COMPLAINTS[template]
 
 
-def test_values_that_the_schema_of_the_chart_refuses_are_told_in_helms_words() -> None:
+def test_a_schema_error_has_the_message_of_helm() -> None:
     schema = '{"type": "object", "required": ["image"]}'
     assert _complaint("", **{"values.schema.json": schema}) == (
         "v2: render the chart: values don't meet the specifications of the schema(s) in the following chart(s): "
@@ -237,7 +237,7 @@ def test_values_that_the_schema_of_the_chart_refuses_are_told_in_helms_words() -
     )
 
 
-def test_a_chart_that_fails_for_want_of_a_dependency_says_so() -> None:
+def test_a_rendering_error_lists_missing_dependencies() -> None:
     chart = CHART + "dependencies: [{name: lib, version: 1.x, repository: https://charts.example}]\n"
     assert _complaint('{{ include "lib.name" . }}', **{"Chart.yaml": chart}) == (
         'v2/templates/bad.yaml:1:3: executing "demo/templates/bad.yaml" at <include "lib.name" .>: '

@@ -1,4 +1,4 @@
-"""Deployed releases, from whatever Helm and kubectl print of them."""
+"""Deployed releases, from the output of Helm and kubectl."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def summary(found: History) -> tuple[str, str, list[tuple[int, str]], int]:
     return found.name, found.namespace, known, found.current.number
 
 
-def test_of_several_revisions_the_newest_that_is_deployed_is_in_the_cluster() -> None:
+def test_the_newest_deployed_revision_is_in_the_cluster() -> None:
     bodies = [secret(record(number, status)) for number, status in ((3, "failed"), (1, "superseded"), (2, "deployed"))]
     found = history(*bodies)
     assert summary(found) == ("demo", "prod", [(1, "superseded"), (2, "deployed"), (3, "failed")], 2)
@@ -81,30 +81,30 @@ def test_of_several_revisions_the_newest_that_is_deployed_is_in_the_cluster() ->
     assert found.current.release.values == {"size": 2}
 
 
-def test_an_earlier_revision_is_taken_as_it_was_when_it_was_deployed() -> None:
+def test_an_earlier_revision_counts_as_deployed() -> None:
     bodies = [secret(record(1, "superseded")), secret(record(2, "deployed"))]
     found = history(*bodies, path="stored.json@1")
     assert summary(found) == ("demo", "prod", [(1, "deployed")], 1)
     assert found.current.record["info"]["status"] == "deployed"
 
 
-def test_records_in_configmaps_are_read_too() -> None:
+def test_records_in_configmaps_are_read() -> None:
     data = record(4, "deployed")
     assert summary(history(stored("ConfigMap", data, zipped(data).decode()))) == ("demo", "prod", [(4, "deployed")], 4)
 
 
-def test_a_record_that_was_never_zipped_is_read_too() -> None:
+def test_an_uncompressed_record_is_read() -> None:
     data = record(4, "deployed")
     plain = base64.b64encode(json.dumps(data).encode()).decode()
     assert summary(history(stored("ConfigMap", data, plain)))[3] == 4
 
 
-def test_helms_own_json_is_read_too() -> None:
+def test_the_json_of_helm_is_read() -> None:
     Path("status.json").write_text(json.dumps(record(2, "deployed")))
     assert summary(read_history("status.json")) == ("demo", "prod", [(2, "deployed")], 2)
 
 
-def test_plain_objects_have_marks_of_ownership_and_hooks_have_none() -> None:
+def test_regular_resources_have_ownership_metadata_and_hooks_have_none() -> None:
     found = list(existing_objects(history(secret(record(1, "deployed")))))
     hook, plain, written = found
     assert [body["metadata"]["name"] for body in found] == ["hooked", "plain-1", "sh.helm.release.v1.demo.v1"]
@@ -131,42 +131,42 @@ def test_plain_objects_have_marks_of_ownership_and_hooks_have_none() -> None:
         ("{helm.sh/hook: post-install, helm.sh/hook-delete-policy: hook-succeeded}", 1, False),
     ],
 )
-def test_a_hook_is_there_where_it_has_run_and_stays(annotations: str, number: int, there: bool) -> None:
+def test_a_hook_exists_if_it_has_run_and_was_not_deleted(annotations: str, number: int, there: bool) -> None:
     text = config_map("hooked") + f"  annotations: {annotations}\n"
     data = record(number, "deployed", hooks=[{"path": "x", "manifest": text, "events": []}])
     names = [body["metadata"]["name"] for body in existing_objects(history(secret(data)))]
     assert ("hooked" in names) is there
 
 
-def test_an_uninstalled_release_has_left_its_records_only() -> None:
+def test_an_uninstalled_release_has_only_records() -> None:
     found = history(secret(record(1, "uninstalled")))
     assert [body["kind"] for body in existing_objects(found)] == ["Secret"]
 
 
-def test_crds_of_a_chart_are_there_too() -> None:
+def test_crds_of_a_chart_exist_too() -> None:
     crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n"
     files = [{"name": "crds/widgets.yaml", "data": base64.b64encode(crd.encode()).decode()}]
     data = record(1, "deployed", chart={"metadata": {"name": "demo"}, "files": files})
     assert next(existing_objects(history(secret(data))))["metadata"] == {"name": "widgets.example.com"}
 
 
-def test_of_several_releases_one_is_chosen_by_name_and_namespace() -> None:
+def test_one_of_several_releases_is_chosen_by_name_and_namespace() -> None:
     bodies = [
         secret(record(1, "deployed", name=name, namespace=ns)) for name, ns in (("a", "x"), ("b", "x"), ("a", "y"))
     ]
     assert summary(history(*bodies, name="a", namespace="y"))[:2] == ("a", "y")
     assert refused(*bodies, name="a") == (
-        "stored.json: read the stored release: it holds a in x, b in x, a in y; "
-        "say which: --release-name NAME -n NAMESPACE"
+        "stored.json: read the stored release: the file contains a in x, b in x, a in y; "
+        "choose one: --release-name NAME -n NAMESPACE"
     )
     assert refused(*bodies, name="c") == (
-        "stored.json: read the stored release: there is no release c in it, only a in x, b in x, a in y"
+        "stored.json: read the stored release: no release c in this file, only a in x, b in x, a in y"
     )
 
 
-def test_a_revision_that_is_not_there() -> None:
+def test_a_missing_revision_is_refused() -> None:
     assert refused(secret(record(2, "deployed")), path="stored.json@1") == (
-        "stored.json: read the stored release: there is no revision 1 of demo, only 2"
+        "stored.json: read the stored release: no revision 1 of demo in this file, only 2"
     )
 
 
@@ -174,16 +174,16 @@ def test_a_revision_that_is_not_there() -> None:
     ("coded", "why"),
     [
         ("", "it has no data.release"),
-        ("%%%", "the data is cut off or no base64: Only base64 data is allowed"),
+        ("%%%", "the data is truncated or not base64: Only base64 data is allowed"),
         (base64.b64encode(b"hello, world").decode(), "the data is not gzip"),
-        (base64.b64encode(gzip.compress(b"{" * 99)[:-9]).decode(), "the gzip data is cut off"),
+        (base64.b64encode(gzip.compress(b"{" * 99)[:-9]).decode(), "the gzip data is truncated"),
         (
             base64.b64encode(b"\x1f\x8b\x08" + b"\xff" * 40).decode(),
             "the gzip data is damaged: Error -3 while decompressing data: unknown header flags set",
         ),
         (
             base64.b64encode(gzip.compress(b"{1}")).decode(),
-            "the data is no JSON: JSON is malformed: object keys must be strings (byte 1)",
+            "the data is not JSON: JSON is malformed: object keys must be strings (byte 1)",
         ),
         (
             base64.b64encode(gzip.compress(b'{"name": "x"}')).decode(),
@@ -196,15 +196,15 @@ def test_a_revision_that_is_not_there() -> None:
     ],
     ids=["nothing", "no base64", "no gzip", "cut off", "damaged", "no JSON", "no version", "version is text"],
 )
-def test_a_record_that_cannot_be_read_is_one_sentence_with_its_place(coded: str, why: str) -> None:
+def test_a_broken_record_is_one_sentence_with_its_place(coded: str, why: str) -> None:
     body = stored("ConfigMap", record(1, "deployed"), coded)
     assert refused(body) == f"stored.json:15: read the stored release sh.helm.release.v1.demo.v1: {why}"
 
 
-def test_a_bomb_is_not_unpacked() -> None:
+def test_a_zip_bomb_is_not_unpacked() -> None:
     bomb = base64.b64encode(gzip.compress(b"{" + b" " * 200_000_000, compresslevel=9)).decode()
     assert refused(stored("ConfigMap", record(1, "deployed"), bomb)).endswith(
-        "unzipped it is larger than the maximum of 104857600 bytes"
+        "unzipped, the data is larger than the maximum of 104857600 bytes"
     )
 
 
@@ -216,7 +216,7 @@ RENDERED = f"""---
 {HOOK}"""
 
 
-def test_rendered_text_is_a_release_whose_record_is_made_up() -> None:
+def test_the_record_of_rendered_yaml_is_reconstructed() -> None:
     Path("rendered.yaml").write_text(RENDERED)
     found = read_history("rendered.yaml", usual="shop")
     assert summary(found) == ("prod", "default", [(1, "deployed")], 1)
@@ -243,7 +243,7 @@ def test_the_real_helm_upgrades_from_a_stored_revision() -> None:
     assert [str(ref) for ref in one.rehearsal.steps[3].orphans] == ["ConfigMap/prod/hooked"]
 
 
-def test_a_release_of_helm_3_is_upgraded_from_the_clients_side() -> None:
+def test_a_release_of_helm_3_is_upgraded_client_side() -> None:
     write(Path(), {"chart/Chart.yaml": CHART, "chart/templates/cm.yaml": config_map("plain-7") + "data: {a: b}\n"})
     history(secret(record(7, "deployed")))
     one = run(CheckOptions(inputs=("chart",), old="stored.json"), "eager")
@@ -251,7 +251,7 @@ def test_a_release_of_helm_3_is_upgraded_from_the_clients_side() -> None:
     assert (one.rehearsal.steps[0].outcome, verbs) == ("ok", ["patch"])
 
 
-def test_an_api_that_is_no_longer_served_fails_as_it_does_in_a_cluster() -> None:
+def test_a_removed_api_fails_as_on_a_cluster() -> None:
     write(Path(), {"chart/Chart.yaml": CHART, "chart/templates/cm.yaml": config_map("plain")})
     gone = (
         "---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {minAvailable: 1}\n"

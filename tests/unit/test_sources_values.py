@@ -64,12 +64,12 @@ EXPRESSIONS: list[tuple[str, str, Body]] = [
 
 
 @pytest.mark.parametrize(("flag", "expression", "changed"), EXPRESSIONS)
-def test_an_expression_changes_what_it_names_and_nothing_else(flag: str, expression: str, changed: Body) -> None:
+def test_an_expression_changes_only_the_keys_it_names(flag: str, expression: str, changed: Body) -> None:
     flags: dict[str, Any] = {"files": ("given.yaml",), flag: (expression,)}
     assert merged_values(ValueFlags(**flags)) == BASE | changed
 
 
-def test_flags_weigh_by_their_kind_and_then_by_their_order() -> None:
+def test_flags_have_precedence_by_kind_then_by_order() -> None:
     flags = ValueFlags(
         set_literal=("a=literal",),
         set_file=("a=file.txt", "b=file.txt"),
@@ -122,7 +122,7 @@ COMPLAINTS: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("flag", "given", "sentence"), COMPLAINTS)
-def test_what_cannot_be_read_is_one_sentence(flag: str, given: str, sentence: str, tmp_path: Path) -> None:
+def test_unreadable_values_are_one_sentence(flag: str, given: str, sentence: str, tmp_path: Path) -> None:
     write(tmp_path, {"broken.yaml": "a: 1\nb: c: d\n", "list.yaml": "# a list\n- a\n"})
     (tmp_path / "latin.yaml").write_bytes("a: 1\nb: é\n".encode("latin-1"))
     flags: dict[str, Any] = {"files": ("given.yaml",)} | {flag: ("given.yaml", given) if flag == "files" else (given,)}

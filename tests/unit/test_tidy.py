@@ -31,15 +31,15 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 ABOUT = re.compile(r"^<!-- rule: ([a-z0-9-]+), (bad|good) -->$", re.M)
 
 
-def test_no_line_is_longer_than_a_screen_is_wide() -> None:
+def test_no_line_is_too_long() -> None:
     assert [place for place, line in _lines([*SOURCES, *BENCHES]) if len(line) > LINE_MAX] == []
 
 
-def test_no_file_of_the_package_holds_more_than_one_idea_can_need() -> None:
+def test_no_file_is_too_long() -> None:
     assert [_name(path) for path in SOURCES if len(path.read_text().splitlines()) > FILE_LINES_MAX] == []
 
 
-def test_no_function_is_longer_than_two_screens() -> None:
+def test_no_function_is_too_long() -> None:
     long = [
         f"{_name(path)}: {node.name}"
         for path in SOURCES
@@ -49,7 +49,7 @@ def test_no_function_is_longer_than_two_screens() -> None:
     assert long == []
 
 
-def test_no_module_has_a_name_that_says_nothing() -> None:
+def test_no_module_has_a_meaningless_name() -> None:
     assert [_name(path) for path in EVERYTHING if SAY_NOTHING & set(path.relative_to(ROOT).with_suffix("").parts)] == []
 
 
@@ -57,7 +57,7 @@ def test_every_module_begins_with_a_sentence() -> None:
     assert [_name(path) for path in (*SOURCES, *BENCHES) if not ast.get_docstring(ast.parse(path.read_text()))] == []
 
 
-def test_only_the_front_door_catches_everything() -> None:
+def test_only_main_catches_everything() -> None:
     assert [place for place, line in _lines(SOURCES) if BROAD.search(line) and not place.startswith(FRONT_DOOR)] == []
 
 
@@ -83,7 +83,7 @@ def test_every_rule_has_a_bad_and_a_good_scenario(rule: Rule | Invariant) -> Non
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_what_a_page_names_is_there(path: Path) -> None:
+def test_code_named_in_a_page_exists(path: Path) -> None:
     named = [link.partition("#")[0] for link in LINK.findall(path.read_text()) if "://" not in link]
     assert [link for link in named if link and not (path.parent / link).exists()] == []
 

@@ -141,7 +141,7 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Engine[Any]:
     """The engine of a name. Its folder is imported now, and those of others are not."""
     if name not in names():
-        raise CannotContinue(f"there is no engine {name!r}; known are {', '.join(names())}")
+        raise CannotContinue(f"unknown engine {name!r}; known engines: {', '.join(names())}")
     engine: Engine[Any] = import_module(f"{engines.__name__}.{name}").ENGINE
     return engine
 
@@ -159,7 +159,7 @@ def known_version(asked: EngineId, versions: tuple[str, ...]) -> EngineId:
     alike = [known for known in versions if f"{known}.".startswith(wanted) or wanted.startswith(f"{known}.")]
     if asked.version and not alike:
         span = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else versions[0]
-        raise CannotContinue(f"--engine {asked}: only {span} can be rehearsed")
+        raise CannotContinue(f"--engine {asked}: this version is not modelled; use {span}")
     return EngineId(asked.name, (alike or versions)[-1])
 
 

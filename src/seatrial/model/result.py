@@ -29,6 +29,8 @@ class Prerequisite(Struct, frozen=True, omit_defaults=True, order=True):
     why: str
     ref: Ref | None = None
     """The object that was created for it before the first step."""
+    operator: str = ""
+    """For the workload of an operator, which may also run under another name: `flux (helm-controller)`."""
 
 
 class Difference(Struct, frozen=True, omit_defaults=True, order=True):
@@ -60,7 +62,7 @@ class Stop(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """How one engine gets through a trial: how each step ends, and what stops it first."""
+    """How one engine completes a trial: how each step ends, and what stops it first."""
 
     engine: str
     endings: tuple[Ending, ...]

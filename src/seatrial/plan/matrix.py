@@ -1,6 +1,6 @@
-"""The matrix: several values of some keys, the cells that these make, and in which objects cells differ.
+"""`--matrix`: the combinations of values, the transitions between them, and the objects that differ.
 
-Pure; renders nothing and plays nothing.
+Pure; renders nothing and rehearses nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from seatrial.sources.places import place_of
 
 CELLS_MAX = 32
 TRANSITIONS_MAX = 24
-"""Rehearsed at most; the rest is said to be left out."""
+"""The most that are rehearsed; the report notes how many are not."""
 
 ABSENT, REGULAR, HOOK = "absent", "regular", "a hook"
 
@@ -52,18 +52,20 @@ class Transition(Struct, frozen=True):
 
 
 def cells(given: Sequence[str]) -> tuple[Cell, ...]:
-    """All combinations of what `--matrix key=v1,v2` says, in the order in which it says it."""
+    """All combinations of `--matrix key=v1,v2`, in the given order."""
     axes = [list(_axis(text)) for text in given]
     found = tuple(Cell(settings) for settings in product(*axes))
     if len(found) > CELLS_MAX:
-        raise CannotContinue(f"--matrix: {len(found)} combinations are too many; at most {CELLS_MAX} are rendered")
+        raise CannotContinue(
+            f"--matrix: {len(found)} combinations, more than the maximum of {CELLS_MAX}; give fewer keys or values"
+        )
     return found
 
 
 def transitions(old: Mapping[Cell, Release], new: Mapping[Cell, Release]) -> tuple[list[Transition], int]:
-    """The ways from cell to cell that change which objects there are, worst first, and how many of them were left out.
+    """The transitions between cells that add, remove or flip an object, and how many exceed the maximum.
 
-    A cell is also upgraded to itself. Flips between regular and hook come first, then those that change few keys.
+    A cell is also upgraded to itself. Flips between regular and hook come first, then transitions that change few keys.
     """
     found = []
     for index, (before, after) in enumerate(product(old, new)):
@@ -76,7 +78,7 @@ def transitions(old: Mapping[Cell, Release], new: Mapping[Cell, Release]) -> tup
 
 
 def differences(releases: Mapping[str, Release], case: str = "") -> Iterator[Difference]:
-    """The objects that are not the same in all of these: regular in one, a hook in another, or not there at all."""
+    """The objects that differ: regular in one release, a hook in another, or absent."""
     known = {where: _objects(release) for where, release in releases.items()}
     for ref in sorted({ref for objects in known.values() for ref in objects}):
         states = tuple((where, _state(objects.get(ref))) for where, objects in known.items())
@@ -88,7 +90,7 @@ def differences(releases: Mapping[str, Release], case: str = "") -> Iterator[Dif
 def _axis(text: str) -> Iterator[str]:
     key, equals, values = text.partition("=")
     if not key or not equals or not values:
-        raise CannotContinue(f"--matrix {text}: give a key and its values: --matrix feature.hooks=false,true")
+        raise CannotContinue(f"--matrix {text}: needs a key and its values, such as --matrix feature.hooks=false,true")
     return (f"{key}={value}" for value in dict.fromkeys(values.split(",")))
 
 

@@ -26,4 +26,4 @@ class Plan(Struct, frozen=True):
     server_side: bool = True
     """Whether Helm had the server merge what it has put there."""
     revisions: tuple[tuple[int, Release], ...] = ()
-    """Of the release whose records are among what is deployed."""
+    """The recorded revisions of the deployed release."""

@@ -1,4 +1,4 @@
-"""From what the user typed to plans: which trial, which cases, which releases, what is assumed. Plays nothing."""
+"""From options to plans: trials, cases, releases and prerequisites. Rehearses nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from seatrial.model.trial import Step, Trial
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
 from seatrial.plan.prerequisites import needed
-from seatrial.plan.prerequisites.combined import not_brought, said_to_be_there, taken_for_granted
+from seatrial.plan.prerequisites.combined import declared_objects, prerequisites_of, without_installed
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import planned_steps, usual_engine
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
@@ -48,11 +48,11 @@ HELM = EngineId(CHART.engine)
 WAITING_STEPS = 2
 CONSUMERS_MAX = 30
 RENDERINGS_MAX = 3
-"""A kind that is taken for granted may let a template write what it asks for, and that may need another."""
+"""An assumed kind may enable a template, whose objects may need another kind."""
 
 
 class CheckOptions(Struct, frozen=True):
-    """What the user asked for, in Helm's words where Helm has one."""
+    """The options of a check, under Helm's names where Helm has the option."""
 
     inputs: tuple[str, ...]
     old: str = ""
@@ -67,30 +67,30 @@ class CheckOptions(Struct, frozen=True):
     matrix: tuple[str, ...] = ()
     """`key=v1,v2`"""
     repos: tuple[str, ...] = ()
-    """`URL=PATH`: folders that stand for the repositories of Applications."""
+    """`URL=PATH`: local checkouts of repositories."""
     consumers: str = ""
     """The folder with the charts that use the input."""
     helm_binary: str = ""
-    """The helm that plays in the place of the SDK."""
+    """The helm binary to run instead of the SDK."""
     charts: tuple[str, ...] = ()
-    """`NAME=PATH`: where a chart is that a Pulumi program fetches."""
+    """`NAME=PATH`: local copies of charts that Flux or a Pulumi program fetches."""
     compare: str = ""
-    """What the input is compared with."""
+    """The input to compare with."""
     instead: str = ""
-    """What is deployed in the place of the input, under its name."""
+    """The input to deploy instead, under the name of the input."""
 
 
 def plans(options: CheckOptions) -> Iterator[Plan]:
-    """Every case of every input, for every engine that plays it."""
+    """Every case of every input, for every engine."""
     repos_of(options.repos)
     for path in options.inputs:
         kind = sources.kind_of(path)
         if kind == TRIAL:
             if options.old:
-                raise CannotContinue(f"{path} is a trial file, which says its own steps: --from does not go with it")
+                raise CannotContinue(f"--from does not work with the trial file {path}: its steps are in the file")
             if options.matrix or options.consumers:
                 flag = "--matrix" if options.matrix else "--consumers"
-                raise CannotContinue(f"{path} is a trial file, which says what is deployed: {flag} does not go with it")
+                raise CannotContinue(f"{flag} does not work with the trial file {path}: its releases are in the file")
             base = str(PurePath(path).parent)
             yield from _of_trial(sources.read_trial(path, lambda name: load(name).actions), Opened(base, base), options)
         elif options.consumers:
@@ -100,7 +100,7 @@ def plans(options: CheckOptions) -> Iterator[Plan]:
 
 
 def newest_releases(options: CheckOptions) -> list[Release]:
-    """What each input deploys in the end, by the name of the release."""
+    """The last release of each input, by name."""
     newest: dict[tuple[str, str, str], Release] = {}
     for path in options.inputs:
         first = next(plans(replace(options, inputs=(path,))))
@@ -113,8 +113,8 @@ def newest_releases(options: CheckOptions) -> list[Release]:
 def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Plan]:
     """The default trial of a chart, of manifests or of a program."""
     if kind == MANIFESTS and git.is_ref(options.old):
-        said = f"--from {options.old} takes a chart or a Pulumi program, and {path} is manifests"
-        raise CannotContinue(f"{said}; name a folder with the old ones, or compare: --compare {options.old}")
+        why = f"--from {options.old} works for charts and Pulumi programs, but {path} contains manifests"
+        raise CannotContinue(f"{why}; pass a folder with the old manifests, or use --compare {options.old}")
     for engine in map(engine_id, options.engines or (usual_engine(path, kind),)):
         if kind == PROGRAM and engine.name != kind.engine:
             raise CannotContinue(f"{path} is {kind.words}: it is rehearsed with {kind.engine}, not with {engine.name}")
@@ -122,20 +122,22 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
         history = _history(path, opened, options) if engine.name == HELM.name else None
         deployed = history.current.number if history else 0
         steps = load(engine.name).default_trial(options.instead or path, options.old, deployed)
-        # Manifests bear no name: those of the old revision belong to the app that the new ones are of.
+        # Manifests have no release name: old and new belong to the same app.
         one = PurePath(path).stem if kind == MANIFESTS and (options.old or options.instead) else ""
         trial = Trial(engines=(engine,), steps=steps, release=one)
         yield from _of_trial(trial, opened, replace(options, engines=()), history)
         if options.matrix:
             if engine.name != HELM.name:
-                raise CannotContinue(f"--matrix gives values to a chart, and {path} is rehearsed with {engine.name}")
+                raise CannotContinue(
+                    f"--matrix needs the engine {HELM.name}, but {path} is rehearsed with {engine.name}"
+                )
             yield from _of_matrix(path, trial, opened, options, history)
 
 
 def _of_matrix(
     path: str, trial: Trial, opened: Opened, options: CheckOptions, history: History | None
 ) -> Iterator[Plan]:
-    """Every way from cell to cell that changes which objects there are."""
+    """Every transition between cells that adds, removes or flips an object."""
     found = cells(options.matrix)
     setting = _setting(trial, HELM, "", opened, options, history)
     new = {cell: both_acts(path, cell, setting) for cell in found}
@@ -149,7 +151,7 @@ def _of_matrix(
     chosen, left_out = transitions(old, upgraded)
     differ = [*differences({cell.name: release for cell, release in upgraded.items()})]
     differ += [d for cell, (i, u) in new.items() for d in between_acts(i, u, opened.chart(path), cell.name)]
-    notes = (f"{left_out} of {left_out + len(chosen)} transitions of the matrix were left out",) if left_out else ()
+    notes = (f"--matrix: {left_out} of {left_out + len(chosen)} transitions were not rehearsed",) if left_out else ()
     for transition in chosen:
         step = Step("upgrade", path, set=transition.new.settings)
         first = () if history else (Step("install", options.old or path, set=transition.old.settings),)
@@ -160,17 +162,17 @@ def _of_matrix(
 
 
 def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
-    """The charts that use a library: each from the old one to the new one, or where there is no old one, by itself."""
+    """The charts that use a library, each upgraded from the old library to the new one, if there is an old one."""
     if options.matrix:
-        raise CannotContinue("--matrix and --consumers do not go together: flip the values of one consumer at a time")
+        raise CannotContinue("--matrix does not work with --consumers; check one consumer with --matrix instead")
     library = open_any_chart(path)
     old = open_any_chart(options.old, path) if options.old else library
     changed = helpers_changed(old, library)
     using = list(consumers_of(library, options.consumers))
     if not using:
-        raise NothingToCheck(f"{options.consumers}: no chart in it depends on {library.name}")
+        raise NothingToCheck(f"--consumers {options.consumers}: no chart in this folder depends on {library.name}")
     left_out = len(using[CONSUMERS_MAX:])
-    notes = (f"{left_out} of {len(using)} consumers were left out",) if left_out else ()
+    notes = (f"--consumers: {left_out} of {len(using)} charts were not rehearsed",) if left_out else ()
     for chart in using[:CONSUMERS_MAX]:
         opened = Opened("", path)
         new = opened.add(with_library(chart, library))
@@ -184,12 +186,12 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
 
 
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
-    """The release that is deployed already, where `--from` names one: whatever is no chart."""
+    """The deployed release, if `--from` names one, which is anything but a chart."""
     if not options.old or git.is_ref(options.old):
         return None
     kind = sources.kind_of(asked(options.old)[0])
     if kind == TRIAL:
-        raise CannotContinue(f"{options.old} is a trial file: --from takes a chart, git:REF or a stored release")
+        raise CannotContinue(f"--from {options.old}: this is a trial file; use a chart, git:REF or a stored release")
     if kind == CHART:
         return None
     usual = opened.chart(path).name
@@ -200,7 +202,7 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
     engines = tuple(map(engine_id, options.engines)) or trial.engines
     if options.helm_binary and not any(engine.name == HELM.name for engine in engines):
         named = ", ".join(map(str, engines))
-        raise CannotContinue(f"--helm-binary goes with the engine helm, and this is rehearsed with {named}")
+        raise CannotContinue(f"--helm-binary needs the engine {HELM.name}, but the input is rehearsed with {named}")
     for engine in engines:
         left_out: list[str] = []
         for case, variant in _cases(trial, load(engine.name), opened, options):
@@ -213,16 +215,16 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
 
 
 def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
-    """What is reported of a case that cannot be rendered, where that is no fault of the chart's; else it is the end."""
+    """A note on a case that cannot be rendered because of missing dependencies; raises in other cases."""
     if not case or case.startswith("--"):
         raise why
     if not opened.missing or opened.base:
         raise CannotContinue(f"with {case}: {why}") from None
-    return f"{case} was left out: {why}"
+    return f"{case} was not rehearsed: {why}"
 
 
 def _cases(trial: Trial, engine: Engine[Any], opened: Opened, options: CheckOptions) -> Iterator[tuple[str, Trial]]:
-    """The plain one; each ci/*-values.yaml of the newest chart; and, where we chose the steps, those that wait."""
+    """The default case, each ci/*-values.yaml of the newest chart and, for a default trial, the case with --wait."""
     yield "", trial
     newest = next((step for step in reversed(trial.steps) if _is_rendered(step, engine, opened)), None)
     if newest is None:
@@ -257,7 +259,7 @@ def _setting(
     namespace = history.namespace if history else options.namespace or trial.namespace
     discovery = Discovery(kube_version)
     served = discovery.api_versions()
-    said = said_to_be_there(
+    said = declared_objects(
         trial.assume, opened, namespace, served, api_versions=options.api_versions, files=options.assume
     )
     assumed = tuple(said)
@@ -287,14 +289,14 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
     for _ in range(RENDERINGS_MAX):
         steps = tuple(planned_steps(trial.steps, setting))
         given = [release for release in (before, *(step.release for step in steps)) if release is not None]
-        taken = taken_for_granted(before, given, setting)
+        taken = prerequisites_of(before, given, setting)
         unknown = [name for name in api_versions(body for body, _ in taken) if name not in setting.api_versions]
         if not unknown:
             break
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
     notes = tuple(dict.fromkeys(note for step in steps for note in step.notes))
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
-        empty = f"{' and '.join(sorted({r.source for r in given}))}: renders to no Kubernetes object at all"
+        empty = f"{' and '.join(sorted({r.source for r in given}))}: renders no Kubernetes objects"
         raise NothingToCheck("\n  ".join((empty, *notes)))
     made = {name for step in steps for name in step.namespaces}
     taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in made]
@@ -316,7 +318,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         steps=steps,
         case=case,
         kube_version=setting.kube_version,
-        assumed=(*not_brought(trial, given, setting), *(body for body, _ in taken)),
+        assumed=(*without_installed(trial, given, setting), *(body for body, _ in taken)),
         deployed=tuple(existing_objects(history)) if history else (),
         server_side=history is None or history.server_side,
         revisions=tuple((revision.number, revision.release) for revision in history.revisions) if history else (),
@@ -324,28 +326,29 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
 
 
 def _with(plan: Plan, **fields: Any) -> Plan:
-    """The same plan, with more said about its case."""
+    """The same plan with changes to its case."""
     return replace(plan, case=replace(plan.case, **fields))
 
 
 def _touches_others(release: Release) -> bool:
-    """Whether a program reads or patches objects that are not its own."""
+    """Whether a program reads or patches existing objects."""
     return release.program is not None and any(one.object for one in release.program.registrations)
 
 
 def _stored(history: History) -> Iterator[Prerequisite]:
     current = history.current
     record = f"Secret/{history.namespace}/{record_name(history.name, current.number)}"
-    why = f"read from {history.source} ({current.status}); what it describes is taken to be in the cluster as it says"
+    assumed = "its objects are assumed to be in the cluster exactly as recorded"
+    why = f"read from {history.source} ({current.status}); {assumed}"
     yield Prerequisite(record, why)
 
 
 def minor_of(asked: str) -> str:
-    """The minor whose schemas are used: `v1.31.2`, `1.31` and nothing are understood."""
+    """The minor version whose schemas are used; accepts `v1.31.2`, `1.31` or nothing."""
     if not asked:
         return KUBE_VERSION
     minor = ".".join(asked.removeprefix("v").split(".")[:2])
     known = published_versions()
     if minor not in known:
-        raise CannotContinue(f"--kube-version {asked}: only {known[0]} to {known[-1]} are known")
+        raise CannotContinue(f"--kube-version {asked}: not supported; use {known[0]} to {known[-1]}")
     return minor

@@ -1,6 +1,6 @@
-"""One chart rendered more than once: by an install and by an upgrade, under other values, with another library.
+"""Objects that differ between renderings of one chart: install and upgrade, other values, another library.
 
-Says in which objects the renderings differ. Plays nothing.
+Rehearses nothing.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from seatrial.model.trial import Step
 from seatrial.plan.matrix import Cell, differences
 from seatrial.plan.steps import planned_steps
 from seatrial.sources.charts.chart import ChartSource
-from seatrial.sources.charts.gates import gate_of
+from seatrial.sources.charts.conditions import condition_of
 
 Acts = tuple[Release, Release]
-"""A chart as it is installed, and as an upgrade renders it."""
+"""A chart as rendered for an install, and for an upgrade."""
 
 
 def both_acts(source: str, cell: Cell, setting: Setting) -> Acts:
-    """A chart under the values of a cell, as it is installed and as an upgrade renders it."""
+    """A chart with the values of a cell, rendered for an install and for an upgrade."""
     steps = (Step("install", source, set=cell.settings), Step("upgrade", source, set=cell.settings))
     try:
         installed, upgraded = (step.release for step in planned_steps(steps, replace(setting, history=None)))
@@ -39,10 +39,10 @@ def both_acts(source: str, cell: Cell, setting: Setting) -> Acts:
 
 
 def between_acts(installed: Release, upgraded: Release, chart: ChartSource, case: str = "") -> Iterator[Difference]:
-    """What an upgrade renders otherwise than an install with the same values, and the question that makes it so."""
+    """Objects that differ between install and upgrade with the same values, and the condition in the template."""
     for difference in differences({"on install": installed, "on upgrade": upgraded}, case):
-        gate = gate_of(chart.files, difference.place.file)
-        yield replace(difference, asks=gate.asks, asked=gate.place) if gate else difference
+        condition = condition_of(chart.files, difference.place.file)
+        yield replace(difference, asks=condition.asks, asked=condition.place) if condition else difference
 
 
 def between_steps(planned: Iterable[PlannedStep[Any]], setting: Setting) -> Iterator[Difference]:
@@ -58,11 +58,11 @@ def between_steps(planned: Iterable[PlannedStep[Any]], setting: Setting) -> Iter
 
 
 def consumer_of(chart: str, called: list[str], before: Acts, after: Acts) -> Consumer:
-    """What becomes of the objects of a chart, as an upgrade renders them, and where only an install does, there."""
+    """How the objects of a chart change, as an upgrade renders them; other objects as an install renders them."""
     flipped = list(differences({"before": before[1], "now": after[1]}))
-    told = {one.object for one in flipped}
+    on_upgrade = {one.object for one in flipped}
     installs = differences({"on install before": before[0], "on install now": after[0]})
-    flipped += [one for one in installs if one.object not in told]
+    flipped += [one for one in installs if one.object not in on_upgrade]
     known = {resource.ref: resource.body for resource in before[1].resources}
     changed = [r.ref for r in after[1].resources if r.ref in known and known[r.ref] != r.body]
     named = {one.object for one in flipped}

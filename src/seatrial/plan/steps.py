@@ -1,4 +1,4 @@
-"""The steps of a trial, each prepared by the engine that runs it. Knows nothing of what is assumed to be there."""
+"""The steps of a trial, each prepared by the engine that runs it. Knows nothing of prerequisites."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from seatrial.sources.files import STDIN
 from seatrial.sources.manifests.reading import kinds_in
 
 BY_HAND = "kubectl"
-"""What people use meanwhile, in the trials of other engines."""
+"""The engine of manual steps in trials of other engines."""
 
 
 def planned_steps(steps: Iterable[Step], setting: Setting) -> list[PlannedStep[Any]]:
-    """Every step, those of a rebuild among them, with all that is needed to run it."""
+    """Every step, including those of a rebuild, prepared to run."""
     engine = load(setting.engine.name)
     planned: list[PlannedStep[Any]] = []
     for step in _flat(steps):
@@ -30,7 +30,7 @@ def planned_steps(steps: Iterable[Step], setting: Setting) -> list[PlannedStep[A
 
 
 def usual_engine(path: str, kind: InputKind) -> str:
-    """The engine for an input where the user names none: manifests that Flux acts on are Flux's."""
+    """The default engine for an input, such as Flux for manifests with Kustomizations."""
     if kind == MANIFESTS and path != STDIN:
         custom = {found for found in kinds_in(path) if found[0] not in GROUPS}
         engines = (load(name) for name in names()) if custom else ()
@@ -39,12 +39,12 @@ def usual_engine(path: str, kind: InputKind) -> str:
 
 
 def _is_own(step: Step, engine: Engine[Any]) -> bool:
-    """Whether a step is the engine's: to delete an object by its name is what people do by hand."""
+    """Whether the engine runs a step; deleting an object by name is a manual step."""
     return engine.action(step.action) is not None and not (step.action == "delete" and named_kind(step.source))
 
 
 def _flat(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps, those of a rebuild among them; the first of these starts on an empty cluster."""
+    """The steps, including those of a rebuild; the first of these starts on an empty cluster."""
     for step in steps:
         if step.action != "rebuild":
             yield step

@@ -24,7 +24,7 @@ VERSION = 1
 Object = Annotated[str, Meta(description="`Kind/namespace/name`, or `Kind/name` when cluster-scoped.")]
 
 
-class SyncTask(Struct, frozen=True):
+class JsonSyncTask(Struct, frozen=True):
     """One object in one phase of an Argo CD sync."""
 
     object: Object
@@ -38,7 +38,7 @@ class SyncTask(Struct, frozen=True):
     health: str
 
 
-class Operation(Struct, frozen=True):
+class JsonOperation(Struct, frozen=True):
     """One sync operation of Argo CD, as the status of its Application shows it."""
 
     app: str
@@ -47,10 +47,10 @@ class Operation(Struct, frozen=True):
     attempts: int
     waits_for: list[Object]
     conditions: list[str]
-    tasks: list[SyncTask]
+    tasks: list[JsonSyncTask]
 
 
-class Step(Struct, frozen=True, omit_defaults=True):
+class JsonStep(Struct, frozen=True, omit_defaults=True):
     """How one step ended, and what it did to the objects of the release."""
 
     action: str
@@ -65,19 +65,19 @@ class Step(Struct, frozen=True, omit_defaults=True):
     orphans: list[Object]
     warnings: list[str] = []
     again: Annotated[Outcome | None, Meta(description="How the step ended when it was retried unchanged.")] = None
-    operations: Annotated[list[Operation], Meta(description="Argo CD: one for each Application.")] = []
+    operations: Annotated[list[JsonOperation], Meta(description="Argo CD: one for each Application.")] = []
 
 
-class Played(Struct, frozen=True, omit_defaults=True):
+class JsonPlayed(Struct, frozen=True, omit_defaults=True):
     """One trial, rehearsed with one engine under one schedule."""
 
     engine: str
     schedule: Schedule
-    steps: list[Step]
+    steps: list[JsonStep]
     case: Annotated[str, Meta(description="The variant (`ci/ha-values.yaml`, `--wait`); empty for the default.")] = ""
 
 
-class Location(Struct, frozen=True):
+class JsonLocation(Struct, frozen=True):
     """A place in a file of the user, and how certain it is."""
 
     file: str
@@ -85,7 +85,7 @@ class Location(Struct, frozen=True):
     sure: Sure
 
 
-class Fix(Struct, frozen=True):
+class JsonFix(Struct, frozen=True):
     """A change that removes the finding."""
 
     title: str
@@ -93,7 +93,7 @@ class Fix(Struct, frozen=True):
     proven: bool
 
 
-class Hazard(Struct, frozen=True, omit_defaults=True):
+class JsonHazard(Struct, frozen=True, omit_defaults=True):
     """One finding: which objects, at which step, why, and the place to change."""
 
     rule: str
@@ -104,84 +104,86 @@ class Hazard(Struct, frozen=True, omit_defaults=True):
     action: str
     objects: list[Object]
     message: str
-    locations: list[Location]
+    locations: list[JsonLocation]
     evidence: Annotated[
         list[int], Meta(description="Indices of events in the first rehearsal of the first engine that shows it.")
     ]
-    fix: Fix | None
+    fix: JsonFix | None
     details: list[str] = []
     confirm: Annotated[str, Meta(description="A command that shows it on a real cluster.")] = ""
     schedules: list[str] = []
     case: str = ""
 
 
-class Prerequisite(Struct, frozen=True):
+class JsonPrerequisite(Struct, frozen=True):
     """An object that the release needs and does not contain; the rehearsal assumes that it exists."""
 
     object: Object
     why: str
 
 
-class State(Struct, frozen=True):
+class JsonState(Struct, frozen=True):
     """What an object is with some values, in one action, or under one engine."""
 
     where: Annotated[str, Meta(description="`on install`, `on upgrade`, `under argocd@3.5`, or values: `tls=true`.")]
-    what: Annotated[str, Meta(description="`regular`, `a hook` or `absent`; under engines, what each does with it.")]
+    what: Annotated[str, Meta(description="`regular`, `a hook` or `absent`; for engines, what each does with it.")]
 
 
-class Difference(Struct, frozen=True, omit_defaults=True):
+class JsonDifference(Struct, frozen=True, omit_defaults=True):
     """An object that differs between renderings of the chart, or between engines."""
 
     object: Object
-    states: list[State]
-    location: Location
+    states: list[JsonState]
+    location: JsonLocation
     asks: Annotated[str, Meta(description="The condition in its template: `.Release.IsInstall`.")] = ""
-    asked: Location | None = None
+    asked: JsonLocation | None = None
     case: str = ""
 
 
-class Consumer(Struct, frozen=True):
+class JsonConsumer(Struct, frozen=True):
     """A chart that uses the library chart that was checked."""
 
     chart: str
     helpers: Annotated[list[str], Meta(description="Changed named templates that it calls.")]
-    flipped: Annotated[list[Difference], Meta(description="Objects that appear, vanish, or flip to or from a hook.")]
+    flipped: Annotated[
+        list[JsonDifference], Meta(description="Objects that appear, vanish, or flip to or from a hook.")
+    ]
     changed: Annotated[list[Object], Meta(description="Objects of which only the content changes.")]
 
 
-class Dependence(Struct, frozen=True, omit_defaults=True):
+class JsonDependence(Struct, frozen=True, omit_defaults=True):
     """A resource of a Pulumi program, and what it depends on as Pulumi sees it."""
 
     resource: str
     asked: Annotated[list[str], Meta(description="The resources in its `dependsOn`.")]
     depends_on: list[str]
-    location: Location
+    location: JsonLocation
     before: Annotated[list[str] | None, Meta(description="The same in the program of --from.")] = None
 
 
-class Ending(Struct, frozen=True, omit_defaults=True):
+class JsonEnding(Struct, frozen=True, omit_defaults=True):
     """How one step ends under one engine, over both schedules."""
 
     verdict: Annotated[Verdict, Meta(description="`may fail`, `may hang`: only on a slow cluster (lazy schedule).")]
     leaves: Annotated[int, Meta(description="Objects that remain after a step that should delete all of them.")] = 0
 
 
-class Stop(Struct, frozen=True, omit_defaults=True):
+class JsonStop(Struct, frozen=True, omit_defaults=True):
     """What stops an engine."""
 
     why: Annotated[str, Meta(description="The error of the API server or the engine, shortened.")]
     object: Object = ""
 
 
-class Standing(Struct, frozen=True):
+class JsonStanding(Struct, frozen=True):
     """How one engine completes the trial, in the default case."""
 
     engine: str
-    steps: list[Ending]
-    stopped_by: Annotated[Stop | None, Meta(description="What stops it first; null if nothing does.")]
+    steps: list[JsonEnding]
+    stopped_by: Annotated[JsonStop | None, Meta(description="What stops it first; null if nothing does.")]
 
 
-class About(Struct, frozen=True, omit_defaults=True):
+class JsonAbout(Struct, frozen=True, omit_defaults=True):
     """Objects of the releases that a webhook is called for."""
 
     operations: Annotated[
@@ -191,7 +193,7 @@ class About(Struct, frozen=True, omit_defaults=True):
     pods: Annotated[bool, Meta(description="It is called for the pods of these objects, not for the objects.")] = False
 
 
-class Requirement(Struct, frozen=True, omit_defaults=True):
+class JsonRequirement(Struct, frozen=True, omit_defaults=True):
     """What must exist before the objects can be created and the webhook can answer."""
 
     what: Annotated[
@@ -212,7 +214,7 @@ class Requirement(Struct, frozen=True, omit_defaults=True):
     versions: list[str] = []
 
 
-class Moment(Struct, frozen=True):
+class JsonMoment(Struct, frozen=True):
     """The first request of an engine that a webhook is called for, on a slow cluster (lazy schedule).
 
     On a slow cluster nothing becomes ready unless the engine waits for it.
@@ -241,7 +243,7 @@ class Moment(Struct, frozen=True):
     ]
 
 
-class Gate(Struct, frozen=True, omit_defaults=True):
+class JsonGate(Struct, frozen=True, omit_defaults=True):
     """An admission or conversion webhook that is called for objects of the releases."""
 
     webhook: str
@@ -253,49 +255,49 @@ class Gate(Struct, frozen=True, omit_defaults=True):
     rules: Annotated[
         list[dict[str, Any]], Meta(description="As in the webhook configuration; empty for a conversion webhook.")
     ]
-    about: list[About]
-    needs: list[Requirement]
-    moments: list[Moment]
-    location: Location | None = None
+    about: list[JsonAbout]
+    needs: list[JsonRequirement]
+    moments: list[JsonMoment]
+    location: JsonLocation | None = None
 
 
-class Judged(Struct, frozen=True):
+class JsonJudged(Struct, frozen=True):
     """How a rule rates some objects."""
 
     certainty: Certainty
     damage: Damage
 
 
-class Change(Struct, frozen=True):
+class JsonChange(Struct, frozen=True):
     """How the findings of one rule about some objects changed."""
 
     rule: str
     code: str
     objects: list[Object]
-    before: Annotated[Judged | None, Meta(description="In the old input; null if the finding is new.")]
-    now: Annotated[Judged | None, Meta(description="In the new input; null if the finding is gone.")]
+    before: Annotated[JsonJudged | None, Meta(description="In the old input; null if the finding is new.")]
+    now: Annotated[JsonJudged | None, Meta(description="In the new input; null if the finding is gone.")]
 
 
-class Edge(Struct, frozen=True):
+class JsonEdge(Struct, frozen=True):
     """One dependency: between objects, or between resources of a Pulumi program as Pulumi sees them."""
 
     user: str
     object: str
 
 
-class Comparison(Struct, frozen=True):
+class JsonComparison(Struct, frozen=True):
     """The input and that of --compare, rehearsed with the same trial, each on its own cluster."""
 
     old: str
     new: str
-    before: Annotated[list[Standing], Meta(description="How the old input completes the trial.")]
-    now: list[Standing]
-    findings: list[Change]
-    gained: list[Edge]
-    lost: list[Edge]
+    before: Annotated[list[JsonStanding], Meta(description="How the old input completes the trial.")]
+    now: list[JsonStanding]
+    findings: list[JsonChange]
+    gained: list[JsonEdge]
+    lost: list[JsonEdge]
 
 
-class Summary(Struct, frozen=True):
+class JsonSummary(Struct, frozen=True):
     """Counts."""
 
     objects: int
@@ -307,20 +309,20 @@ class Report(Struct, frozen=True, omit_defaults=True):
     """What `seatrial check -o json` writes."""
 
     version: int
-    rehearsals: list[Played]
-    findings: list[Hazard]
-    prerequisites: list[Prerequisite]
+    rehearsals: list[JsonPlayed]
+    findings: list[JsonHazard]
+    prerequisites: list[JsonPrerequisite]
     not_modelled: list[str]
-    summary: Summary
+    summary: JsonSummary
     missing_dependencies: list[str] = []
-    differences: list[Difference] = []
-    contrasts: list[Difference] = []
-    consumers: list[Consumer] = []
+    differences: list[JsonDifference] = []
+    contrasts: list[JsonDifference] = []
+    consumers: list[JsonConsumer] = []
     notes: Annotated[list[str], Meta(description="What was assumed, simulated or left out.")] = []
-    dependencies: list[Dependence] = []
-    standings: Annotated[list[Standing], Meta(description="The engines compared, if there are several.")] = []
-    gates: list[Gate] = []
-    comparison: Comparison | None = None
+    dependencies: list[JsonDependence] = []
+    standings: Annotated[list[JsonStanding], Meta(description="The engines compared, if there are several.")] = []
+    gates: list[JsonGate] = []
+    comparison: JsonComparison | None = None
 
 
 def schema() -> str:

@@ -229,6 +229,7 @@ def _last_line(result: Result, page: Page) -> Iterator[Line]:
 def _prerequisites(found: Sequence[Prerequisite], page: Page) -> Iterator[Line]:
     shown = found if page.verbose else found[:PREREQUISITES_MAX]
     for one in shown:
-        yield from (line(t) for t in sentences(f"{one.object}: {one.why}", page, first="  ", rest="    "))
+        subject = f"{one.operator} must be installed" if one.operator else one.object
+        yield from (line(t) for t in sentences(f"{subject}: {one.why}", page, first="  ", rest="    "))
     if len(shown) < len(found):
         yield line(Piece(f"  and {len(found) - len(shown)} more (-v shows all)", "faint"))

@@ -8,47 +8,37 @@ from typing import Any
 
 import msgspec
 
-from seatrial.model.finding import Finding
-from seatrial.model.finding import Fix as FoundFix
+from seatrial.model.finding import Finding, Fix
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import Change as FoundChange
-from seatrial.model.result import Comparison as FoundComparison
-from seatrial.model.result import Dependence as FoundDependence
-from seatrial.model.result import Difference as FoundDifference
-from seatrial.model.result import Gate as FoundGate
-from seatrial.model.result import Judged as FoundJudged
-from seatrial.model.result import Result
-from seatrial.model.result import Standing as FoundStanding
-from seatrial.model.timeline import Operation as PlayedOperation
-from seatrial.model.timeline import Rehearsal
-from seatrial.model.timeline import StepResult as PlayedStep
+from seatrial.model.result import Change, Comparison, Dependence, Difference, Gate, Judged, Result, Standing
+from seatrial.model.timeline import Operation, Rehearsal, StepResult
 from seatrial.report.contract import (
     VERSION,
-    About,
-    Change,
-    Comparison,
-    Consumer,
-    Dependence,
-    Difference,
-    Edge,
-    Ending,
-    Fix,
-    Gate,
-    Hazard,
-    Judged,
-    Location,
-    Moment,
-    Operation,
-    Played,
-    Prerequisite,
+    JsonAbout,
+    JsonChange,
+    JsonComparison,
+    JsonConsumer,
+    JsonDependence,
+    JsonDifference,
+    JsonEdge,
+    JsonEnding,
+    JsonFix,
+    JsonGate,
+    JsonHazard,
+    JsonJudged,
+    JsonLocation,
+    JsonMoment,
+    JsonOperation,
+    JsonPlayed,
+    JsonPrerequisite,
+    JsonRequirement,
+    JsonStanding,
+    JsonState,
+    JsonStep,
+    JsonStop,
+    JsonSummary,
+    JsonSyncTask,
     Report,
-    Requirement,
-    Standing,
-    State,
-    Step,
-    Stop,
-    Summary,
-    SyncTask,
 )
 from seatrial.report.page import Page
 
@@ -58,14 +48,14 @@ def render(result: Result, page: Page) -> str:
         version=VERSION,
         rehearsals=[_played(one.rehearsal, case=one.case) for one in result.played],
         findings=[_hazard(finding) for finding in result.findings],
-        prerequisites=[Prerequisite(one.object, one.why) for one in result.prerequisites],
+        prerequisites=[JsonPrerequisite(one.object, one.why) for one in result.prerequisites],
         not_modelled=list(result.not_modelled),
-        summary=Summary(result.objects, len(result.played), len(result.findings)),
+        summary=JsonSummary(result.objects, len(result.played), len(result.findings)),
         missing_dependencies=list(result.missing_dependencies),
         differences=[_difference(found) for found in result.differences],
         contrasts=[_difference(found) for found in result.contrasts],
         consumers=[
-            Consumer(one.chart, list(one.helpers), [_difference(flip) for flip in one.flipped], list(one.changed))
+            JsonConsumer(one.chart, list(one.helpers), [_difference(flip) for flip in one.flipped], list(one.changed))
             for one in result.consumers
         ],
         notes=list(result.notes),
@@ -82,12 +72,12 @@ def _written(report: Report) -> str:
     return json.dumps(msgspec.to_builtins(report), indent=2) + "\n"
 
 
-def _played(rehearsal: Rehearsal, *, case: str = "") -> Played:
-    return Played(str(rehearsal.engine), rehearsal.schedule, [_step(step) for step in rehearsal.steps], case=case)
+def _played(rehearsal: Rehearsal, *, case: str = "") -> JsonPlayed:
+    return JsonPlayed(str(rehearsal.engine), rehearsal.schedule, [_step(step) for step in rehearsal.steps], case=case)
 
 
-def _step(step: PlayedStep) -> Step:
-    return Step(
+def _step(step: StepResult) -> JsonStep:
+    return JsonStep(
         action=step.action,
         release=step.release,
         source=step.source,
@@ -104,12 +94,12 @@ def _step(step: PlayedStep) -> Step:
     )
 
 
-def _operation(operation: PlayedOperation) -> Operation:
+def _operation(operation: Operation) -> JsonOperation:
     tasks = [
-        SyncTask(str(t.object), t.phase, t.wave, t.hook, t.prune, t.status, t.state, t.message, t.health)
+        JsonSyncTask(str(t.object), t.phase, t.wave, t.hook, t.prune, t.status, t.state, t.message, t.health)
         for t in operation.tasks
     ]
-    return Operation(
+    return JsonOperation(
         app=operation.app,
         phase=operation.phase,
         message=operation.message,
@@ -120,8 +110,8 @@ def _operation(operation: PlayedOperation) -> Operation:
     )
 
 
-def _hazard(finding: Finding) -> Hazard:
-    return Hazard(
+def _hazard(finding: Finding) -> JsonHazard:
+    return JsonHazard(
         rule=finding.rule,
         code=finding.code,
         certainty=finding.certainty,
@@ -140,10 +130,10 @@ def _hazard(finding: Finding) -> Hazard:
     )
 
 
-def _difference(found: FoundDifference) -> Difference:
-    return Difference(
+def _difference(found: Difference) -> JsonDifference:
+    return JsonDifference(
         object=found.object,
-        states=[State(where, what) for where, what in found.states],
+        states=[JsonState(where, what) for where, what in found.states],
         location=_location(found.place),
         asks=found.asks,
         asked=_location(found.asked) if found.asked else None,
@@ -151,59 +141,59 @@ def _difference(found: FoundDifference) -> Difference:
     )
 
 
-def _dependence(found: FoundDependence) -> Dependence:
+def _dependence(found: Dependence) -> JsonDependence:
     before = None if found.before is None else list(found.before)
-    return Dependence(found.resource, list(found.asked), list(found.now), _location(found.place), before)
+    return JsonDependence(found.resource, list(found.asked), list(found.now), _location(found.place), before)
 
 
-def _standing(found: FoundStanding) -> Standing:
+def _standing(found: Standing) -> JsonStanding:
     stopped = found.stopped_by
-    return Standing(
+    return JsonStanding(
         engine=found.engine,
-        steps=[Ending(one.verdict, one.leaves) for one in found.endings],
-        stopped_by=Stop(stopped.why, stopped.object) if stopped else None,
+        steps=[JsonEnding(one.verdict, one.leaves) for one in found.endings],
+        stopped_by=JsonStop(stopped.why, stopped.object) if stopped else None,
     )
 
 
-def _gate(found: FoundGate) -> Gate:
-    return Gate(
+def _gate(found: Gate) -> JsonGate:
+    return JsonGate(
         webhook=found.webhook,
         owner=found.owner,
         failure_policies=list(found.policies),
         rules=list(found.rules),
-        about=[About(list(one.operations), list(one.objects), one.pods) for one in found.about],
-        needs=[Requirement(one.what, list(one.objects), one.by, list(one.versions)) for one in found.needs],
-        moments=[msgspec.convert(one, Moment, from_attributes=True) for one in found.moments],
+        about=[JsonAbout(list(one.operations), list(one.objects), one.pods) for one in found.about],
+        needs=[JsonRequirement(one.what, list(one.objects), one.by, list(one.versions)) for one in found.needs],
+        moments=[msgspec.convert(one, JsonMoment, from_attributes=True) for one in found.moments],
         location=_location(found.place) if found.place else None,
     )
 
 
-def _comparison(found: FoundComparison) -> Comparison:
-    return Comparison(
+def _comparison(found: Comparison) -> JsonComparison:
+    return JsonComparison(
         old=found.old,
         new=found.new,
         before=[_standing(one) for one in found.before],
         now=[_standing(one) for one in found.now],
         findings=[_change(one) for one in found.changes],
-        gained=[Edge(one.user, one.object) for one in found.gained],
-        lost=[Edge(one.user, one.object) for one in found.lost],
+        gained=[JsonEdge(one.user, one.object) for one in found.gained],
+        lost=[JsonEdge(one.user, one.object) for one in found.lost],
     )
 
 
-def _change(found: FoundChange) -> Change:
-    return Change(found.rule, found.code, list(found.objects), _judged(found.before), _judged(found.now))
+def _change(found: Change) -> JsonChange:
+    return JsonChange(found.rule, found.code, list(found.objects), _judged(found.before), _judged(found.now))
 
 
-def _judged(found: FoundJudged | None) -> Judged | None:
-    return None if found is None else Judged(found.certainty, found.damage)
+def _judged(found: Judged | None) -> JsonJudged | None:
+    return None if found is None else JsonJudged(found.certainty, found.damage)
 
 
-def _location(place: Place) -> Location:
-    return Location(place.file, place.line, place.sure)
+def _location(place: Place) -> JsonLocation:
+    return JsonLocation(place.file, place.line, place.sure)
 
 
-def _fix(fix: FoundFix | None) -> Fix | None:
-    return None if fix is None else Fix(fix.title, fix.safe, fix.proven)
+def _fix(fix: Fix | None) -> JsonFix | None:
+    return None if fix is None else JsonFix(fix.title, fix.safe, fix.proven)
 
 
 def _names(refs: Iterable[Ref]) -> list[Any]:

@@ -32,7 +32,7 @@ class Row(Struct, frozen=True):
     """If the step ends differently by schedule: the schedules of this row."""
 
 
-class Table(Struct, frozen=True):
+class StepsTable(Struct, frozen=True):
     engine: str
     schedules: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -69,15 +69,15 @@ def ended(step: StepResult) -> Line:
     return tuple(pieces)
 
 
-def _tables(played: Sequence[Played]) -> list[Table]:
+def _tables(played: Sequence[Played]) -> list[StepsTable]:
     """One table for each engine and case, those with the same rows in one."""
-    found: dict[Table, list[str]] = {}
+    found: dict[StepsTable, list[str]] = {}
     for (case, engine, _), group in groupby(played, _trial_of):
         rehearsals = [one.rehearsal for one in group]
         schedules = tuple(rehearsal.schedule for rehearsal in rehearsals)
-        table = Table(engine, schedules, tuple(_rows(rehearsals)))
+        table = StepsTable(engine, schedules, tuple(_rows(rehearsals)))
         found.setdefault(table, []).append(case)
-    return [Table(t.engine, t.schedules, t.rows, tuple(cases)) for t, cases in found.items()]
+    return [StepsTable(t.engine, t.schedules, t.rows, tuple(cases)) for t, cases in found.items()]
 
 
 def _trial_of(played: Played) -> tuple[str, str, tuple[tuple[str, str, str], ...]]:
@@ -113,7 +113,7 @@ def _amiss(step: StepResult) -> str:
     return ", ".join(parts)
 
 
-def _heading(table: Table) -> Iterator[Piece]:
+def _heading(table: StepsTable) -> Iterator[Piece]:
     yield Piece(table.engine, "strong")
     if table.cases != ("",):
         yield Piece(f", {listed([case or 'default' for case in table.cases])}")

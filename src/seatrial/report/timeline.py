@@ -20,7 +20,7 @@ INDENT = "   "
 NO_EFFECT = ("read", "unchanged")
 
 
-class Table(Struct, frozen=True):
+class EventLayout(Struct, frozen=True):
     """How the events of a rehearsal are laid out."""
 
     depths: dict[int, int]
@@ -60,7 +60,7 @@ def _report(rehearsal: Rehearsal, page: Page) -> Iterator[Line]:
     yield from _summary(rehearsal, page)
 
 
-def _step(index: int, step: StepResult, events: Sequence[Event], table: Table, page: Page) -> Iterator[Line]:
+def _step(index: int, step: StepResult, events: Sequence[Event], table: EventLayout, page: Page) -> Iterator[Line]:
     source = f" {step.source}" if step.source else ""
     release = f" {'as' if step.source else 'of'} {step.release}" if step.release else ""
     yield line(Piece(f"{index + 1}  {step.action}{source}", "strong"), Piece(f"{release} in {step.namespace}", "faint"))
@@ -73,7 +73,7 @@ def _step(index: int, step: StepResult, events: Sequence[Event], table: Table, p
         yield from (line(INDENT, Piece(f"{word}: {ref}", "bad")) for ref in refs)
 
 
-def _events(events: Sequence[Event], table: Table, page: Page) -> Iterator[Line]:
+def _events(events: Sequence[Event], table: EventLayout, page: Page) -> Iterator[Line]:
     shown = [event for event in events if page.verbose or is_notable(event)]
     yield from event_lines(shown, page, indent=INDENT, depths=table.depths, columns=table.columns)
     if len(shown) < len(events):
@@ -81,7 +81,7 @@ def _events(events: Sequence[Event], table: Table, page: Page) -> Iterator[Line]
         yield line(INDENT, Piece(f"{left_out} not shown (-v shows all)", "faint"))
 
 
-def _table(events: Sequence[Event], shown: Sequence[Event], page: Page, *, indent: str) -> Table:
+def _table(events: Sequence[Event], shown: Sequence[Event], page: Page, *, indent: str) -> EventLayout:
     """One layout for all steps. An event is indented under its causes of the same step that are shown."""
     seen = {event.index for event in shown}
     steps = {event.index: event.step for event in events}
@@ -89,7 +89,7 @@ def _table(events: Sequence[Event], shown: Sequence[Event], page: Page, *, inden
     for event in events:
         because = event.cause if event.cause is not None and steps.get(event.cause) == event.step else None
         depths[event.index] = 0 if because is None else depths[because] + (because in seen)
-    return Table(depths, columns_of(shown, page, indent=indent, depths=depths))
+    return EventLayout(depths, columns_of(shown, page, indent=indent, depths=depths))
 
 
 def _summary(rehearsal: Rehearsal, page: Page) -> Iterator[Line]:

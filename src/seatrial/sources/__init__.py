@@ -1,4 +1,4 @@
-"""What the user gives us becomes releases. The only package that reads files or starts processes."""
+"""From the user's input to releases. The only package that reads files or starts processes."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def kind_of(path: str) -> InputKind:
     if path == STDIN:
         return MANIFESTS
     if "://" in path:
-        raise CannotContinue(f"{path}: charts are read from disk; fetch it first with: helm pull {path}")
+        raise CannotContinue(f"{path}: charts are read from disk only; fetch it first: helm pull {path}")
     where = Path(path)
     if where.is_dir():
         return _folder(where)
     if not where.exists():
-        raise CannotContinue(f"{path}: there is no such file or folder")
+        raise CannotContinue(f"{path}: no such file or folder")
     if sentence := part_of(path):
         raise CannotContinue(sentence)
-    content = read_bytes(path, "look at the file")
+    content = read_bytes(path, "read the file")
     if content.startswith(_GZIP):
         return CHART
     if is_recording(content):
@@ -75,7 +75,7 @@ def read_trial(path: str, actions_of: ActionsOf) -> Trial:
 
 
 def line_at(place: Place) -> str | None:
-    """The line that a place points at; None where it cannot be read a second time, as from standard input."""
+    """The line at a place; None if the file cannot be read twice, such as standard input."""
     text = text_of(place.file)
     return text.line_at(place.line) if text else None
 
@@ -92,7 +92,7 @@ def _is_trial(path: str) -> bool:
     try:
         body = _first_document(path)
     except BrokenYaml:
-        return False  # Whoever reads it as manifests says what is wrong with it.
+        return False  # Reading it as manifests reports the error.
     return isinstance(body, dict) and "steps" in body and "kind" not in body
 
 

@@ -1,4 +1,4 @@
-"""Files of the user's, read whole and within limits. Knows nothing of what is in them."""
+"""Reading files of the user, whole and within size limits. Knows nothing of their content."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from seatrial.model.errors import CannotContinue
 from seatrial.text.source import Text
 
 FILE_BYTES_MAX = 50 * 1024 * 1024
-"""Far above any manifest that an API server would take, and small enough to hold."""
+"""Far above any manifest that an API server accepts, and small enough to hold in memory."""
 
 STDIN = "-"
 
 
 def read_text(path: str, doing: str) -> Text:
-    """A file that the user named, or standard input for `-`; `doing` says in an error what it was wanted for."""
+    """A file that the user named, or standard input for `-`; `doing` is the action that errors mention."""
     return as_text(shown(path), read_bytes(path, doing), doing)
 
 
@@ -38,7 +38,7 @@ def read_bytes(path: str, doing: str, limit: int = FILE_BYTES_MAX) -> bytes:
 
 @lru_cache(maxsize=1)
 def _read_once(stream: BinaryIO, size: int) -> bytes:
-    """What is piped in can be read once, and steps that deploy it are several."""
+    """Standard input can be read only once, but several steps deploy it."""
     return stream.read(size)
 
 
@@ -57,19 +57,21 @@ def shown(path: str) -> str:
 
 
 def reason(error: OSError) -> str:
-    """Why the system said no, in its own words, which begin with a capital as sentences do."""
+    """The message of the operating system, in lower case."""
     words = error.strerror or str(error)
     return words[:1].lower() + words[1:]
 
 
 def refuse_escape(path: Path, inside: Path, named: str) -> None:
-    """Refuse a link that leads out of the user's project: a chart by others must not read the rest of the disk."""
+    """Refuse a link that points out of the project: a third-party chart must not read the rest of the disk."""
     target = path.resolve()
     if not target.is_relative_to(inside):
-        raise CannotContinue(f"{named}: the link leads to {target}, outside of {inside}; seatrial does not follow it")
+        raise CannotContinue(
+            f"{named}: the symlink points to {target}, outside of {inside}; seatrial does not follow it"
+        )
 
 
 def project_of(folder: Path) -> Path:
-    """The git repository that holds a folder, or the folder itself: as far as links may lead."""
+    """The git repository that contains a folder, or the folder itself: the limit for symlinks."""
     folder = folder.resolve()
     return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)

@@ -1,4 +1,4 @@
-"""Files of a git checkout as they were at a commit. Asks git and changes nothing; knows nothing of charts.
+"""Files of a git checkout at a commit. Read-only; knows nothing of charts.
 
 No hook, filter or pager of the checkout runs, and nothing is fetched: a blob is read as git stores it.
 """
@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 60
 BYTES_MAX = 100 * 1024 * 1024
 FILES_MAX = 10_000
 LINKS_MAX = 20
-"""Links followed one after another, before they are taken for a circle."""
+"""A longer chain of symlinks counts as a cycle."""
 
 _SAFE = (
     *("--no-pager", "--no-optional-locks", "--literal-pathspecs"),
@@ -38,13 +38,13 @@ class Tree(Struct, frozen=True):
     """One commit of one checkout."""
 
     top: str
-    """The folder that holds the checkout."""
+    """The root folder of the checkout."""
     ref: str
     """As the user typed it."""
     commit: str
 
     def shown(self, path: str) -> str:
-        """A path of this commit as the user would type it; elsewhere than in the checkout, with its folder."""
+        """A path in this commit as the user would type it; with the folder if that is another checkout."""
         here = PREFIX if Path.cwd().resolve().is_relative_to(self.top) else f"{self.top}@"
         return f"{here}{self.ref}:{path}"
 
@@ -55,22 +55,22 @@ def is_ref(source: str) -> bool:
 
 
 def located(source: str, beside: str) -> tuple[Tree, str]:
-    """The commit that `git:REF` names and the path in it: the one given, from the top, or that of `beside` today."""
+    """The commit that `git:REF` names, and the path in it: the given one, or the current path of `beside`."""
     ref, colon, path = source.removeprefix(PREFIX).partition(":")
     if not _REF.fullmatch(ref):
-        raise CannotContinue(f"{source}: git:REF names a branch, tag or commit, and {ref!r} can be none of them")
+        raise CannotContinue(f"{source}: {ref!r} is not a valid branch, tag or commit; use git:REF or git:REF:FOLDER")
     folder = Path(beside or ".")
     folder = folder if folder.is_dir() else folder.parent
     top = _asked(folder, "rev-parse", "--show-toplevel", source=source).decode().rstrip("\n")
     commit = _commit(top, ref, source)
     own = posixpath.normpath(path) if colon and path else Path(beside or ".").resolve().relative_to(top).as_posix()
     if own.startswith(("../", "/")) or own == "..":
-        raise CannotContinue(f"{source}: the path leads out of the checkout {top}")
+        raise CannotContinue(f"{source}: the path is outside of the checkout {top}")
     return Tree(top, ref, commit), own
 
 
 def files_in(tree: Tree, folder: str) -> dict[str, bytes]:
-    """The files below a folder of a commit, by their paths in it, links followed as far as they stay in the commit."""
+    """The files below a folder of a commit, by relative path; symlinks are followed inside the commit only."""
     entries = {name: (oid, size) for name, oid, size in _entries(tree, folder, "", LINKS_MAX)}
     _refuse_too_much(tree, folder, [size for _, size in entries.values()])
     contents = _blobs(tree, [oid for oid, _ in entries.values()])
@@ -78,14 +78,14 @@ def files_in(tree: Tree, folder: str) -> dict[str, bytes]:
 
 
 def export(tree: Tree, into: Path) -> None:
-    """Write the whole commit into an empty folder; links stay links, and those that lead out of it are left out."""
+    """Write the whole commit into an empty folder; symlinks that point out of it are left out."""
     listed = list(_listed(tree, "."))
     _refuse_too_much(tree, "", [size for *_, size in listed])
     contents = _blobs(tree, [oid for _, _, oid, _ in listed])
     links: dict[str, str] = {}
     for (path, mode, _, _), content in zip(listed, contents, strict=True):
         if {"..", ".git"} & set(path.split("/")):
-            continue  # No git makes such a commit; who does so by hand has something else in mind.
+            continue  # Git never creates such a path; it would be an attack.
         if mode == _LINK:
             links[path] = content.decode(errors="surrogateescape")
             continue
@@ -100,12 +100,12 @@ def export(tree: Tree, into: Path) -> None:
 
 @contextmanager
 def on_disk(source: str, beside: str) -> Iterator[str]:
-    """What `git:REF` names as files, for a while; whatever is complained of meanwhile is said of the commit."""
+    """Write `git:REF` to a temporary folder; errors inside the block name the commit instead of that folder."""
     tree, own = located(source, beside)
     with tempfile.TemporaryDirectory(prefix="seatrial-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve()
         export(tree, root)
-        (root / ".git").touch()  # It is one project as far as links and paths may lead.
+        (root / ".git").touch()  # Marks the project root, the limit for symlinks.
         try:
             yield os.path.normpath(root / own)
         except (CannotContinue, NothingToCheck) as why:
@@ -114,7 +114,7 @@ def on_disk(source: str, beside: str) -> Iterator[str]:
 
 
 def _entries(tree: Tree, folder: str, inside: str, links: int) -> Iterator[tuple[str, str, int]]:
-    """Name, object and size of every file; `inside` is where the folder stands in the one that was asked for."""
+    """Name, object and size of every file; `inside` is the path of this folder below the requested one."""
     for path, mode, oid, size in _listed(tree, folder):
         below = posixpath.relpath(path, folder)
         name = inside if below == "." else posixpath.join(inside, below)
@@ -125,7 +125,7 @@ def _entries(tree: Tree, folder: str, inside: str, links: int) -> Iterator[tuple
 
 
 def _listed(tree: Tree, folder: str) -> Iterator[tuple[str, str, str, int]]:
-    """Path, mode, object and size of all that is below a folder and in this clone."""
+    """Path, mode, object and size of everything below a folder, without submodules."""
     where = () if folder == "." else ("--", folder)
     listing = _asked(Path(tree.top), "ls-tree", "-r", "-l", "-z", "--full-tree", tree.commit, *where)
     for line in filter(None, listing.decode(errors="surrogateescape").split("\0")):
@@ -137,7 +137,7 @@ def _listed(tree: Tree, folder: str) -> Iterator[tuple[str, str, str, int]]:
 
 def _refuse_too_much(tree: Tree, folder: str, sizes: list[int]) -> None:
     if len(sizes) > FILES_MAX:
-        raise CannotContinue(f"{tree.shown(folder)}: read the files: more than {FILES_MAX}")
+        raise CannotContinue(f"{tree.shown(folder)}: read the files: more than the maximum of {FILES_MAX}")
     if sum(sizes) > BYTES_MAX:
         raise CannotContinue(f"{tree.shown(folder)}: read the files: larger than the maximum of {BYTES_MAX} bytes")
 
@@ -146,14 +146,14 @@ def _linked(tree: Tree, path: str, oid: str, name: str, links: int) -> Iterator[
     (content,) = _blobs(tree, [oid])
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), content.decode(errors="surrogateescape")))
     if not _stays_inside(target):
-        raise CannotContinue(f"{tree.shown(path)}: the link leads out of the checkout; seatrial does not follow it")
+        raise CannotContinue(f"{tree.shown(path)}: the symlink points out of the checkout; seatrial does not follow it")
     if not links:
-        raise CannotContinue(f"{tree.shown(path)}: the link leads back to a folder that holds it")
+        raise CannotContinue(f"{tree.shown(path)}: the symlink points to a folder that contains it")
     yield from _entries(tree, target, name, links - 1)
 
 
 def _stays_inside(target: str) -> bool:
-    """Whether a path from the top leads to something in the checkout, and not to the whole of it."""
+    """Whether a path from the root points to something inside the checkout, and not to the checkout itself."""
     return not target.startswith(("../", "/")) and target not in ("..", ".")
 
 
@@ -164,7 +164,7 @@ def _blobs(tree: Tree, oids: list[str]) -> Iterator[bytes]:
         end = said.index(b"\n", start)
         _, _, size = said[start:end].decode().rpartition(" ")
         if not size.isdigit():
-            raise CannotContinue(f"{tree.shown('')}: read the object {oid}: it is not in this clone")
+            raise CannotContinue(f"{tree.shown('')}: read the git object {oid}: not in this clone; run git fetch")
         start = end + 1 + int(size) + 1
         yield said[end + 1 : start - 1]
 
@@ -175,8 +175,8 @@ def _commit(top: str, ref: str, source: str) -> str:
     if done.returncode == 0:
         return done.stdout.decode().strip()
     shallow = _asked(Path(top), "rev-parse", "--is-shallow-repository").strip() == b"true"
-    hint = "; it is a shallow clone: git fetch --unshallow --tags" if shallow else ""
-    raise CannotContinue(f"{source}: there is no {ref} in the git checkout {shown(top)}{hint}")
+    hint = "; this is a shallow clone: run git fetch --unshallow --tags" if shallow else ""
+    raise CannotContinue(f"{source}: no branch, tag or commit {ref} in the git checkout {shown(top)}{hint}")
 
 
 def _asked(folder: Path, *arguments: str, given: bytes = b"", source: str = "") -> bytes:
@@ -186,14 +186,14 @@ def _asked(folder: Path, *arguments: str, given: bytes = b"", source: str = "") 
     words = done.stderr.decode(errors="replace").strip().partition("\n")[0].removeprefix("fatal: ")
     place = source or shown(str(folder))
     if "not a git repository" in words:
-        raise CannotContinue(f"{place}: {shown(str(folder))} is in no git checkout")
-    raise CannotContinue(f"{place}: ask git for {arguments[0]}: {words}")
+        raise CannotContinue(f"{place}: {shown(str(folder))} is not in a git checkout")
+    raise CannotContinue(f"{place}: git {arguments[0]} failed: {words}")
 
 
 def _run(
     folder: Path, arguments: tuple[str, ...], source: str, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    # What a hook tells git by its environment is about another checkout, or an index that is being written.
+    # Inside a git hook these variables point to another checkout or to an index that is being written.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or "CONFIG" in name}
     quiet = {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     command = ["git", *_SAFE, "-C", str(folder), *arguments]
@@ -202,6 +202,6 @@ def _run(
             command, input=given, capture_output=True, env=quiet, timeout=TIMEOUT_SECONDS, check=False
         )
     except FileNotFoundError:
-        raise CannotContinue(f"{source}: git is needed for this, and there is none on the PATH") from None
+        raise CannotContinue(f"{source}: needs git, which is not on the PATH") from None
     except subprocess.TimeoutExpired:
         raise CannotContinue(f"{source}: git {arguments[0]} took longer than {TIMEOUT_SECONDS} s") from None

@@ -12,7 +12,7 @@ from seatrial.model.release import Release
 from seatrial.model.resource import Body
 from seatrial.sources import git
 from seatrial.sources.charts.chart import ChartSource, open_chart
-from seatrial.sources.charts.gates import asks_anything
+from seatrial.sources.charts.conditions import has_conditions
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import values_in
 
@@ -43,7 +43,7 @@ class Opened:
     def asks(self, chart: ChartSource) -> bool:
         """Whether a chart may render differently for another client, revision or cluster."""
         if chart.path not in self._asking:
-            self._asking[chart.path] = asks_anything(chart.files)
+            self._asking[chart.path] = has_conditions(chart.files)
         return self._asking[chart.path]
 
     def add(self, chart: ChartSource) -> str:

@@ -1,4 +1,4 @@
-"""Where the fields of objects are written. Sources say how to find out; nothing is looked up before it is asked for.
+"""The places of object fields. Sources register a locator; a place is looked up only when it is needed.
 
 A locator lives as long as the origin that it belongs to, and so as long as any release or finding that names it.
 """
@@ -12,21 +12,21 @@ from weakref import WeakKeyDictionary
 from seatrial.model.resource import Origin, Path, Place, Pointer
 
 Locate = Callable[[Path], Place]
-"""The place of the value at a path; of its nearest parent that is written, where it is not."""
+"""The place of the value at a path, or of its nearest parent that exists in the file."""
 
 _LOCATORS: WeakKeyDictionary[Origin, Locate] = WeakKeyDictionary()
 _NUMBERS = count(1)
 
 
 def origin(file: str, locate: Locate) -> Origin:
-    """An origin of its own, whose places `locate` finds."""
+    """A new origin with this locator."""
     made = Origin(file, next(_NUMBERS))
     _LOCATORS[made] = locate
     return made
 
 
 def place_of(pointer: Pointer | Place) -> Place:
-    """The line that a pointer means; the first of the file where no more is known."""
+    """The line of a pointer; the first line of the file if it is unknown."""
     if isinstance(pointer, Place):
         return pointer
     locate = _LOCATORS.get(pointer.origin)

@@ -1,4 +1,4 @@
-"""How a Pulumi program is recognized: by its project file, or as a file that Pulumi wrote. Reads no program."""
+"""Recognition of Pulumi programs, by their project file, and of files that Pulumi wrote. Reads no program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def project_file(folder: Path) -> Path | None:
 
 
 def is_recording(content: bytes) -> bool:
-    """Whether Pulumi wrote this file, though it may be broken."""
+    """Whether this is a preview or stack export of Pulumi, possibly truncated."""
     content = content.removeprefix(codecs.BOM_UTF8)
     if not content.lstrip().startswith(b"{"):
         return False

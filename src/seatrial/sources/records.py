@@ -1,4 +1,4 @@
-"""Helm's release records, decoded: base64, gzip, JSON. Knows nothing of the objects in them."""
+"""Decoding of Helm's release records: base64, gzip, JSON. Knows nothing of the objects in them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Place, dig, labels_of, name_of
 
 BYTES_MAX = 100 * 1024 * 1024
-"""Of all records of a file, decoded. A Secret holds a megabyte; zipped zeros may become a thousand."""
+"""For all records of a file, decoded. A Secret holds one megabyte, which may unzip to a thousand."""
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/=]+")
 _GZIP = b"\x1f\x8b\x08"
 _LAYERS_MAX = 2
-"""A Secret as the API shows it is coded twice, once by Helm; a ConfigMap once."""
+"""A Secret is base64-encoded twice, by Helm and by the API; a ConfigMap once."""
 
 
 class _Shape(Struct, frozen=True):
-    """What Helm itself could not do without."""
+    """The fields that Helm itself requires."""
 
     name: str
     version: int
@@ -37,14 +37,14 @@ class _Shape(Struct, frozen=True):
 
 
 def is_record(body: Body) -> bool:
-    """Whether an object is one of Helm's records, by either of its storage drivers."""
+    """Whether an object is a Helm release record, of the Secret or the ConfigMap driver."""
     if body.get("kind") == "Secret":
         return body.get("type") == records.TYPE
     return body.get("kind") == "ConfigMap" and labels_of(body).get("owner") == "helm" and "release" in _data(body)
 
 
 def record_in(body: Body, place: Place, left: int = BYTES_MAX) -> tuple[Body, int]:
-    """The record in a Secret or ConfigMap, and how many bytes it took of those that are left."""
+    """The record in a Secret or ConfigMap, and its size; at most `left` bytes."""
     doing = f"{place}: read the stored release {name_of(body)}"
     coded = _data(body).get("release")
     if not isinstance(coded, str) or not coded:
@@ -61,7 +61,7 @@ def checked(raw: bytes, doing: str) -> Body:
     except msgspec.ValidationError as wrong:
         raise CannotContinue(f"{doing}: not a Helm release: {_plain(wrong)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
-        raise CannotContinue(f"{doing}: the data is no JSON: {wrong}") from None
+        raise CannotContinue(f"{doing}: the data is not JSON: {wrong}") from None
     found: Body = record
     return found
 
@@ -79,7 +79,7 @@ def _decoded(coded: str, doing: str) -> bytes:
         try:
             raw = base64.b64decode(raw, validate=True)
         except binascii.Error as wrong:
-            raise CannotContinue(f"{doing}: the data is cut off or no base64: {wrong}") from None
+            raise CannotContinue(f"{doing}: the data is truncated or not base64: {wrong}") from None
         if raw.startswith((_GZIP, b"{")):
             break
     return raw
@@ -87,7 +87,7 @@ def _decoded(coded: str, doing: str) -> bytes:
 
 def _unzipped(raw: bytes, doing: str, left: int) -> bytes:
     if raw.startswith(b"{"):
-        return raw  # Helm takes that too: it is how it wrote its records once.
+        return raw  # Helm reads this too: old versions did not compress their records.
     if not raw.startswith(_GZIP):
         raise CannotContinue(f"{doing}: the data is not gzip")
     unzip = zlib.decompressobj(wbits=31)
@@ -96,9 +96,9 @@ def _unzipped(raw: bytes, doing: str, left: int) -> bytes:
     except zlib.error as wrong:
         raise CannotContinue(f"{doing}: the gzip data is damaged: {wrong}") from None
     if len(found) > left:
-        raise CannotContinue(f"{doing}: unzipped it is larger than the maximum of {BYTES_MAX} bytes")
+        raise CannotContinue(f"{doing}: unzipped, the data is larger than the maximum of {BYTES_MAX} bytes")
     if not unzip.eof:
-        raise CannotContinue(f"{doing}: the gzip data is cut off")
+        raise CannotContinue(f"{doing}: the gzip data is truncated")
     return found
 
 

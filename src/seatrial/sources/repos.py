@@ -1,4 +1,4 @@
-"""Folders and charts on disk that stand for what a source fetches: `--repo URL=PATH`, `--chart NAME=PATH`."""
+"""Local copies of repositories and charts that a source fetches: `--repo URL=PATH`, `--chart NAME=PATH`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seatrial.model.errors import CannotContinue
 
 
 class Repos(Struct, frozen=True):
-    """Local folders that stand for repositories: `--repo URL=PATH`."""
+    """Local checkouts of repositories: `--repo URL=PATH`."""
 
     paths: dict[str, str] = {}
 
@@ -20,30 +20,30 @@ class Repos(Struct, frozen=True):
         return Path(found) if found is not None else None
 
 
-class NotAtHand(Exception):
-    """A source that is not on disk: what it deploys is not known."""
+class SourceNotFound(Exception):
+    """A source that is not on disk, so its objects are unknown."""
 
 
 def repos_of(flags: Iterable[str]) -> Repos:
-    """What `--repo` was given."""
+    """The values of `--repo`."""
     found = {}
     for flag in flags:
         url, equals, path = flag.rpartition("=")
         if not equals or not url or not path:
-            raise CannotContinue(f"--repo {flag}: takes URL=PATH, the folder that stands for a repository")
+            raise CannotContinue(f"--repo {flag}: needs URL=PATH, the local checkout of a repository")
         if not Path(path).exists():
-            raise CannotContinue(f"--repo {flag}: there is no {path}")
+            raise CannotContinue(f"--repo {flag}: no such file or folder: {path}")
         found[plain_url(url)] = path
     return Repos(found)
 
 
 def charts_given(flags: Iterable[str]) -> dict[str, str]:
-    """Where charts are, as `--chart NAME=PATH` says."""
+    """The values of `--chart NAME=PATH`."""
     given = {}
     for flag in flags:
         name, _, path = flag.partition("=")
         if not name or not path:
-            raise CannotContinue(f"--chart {flag}: say which chart is where: --chart NAME=PATH")
+            raise CannotContinue(f"--chart {flag}: needs NAME=PATH, the local copy of a chart")
         given[name] = path
     return given
 
@@ -57,7 +57,7 @@ def plain_url(url: str) -> str:
 
 
 def chart_in(root: Path, chart: str, version: str) -> Path:
-    """A chart of a Helm repository: a folder or an archive of its name."""
+    """A chart in a local Helm repository: a folder or an archive with its name."""
     for path in (root / chart, root / f"{chart}-{version}.tgz", root / f"{chart}-{version.removeprefix('v')}.tgz"):
         if path.exists():
             return path

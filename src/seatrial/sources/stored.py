@@ -1,6 +1,6 @@
-"""Releases that are deployed already: Helm's records, `helm get all`, or what was rendered, as a `History`.
+"""Deployed releases as a `History`: from Helm's release records, `helm get all` output, or rendered YAML.
 
-Where only text is known, the record is made up from it, as Helm would have written it.
+From text alone, the release record is reconstructed as Helm would have written it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from seatrial.text.yamlfile import Document, documents
 
 INSTANCE = "app.kubernetes.io/instance"
 WHEN = "2026-01-01T00:00:00Z"
-"""When a release was deployed of which that is not known."""
+"""The deployment time of a release whose own is unknown."""
 REVISIONS_MAX = 1000
 
 _DOING = "read the stored release"
@@ -38,7 +38,7 @@ _SOURCE = re.compile(r"^# Source: (\S+)", re.MULTILINE)
 
 
 def asked(path: str) -> tuple[str, int]:
-    """The file and the revision that `FILE@REVISION` names; 0 where it names none."""
+    """The file and the revision of `FILE@REVISION`; 0 without a revision."""
     found = _ASKED.fullmatch(path)
     if found is None or Path(path).exists():
         return path, 0
@@ -46,20 +46,20 @@ def asked(path: str) -> tuple[str, int]:
 
 
 def read_history(path: str, *, name: str = "", namespace: str = "", usual: str = "") -> History:
-    """What a file holds of one release: the one of this name and namespace, where several are in it.
+    """The revisions of one release in a file; `name` and `namespace` choose if there are several releases.
 
-    `usual` is how it would be called if nobody says: after its chart.
+    `usual` is the default name of the release: that of its chart.
     """
     file, number = asked(path)
     if Path(file).is_dir():
-        raise CannotContinue(f"{shown(file)}: {_DOING}: a folder is neither a chart nor a stored release")
+        raise CannotContinue(f"{shown(file)}: {_DOING}: this folder is not a chart; a stored release is a file")
     found = list(_revisions(read_text(file, _DOING), name, namespace, usual))
     chosen = _of_one_release(found, name, namespace, shown(file))
     return _history(path, _up_to(chosen, number, shown(file)))
 
 
 def recorded(body: Body) -> Release:
-    """The release in a record that Helm has just written."""
+    """The release in a release record of Helm."""
     record, _ = record_in(body, Place(name_of(body), 1))
     return _revision(record, name_of(body)).release
 
@@ -95,20 +95,20 @@ def _where(document: Document, offset: int) -> Place:
 
 
 def _written(text: Text, given: list[tuple[Document, Found]], release: Release, usual: str) -> Revision:
-    """Neither Secret nor ConfigMap: Helm's JSON itself (`helm status -o json`), or what was rendered."""
+    """A revision from Helm's JSON (`helm status -o json`) or from rendered YAML."""
     if not given:
-        raise NothingToCheck(f"{text.path}: there is no release and no Kubernetes object in it")
+        raise NothingToCheck(f"{text.path}: contains no release and no Kubernetes object")
     first = given[0][1].body
     if "kind" not in first:
         return _revision(checked(text.content.encode(), f"{text.path}: {_DOING}"), text.path)
     scopes = defined_scopes([found for _, found in given])
     objects = tuple(resources([found for _, found in given], release.namespace, scopes))
     called = release.name or _instance(objects) or usual
-    return _made_up(replace(release, name=called, resources=objects), {}, [document for document, _ in given])
+    return _reconstructed(replace(release, name=called, resources=objects), {}, [document for document, _ in given])
 
 
 def _of_one_release(found: list[Revision], name: str, namespace: str, file: str) -> list[Revision]:
-    """Of the revisions of several releases, those of the one that was asked for."""
+    """The revisions of the requested release."""
     by_release: dict[tuple[str, str], list[Revision]] = {}
     for revision in found:
         by_release.setdefault((revision.release.namespace, revision.release.name), []).append(revision)
@@ -116,21 +116,23 @@ def _of_one_release(found: list[Revision], name: str, namespace: str, file: str)
     known = ", ".join(f"{of} in {within}" for within, of in sorted(by_release))
     if not fitting:
         wanted = " in ".join(filter(None, (name, namespace)))
-        raise CannotContinue(f"{file}: {_DOING}: there is no release {wanted} in it, only {known}")
+        raise CannotContinue(f"{file}: {_DOING}: no release {wanted} in this file, only {known}")
     if len(fitting) > 1:
-        raise CannotContinue(f"{file}: {_DOING}: it holds {known}; say which: --release-name NAME -n NAMESPACE")
+        raise CannotContinue(
+            f"{file}: {_DOING}: the file contains {known}; choose one: --release-name NAME -n NAMESPACE"
+        )
     return sorted(by_release[fitting[0]], key=lambda revision: revision.number)
 
 
 def _up_to(revisions: list[Revision], number: int, file: str) -> list[Revision]:
-    """All of them; or those up to one, which was deployed before the next superseded it."""
+    """All revisions, or those up to `number`, which then counts as deployed."""
     if not number:
         return revisions
     kept = [revision for revision in revisions if revision.number <= number]
     if not kept or kept[-1].number != number:
         there = ", ".join(str(revision.number) for revision in revisions)
         of = revisions[0].release.name
-        raise CannotContinue(f"{file}: {_DOING}: there is no revision {number} of {of}, only {there}")
+        raise CannotContinue(f"{file}: {_DOING}: no revision {number} of {of} in this file, only {there}")
     last = kept[-1]
     if last.status != "superseded":
         return kept
@@ -144,7 +146,7 @@ def _history(source: str, revisions: list[Revision]) -> History:
 
 
 def _revision(record: Body, file: str) -> Revision:
-    """A record of Helm's, with the objects that its texts describe."""
+    """A release record, with the objects of its manifest and hooks."""
     number = int(record["version"])
     namespace = str(record.get("namespace") or "default")
     named = f"{file}@{number}"
@@ -177,14 +179,14 @@ def _runs_before(body: Body) -> bool:
 
 
 def _crd_texts(record: Body, named: str) -> Iterator[Text]:
-    """The files of crds/, which a record keeps; those of subcharts it does not."""
+    """The files of crds/. A record contains those of the chart, but not those of its subcharts."""
     for file in listed(record, "chart", "files"):
         name = str(dig(file, "name") or "")
         if name.startswith("crds/") and name.endswith((".yaml", ".yml", ".json")):
             try:
                 yield Text(f"{named}:{name}", base64.b64decode(str(file.get("data") or "")).decode())
             except (binascii.Error, UnicodeDecodeError):
-                raise CannotContinue(f"{named}:{name}: {_DOING}: not UTF-8 text in base64") from None
+                raise CannotContinue(f"{named}:{name}: {_DOING}: not base64-encoded UTF-8 text") from None
 
 
 def _is_get_all(content: str) -> bool:
@@ -193,7 +195,7 @@ def _is_get_all(content: str) -> bool:
 
 
 def _get_all(text: Text) -> Revision:
-    """What `helm get all` prints: fields, then sections; each is read where it stands, so that places are true."""
+    """The output of `helm get all`: fields, then sections, padded with blank lines so that line numbers are right."""
     marks = list(_SECTION.finditer(text.content))
     fields = dict(_FIELD.findall(text.content[: marks[0].start()]))
     ends = [mark.start() for mark in marks[1:]] + [len(text.content)]
@@ -204,12 +206,12 @@ def _get_all(text: Text) -> Revision:
         given += list(documents(Text(text.path, "\n" * text.content.count("\n", 0, start) + text.content[start:end])))
     found = [one for document in given for one in objects_in(document, text.path, _where)]
     if not found:
-        raise NothingToCheck(f"{text.path}: there is no Kubernetes object in it")
+        raise NothingToCheck(f"{text.path}: contains no Kubernetes object")
     namespace = fields.get("NAMESPACE", "default").strip()
     values = _section_values(text, parts.get("USER-SUPPLIED VALUES"))
     objects = tuple(resources(found, namespace, defined_scopes(found)))
     release = Release(fields["NAME"].strip(), namespace, text.path, objects, values=values)
-    return _made_up(release, fields, given)
+    return _reconstructed(release, fields, given)
 
 
 def _section_values(text: Text, part: tuple[int, int] | None) -> Body:
@@ -219,8 +221,8 @@ def _section_values(text: Text, part: tuple[int, int] | None) -> Body:
     return values if isinstance(values, dict) else {}
 
 
-def _made_up(release: Release, fields: dict[str, str], given: Iterable[Document]) -> Revision:
-    """The record that Helm would have written of these objects."""
+def _reconstructed(release: Release, fields: dict[str, str], given: Iterable[Document]) -> Revision:
+    """The release record that Helm would have written for these objects."""
     texts = {id(document): document for document in given}.values()
     chart = fields.get("CHART") or next((s.partition("/")[0] for d in texts if (s := _source(d))), release.name)
     number = int(fields.get("REVISION") or 1)
@@ -241,7 +243,7 @@ def _made_up(release: Release, fields: dict[str, str], given: Iterable[Document]
 
 
 def _instance(objects: Iterable[Resource]) -> str:
-    """The one name that the objects agree on, in the label that charts put it into."""
+    """The release name in the labels of the objects, if all have the same."""
     names = {labels_of(r.body).get(INSTANCE) or labels_of(r.body).get("release") for r in objects} - {None}
     return str(names.pop()) if len(names) == 1 else ""
 

@@ -24,7 +24,7 @@ from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of
 from seatrial.model.trial import Step, Trial
 from seatrial.sources import MANIFESTS, git, kind_of
-from seatrial.sources.argocd.gathering import Gathered, gather
+from seatrial.sources.argocd.gathering import FoundApplications, gather
 from seatrial.sources.argocd.helm import as_argocd_renders
 from seatrial.sources.manifests.reading import read_manifests
 
@@ -83,7 +83,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     )
 
 
-def fleet_of(found: Gathered, root: App | None, settings: Settings) -> Fleet:
+def fleet_of(found: FoundApplications, root: App | None, settings: Settings) -> Fleet:
     """The Applications to sync: `root`, or those found first, and all their children."""
     projects = {**settings.projects, **{name: project_of(body) for name, body in found.projects.items()}}
     apps: dict[Ref, App] = {}
@@ -104,7 +104,7 @@ def _project(application: Body) -> str:
     return str(dig(application, "spec", "project") or DEFAULT)
 
 
-def _notes(found: Gathered, apps: Iterable[App], settings: Settings) -> Iterator[str]:
+def _notes(found: FoundApplications, apps: Iterable[App], settings: Settings) -> Iterator[str]:
     """What is assumed about sets, Applications and their projects."""
     for ref, (body, made) in found.sets.items():
         if rollout_of(body, made) is not None:
@@ -121,8 +121,8 @@ def _about(app: App, application: Body) -> Iterator[str]:
     for window in windows_for(application, app.project) if app.project else ():
         when = f"{window.get('kind')} {window.get('schedule')!r} for {window.get('duration')}"
         yield (
-            f"argocd: a sync window of AppProject {name} ({when}) may hold {app.ref} back: there is no clock here, so "
-            f'it is rehearsed as if none did. Then it says "Sync operation blocked by sync window"'
+            f"argocd: a sync window of AppProject {name} ({when}) may block {app.ref} "
+            f'("Sync operation blocked by sync window"). It is rehearsed as if no window blocks it.'
         )
 
 
@@ -131,12 +131,12 @@ def _about_steps(ref: Ref, settings: Settings) -> str:
     match settings.progressive_syncs:
         case None:
             return (
-                f"argocd: assuming --enable-progressive-syncs, as {ref} has steps; that is off unless "
-                f"argocd-cmd-params-cm turns it on, and then all of its Applications sync at once"
+                f"argocd: assuming --enable-progressive-syncs, because {ref} has steps. It is off unless "
+                f"argocd-cmd-params-cm enables it; without it all Applications of {ref} sync at once."
             )
         case False:
-            return f"argocd: progressive syncs are not turned on, so all Applications of {ref} sync at once"
-    return f"argocd: the Applications of {ref} sync step by step, and never by themselves: nothing of them heals itself"
+            return f"argocd: progressive syncs are not enabled, so all Applications of {ref} sync at once"
+    return f"argocd: the Applications of {ref} sync step by step; their automated sync and selfHeal are disabled"
 
 
 def _is_argocds_own(resources: Iterable[Resource]) -> bool:

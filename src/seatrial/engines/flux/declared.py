@@ -33,11 +33,11 @@ FLAGS = {
     "keepHistory": "--keep-history",
 }
 """Fields of spec.install, spec.upgrade and spec.uninstall that are flags of Helm's."""
-NOT_PLAYED = {
-    ("HelmRelease", "postRenderers"): "its postRenderers are not run; objects are as the chart renders them",
-    ("HelmRelease", "commonMetadata"): "its commonMetadata is not added to the objects of the chart",
-    ("HelmRelease", "kubeConfig"): "its kubeConfig is not followed; it acts on the cluster of the trial",
-    ("Kustomization", "kubeConfig"): "its kubeConfig is not followed; it acts on the cluster of the trial",
+NOT_MODELLED = {
+    ("HelmRelease", "postRenderers"): "postRenderers are not run; objects are used as the chart renders them",
+    ("HelmRelease", "commonMetadata"): "commonMetadata is not added to the objects of the chart",
+    ("HelmRelease", "kubeConfig"): "kubeConfig is ignored; it deploys to the cluster of the trial",
+    ("Kustomization", "kubeConfig"): "kubeConfig is ignored; it deploys to the cluster of the trial",
 }
 """Fields that change what is deployed or where, and are left out here."""
 
@@ -117,25 +117,25 @@ def _without_chart(charted: Charted) -> HelmRelease:
 
 
 def not_evaluated(body: Body) -> Iterator[str]:
-    """What is not played, and what is said in CEL and not decided here."""
+    """Notes on fields and CEL expressions that are not modelled."""
     who = f"flux: {body.get('kind')}/{metadata(body).get('namespace')}/{name_of(body)}"
-    for (kind, field), words in NOT_PLAYED.items():
+    for (kind, field), words in NOT_MODELLED.items():
         if kind == body.get("kind") and dig(body, "spec", field):
             yield f"{who}: {words}"
     read = fluxhealth.read(_entries(body, "healthCheckExprs"))
     for named in read.unsupported:
-        yield f"{who}: the expressions about {named} are beyond what is evaluated here; kstatus judges it"
+        yield f"{who}: the CEL expressions for {named} are not supported; kstatus is used instead"
     for check in read.checks:
         named = f"{check.kind}.{check.group}" if check.kind else f"all kinds of {check.group}"
         if check.group in (KUSTOMIZE_GROUP, HELM_GROUP):
-            yield f"{who}: the expressions about {named} are not evaluated; it counts when it is Ready"
+            yield f"{who}: the CEL expressions for {named} are not evaluated; Ready is used instead"
         elif not fluxhealth.is_modelled(check.group, check.kind):
-            yield f"{who}: nobody here writes the status of {named}; it is taken to become what is checked in CEL"
+            yield f"{who}: the status of {named} is not modelled; assuming its CEL expressions become true"
     for entry in _entries(body, "dependsOn"):
         fields = unknown_status(str(entry.get("readyExpr") or ""))
         if fields:
-            said = f"{who}: its readyExpr about {entry.get('name')} reads status.{fields[0]}, which is not known here"
-            yield f"{said}; what it depends on counts when it is Ready"
+            reads = f"the readyExpr for {entry.get('name')} reads status.{fields[0]}, which is not modelled"
+            yield f"{who}: {reads}; Ready is used instead"
 
 
 def _entries(body: Body, field: str) -> list[Body]:

@@ -24,8 +24,8 @@ from seatrial.model.errors import NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, Ref
 from seatrial.model.trial import Step
-from seatrial.sources.flux.building import Known, Shelf, read_folder
-from seatrial.sources.flux.gathering import ACTED_ON, Charted, Gathered, at_home, beginning, gather
+from seatrial.sources.flux.building import FluxSources, Shelf, read_folder
+from seatrial.sources.flux.gathering import ACTED_ON, Charted, FoundFlux, at_home, beginning, gather
 
 NAME = "flux"
 USUAL_FOR = ACTED_ON
@@ -54,13 +54,13 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     if is_chart(step, setting):
         prepared = _of_chart(Charted({}, opened.chart(step.source), values_of(step, setting), release), release)
     else:
-        known = Known(setting.repos, setting.charts, release.source, {}, served(setting), opened.kept(Shelf))
+        known = FluxSources(setting.repos, setting.charts, release.source, {}, served(setting), opened.kept(Shelf))
         prepared = prepare(release, known)
     act = Reconcile(prepared.fleet)
     return PlannedStep(step, NAME, release.name, release.namespace, act, prepared.release, prepared.notes)
 
 
-def prepare(release: Release, known: Known) -> Prepared:
+def prepare(release: Release, known: FluxSources) -> Prepared:
     """What comes of manifests: themselves, where they are what a cluster begins with, or else as one Kustomization."""
     known.objects.update((resource.ref, resource.body) for resource in release.resources)
     first = beginning(release)
@@ -73,7 +73,7 @@ def prepare(release: Release, known: Known) -> Prepared:
     return _prepared(replace(release, resources=tuple(first)), found, _targets(first))
 
 
-def _of_manifests(release: Release, found: Gathered) -> Prepared:
+def _of_manifests(release: Release, found: FoundFlux) -> Prepared:
     """Manifests as the path of one Kustomization."""
     own = Kustomization(release.name or "app", HOME, _targets(release.resources), timeout="5m0s")
     source = {"kind": "GitRepository", "name": HOME}
@@ -93,7 +93,7 @@ def _of_chart(charted: Charted, release: Release) -> Prepared:
     return Prepared(fleet, replace(release, resources=(root, *release.resources)), (ONE_HELMRELEASE,))
 
 
-def _prepared(release: Release, found: Gathered, roots: tuple[Target, ...], *own: Kustomization) -> Prepared:
+def _prepared(release: Release, found: FoundFlux, roots: tuple[Target, ...], *own: Kustomization) -> Prepared:
     resources, crds = (*release.resources, *found.resources), (*release.crds, *found.crds)
     kustomizations = {one.ref: one for one in own}
     for ref, built in found.kustomizations.items():
@@ -111,7 +111,7 @@ def _targets(resources: Iterable[Resource]) -> tuple[Target, ...]:
     return tuple(Target(resource.ref, at_home(resource)) for resource in resources)
 
 
-def _absent(found: Gathered) -> dict[str, list[Ref]]:
+def _absent(found: FoundFlux) -> dict[str, list[Ref]]:
     """What was not found, and what needs it."""
     absent: dict[str, list[Ref]] = {}
     for ref, built in found.kustomizations.items():
@@ -123,7 +123,7 @@ def _absent(found: Gathered) -> dict[str, list[Ref]]:
     return absent
 
 
-def _notes(found: Gathered, releases: dict[Ref, HelmRelease]) -> Iterator[str]:
+def _notes(found: FoundFlux, releases: dict[Ref, HelmRelease]) -> Iterator[str]:
     for one in found.kustomizations.values():
         yield from not_evaluated(one.body) if not one.absent else ()
     for ref, charted in found.releases.items():
@@ -138,19 +138,21 @@ def _ignore_unknown_checks(kustomizations: dict[Ref, Kustomization], here: set[R
     """Do not wait for what a chart or path that was not found may bring."""
     for ref, one in list(kustomizations.items()):
         for check in (check for check in one.health_checks if check not in here):
-            yield f"flux: {ref} waits for {check}, which nothing here brings; assuming it is ready"
+            yield f"flux: {ref} waits for {check}, which was not found; assuming it is ready"
         waited = tuple(check for check in one.health_checks if check in here)
         kustomizations[ref] = replace(one, health_checks=waited)
 
 
 def _assumed_ready(absent: dict[str, list[Ref]]) -> Iterator[str]:
     for why, refs in absent.items():
-        more = f" and {len(refs) - 1} more become" if len(refs) > 1 else " becomes"
-        yield f"flux: assuming {refs[0]}{more} Ready: {why}"
+        if len(refs) == 1:
+            yield f"flux: assuming {refs[0]} becomes Ready; its {why}"
+        else:
+            yield f"flux: assuming {refs[0]} and {len(refs) - 1} more become Ready; their {why}"
 
 
 def _elsewhere(kustomizations: dict[Ref, Kustomization], releases: dict[Ref, HelmRelease]) -> Iterator[str]:
-    """What is depended on and is not here in any form."""
+    """Dependencies that are not in the input."""
     known = (*kustomizations, *releases)
     wanted = [(ref, other) for ref, one in kustomizations.items() for other in one.depends_on]
     wanted += [(ref, other) for ref, one in releases.items() for other in one.depends_on]

@@ -104,8 +104,8 @@ def _without_chart(step: Step, setting: Setting, before: Revisions) -> PlannedSt
     target = before.target(name, namespace, step.revision) if step.action == "rollback" else None
     if step.revision and target is None and not before.unsure:
         known = before.numbers(name, namespace)
-        there = f"only {', '.join(map(str, known))}" if known else "it is not installed"
-        raise CannotContinue(f"step rollback: {step.revision}: there is no such revision of {name} by then, {there}")
+        there = f"only {', '.join(map(str, known))}" if known else "the release is not installed"
+        raise CannotContinue(f"step rollback: {name} has no revision {step.revision} at this step, {there}")
     defaults = target.defaults if target else {}
     act = HelmAct(step.action, name, namespace, flags=step.flags, revision=step.revision, defaults=defaults)
     return PlannedStep(step, sdk.NAME, name, namespace, act, target.release if target else None)

@@ -63,9 +63,9 @@ def _deleted(step: Step, setting: Setting) -> Iterator[Manifest]:
         return
     if len(parts) != (3 if entry.namespaced else 2):
         shape = "Kind/namespace/name" if entry.namespaced else "Kind/name"
-        raise CannotContinue(f"delete {step.source}: a {entry.kind} is named {shape}")
+        raise CannotContinue(f"step delete {step.source}: name a {entry.kind} as {shape}")
     api_version = setting.api_version_of(entry.group, entry.kind)
     if not api_version:
-        raise CannotContinue(f"delete {step.source}: Kubernetes {setting.kube_version} serves no {entry.kind}")
+        raise CannotContinue(f"step delete {step.source}: Kubernetes {setting.kube_version} serves no {entry.kind}")
     meta = {"name": parts[-1], "namespace": parts[1]} if entry.namespaced else {"name": parts[-1]}
     yield Manifest({"apiVersion": api_version, "kind": entry.kind, "metadata": meta}, "")

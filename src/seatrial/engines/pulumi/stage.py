@@ -15,7 +15,7 @@ from seatrial.model.release import Release
 from seatrial.model.trial import Step
 from seatrial.sources import PROGRAM, git, kind_at, kind_of
 from seatrial.sources.pulumi import read_program
-from seatrial.sources.pulumi.taken import as_program
+from seatrial.sources.pulumi.assumed_program import as_program
 
 NAME = "pulumi"
 

@@ -139,7 +139,7 @@ def awaited(one: Registration, body: Body, checkpoint: Checkpoint, *, updated: b
     if wrong := _wrongly_awaited(one.object):
         return Error(messages.not_live(one, wrong, updated=updated))
     if asked and one.taken_ready:
-        yield Say(one.ref, f"nothing here acts on it: {asked} is taken to come true")
+        yield Say(one.ref, f"no modelled controller acts on it; assuming {asked} becomes true")
     while readiness.is_awaited(body) and not one.taken_ready:
         live = yield about(body, "get")
         if live.code == 200 and (yield from is_content(live.body)):

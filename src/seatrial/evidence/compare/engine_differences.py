@@ -48,7 +48,7 @@ def contrasts(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Difference]:
         return
     written = {resource.ref: resource for one in played.values() for resource in one.case.all_resources()}
     for ref, resource in sorted(written.items()):
-        states = tuple((f"under {name}", _told(one, resource)) for name, one in played.items())
+        states = tuple((f"under {name}", _treatment(one, resource)) for name, one in played.items())
         if len({state for _, state in states}) > 1:
             yield Difference(str(ref), states, resolve(_pointer(resource)))
 
@@ -59,24 +59,24 @@ def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
     plain = [one for one in seen if not one.case.name and one.rehearsal.schedule == SCHEDULE]
     broken = [str(one.rehearsal.engine) for one in plain if any(s.outcome != "ok" for s in one.rehearsal.steps)]
     if len(engines) > 1 and broken:
-        yield f"where {' and '.join(engines)} differ is not told: {', '.join(broken)} did not get through all steps"
+        yield f"engine differences not shown: {', '.join(broken)} did not complete all steps"
 
 
-def _told(one: Seen, resource: Resource) -> str:
+def _treatment(one: Seen, resource: Resource) -> str:
     """What happens to an object, in words."""
     fate = _fate(one, resource.ref)
     if not fate.made:
         events = ", ".join(hooks.events_of(resource.body))
         left_out = one.engine == "argocd" or not events
-        return "left out" if left_out else f"a hook for {events}"
-    return f"{fate.again} and {'left behind' if fate.stays else 'gone with the release'}"
+        return "skipped" if left_out else f"a hook for {events}"
+    return f"{fate.again} and {'left behind' if fate.stays else 'deleted with the release'}"
 
 
 def _fate(one: Seen, ref: Ref) -> Fate:
     made = _is_made(one, ref, before=len(one.rehearsal.steps))
     again = next(_same_again(one), None)
     stays = any(ref in ended.orphans for ended in one.rehearsal.steps if ended.action in ENDS)
-    return Fate(made, _again(one, again, ref) if again is not None else "made once", stays)
+    return Fate(made, _again(one, again, ref) if again is not None else "created once", stays)
 
 
 def _same_again(one: Seen) -> Iterator[int]:
@@ -90,13 +90,13 @@ def _same_again(one: Seen) -> Iterator[int]:
 
 def _again(one: Seen, step: int, ref: Ref) -> str:
     effects = [e.effect for e in one.rehearsal.of_step(step) if e.object == ref and e.actor == one.engine]
-    done = "run" if ref.kind in RUNS else "made"
+    done = "run" if ref.kind in RUNS else "created"
     if "created" in effects and not _is_made(one, ref, before=step):
         return f"{done} from the second time on"
     if "created" in effects:
-        gone = any(effect in GOING for effect in effects) and done == "made"
-        return "deleted and made anew each time" if gone else f"{done} each time"
-    return "changed each time" if "changed" in effects else f"{done} once"
+        gone = any(effect in GOING for effect in effects) and done == "created"
+        return "recreated each time" if gone else f"{done} each time"
+    return "updated each time" if "changed" in effects else f"{done} once"
 
 
 def _is_made(one: Seen, ref: Ref, *, before: int) -> bool:

@@ -1,1 +1,1 @@
-"""What is in the cluster before the first step: declared by the user, or needed by the release."""
+"""Objects that exist before the first step: declared by the user, or assumed because the release needs them."""

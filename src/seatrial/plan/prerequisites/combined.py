@@ -1,4 +1,4 @@
-"""What is in the cluster before the first step: what the user says, and what releases take for granted."""
+"""All objects that exist before the first step: those the user declares, and the prerequisites of the releases."""
 
 from __future__ import annotations
 
@@ -10,23 +10,28 @@ from seatrial.model.resource import Body, metadata, name_of
 from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Assumptions, Trial
 from seatrial.plan.prerequisites import needed
-from seatrial.plan.prerequisites.declared import assumed_objects, described_in, storage_classes, without_brought
+from seatrial.plan.prerequisites.declared import (
+    assumed_objects,
+    described_in,
+    storage_classes,
+    without_installed_workloads,
+)
 from seatrial.sources.manifests.reading import read_manifests
 from seatrial.sources.opened import Opened
 
 
-def taken_for_granted(
+def prerequisites_of(
     before: Release | None, releases: list[Release], setting: Setting
 ) -> list[tuple[Body, Prerequisite]]:
-    """What was deployed before has found its kinds and namespaces, whatever the releases to come bring."""
+    """Objects that the releases need and do not contain; the kinds and namespaces of `before` already exist."""
     given = setting.assumed
     earlier = [before] if before else []
     crds = [crd for release in releases for crd in release.crds]
-    definitions = (*needed.definitions(earlier, crds, given, deployed=True), *needed.definitions(releases, (), given))
-    served = (*given, *(body for body, _ in definitions))
-    objects = [*needed.objects(releases, served, described_in(given)), *needed.touched(releases)]
-    taken = (
-        *definitions,
+    crds_needed = (*needed.crds(earlier, crds, given, deployed=True), *needed.crds(releases, (), given))
+    served = (*given, *(body for body, _ in crds_needed))
+    objects = [*needed.objects(releases, served, described_in(given)), *needed.used_by_programs(releases)]
+    found = (
+        *crds_needed,
         *needed.namespaces(releases, [setting.namespace], objects),
         *needed.namespaces(earlier, []),
         *needed.operators(releases, given),
@@ -34,23 +39,23 @@ def taken_for_granted(
     )
     first: dict[str, tuple[Body, Prerequisite]] = {}
     assumed = {_named(body) for body in setting.assumed}
-    for body, prerequisite in taken:
+    for body, prerequisite in found:
         if _named(body) not in assumed:
             first.setdefault(prerequisite.object, (body, prerequisite))
     return list(first.values())
 
 
-def not_brought(trial: Trial, releases: list[Release], setting: Setting) -> list[Body]:
-    """What is assumed, but for the workloads of operators that a release brings itself."""
+def without_installed(trial: Trial, releases: list[Release], setting: Setting) -> list[Body]:
+    """The assumed objects, without the workloads of operators that a release itself installs."""
     brought = (resource.ref for release in releases for resource in release.resources)
-    return without_brought(setting.assumed, trial.assume.operators, brought)
+    return without_installed_workloads(setting.assumed, trial.assume.operators, brought)
 
 
 def _named(body: Body) -> tuple[object, object, str]:
     return body.get("kind"), metadata(body).get("namespace"), name_of(body)
 
 
-def said_to_be_there(
+def declared_objects(
     assume: Assumptions,
     opened: Opened,
     namespace: str,
@@ -59,7 +64,7 @@ def said_to_be_there(
     api_versions: tuple[str, ...],
     files: tuple[str, ...],
 ) -> Iterator[Body]:
-    """What the trial file and the flags say is in the cluster, with the namespaces that it is in."""
+    """The objects that the trial file and the flags declare, and their namespaces."""
     yield from needed.from_api_versions(api_versions, served)
     for operator in assume.operators:
         yield from assumed_objects(operator)

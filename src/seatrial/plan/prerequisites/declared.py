@@ -1,4 +1,4 @@
-"""What a trial's `assume` puts into the cluster: operators that are known or described there, and storage classes."""
+"""Objects declared by `assume` in a trial file: known or described operators, and storage classes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from seatrial.model.resource import Body, Ref, group_of, metadata, name_of, ref_
 from seatrial.model.trial import Operator, StorageClass
 
 ANY_VERSION = ("v1alpha1", "v1beta1", "v1")
-"""Served of a kind that is described: nobody says which one is right."""
+"""Versions served for a described kind, whose real version is unknown."""
 USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True)
-"""What most clusters have: a default class that waits for the first consumer."""
+"""As on most clusters: a default class that waits for the first consumer."""
 
 
 def assumed_objects(operator: Operator) -> list[Body]:
-    """An operator that is assumed to run, as objects in the order in which they can be made."""
+    """The objects of an operator that is assumed to run, in an order in which they can be created."""
     return list(_described(operator) if _is_described(operator) else _known(operator))
 
 
-def without_brought(assumed: Iterable[Body], operators: Iterable[Operator], brought: Iterable[Ref]) -> list[Body]:
-    """What is assumed, but for what of an operator a release brings itself: its workloads, and the place for them."""
+def without_installed_workloads(
+    assumed: Iterable[Body], operators: Iterable[Operator], brought: Iterable[Ref]
+) -> list[Body]:
+    """The assumed objects, without operator workloads that a release itself installs, and their namespace."""
     theirs = {_ref(body) for operator in operators for body in assumed_objects(operator)} & set(brought)
     rest = [body for body in assumed if body["kind"] == "Namespace" or _ref(body) not in theirs]
     lived_in = {metadata(body).get("namespace") for body in rest}
@@ -33,13 +35,13 @@ def without_brought(assumed: Iterable[Body], operators: Iterable[Operator], brou
 
 
 def described_in(assumed: Iterable[Body]) -> dict[tuple[str, str], Kind]:
-    """The kinds of operators that a trial describes, by (group, kind)."""
+    """The kinds of the operators described in a trial, by (group, kind)."""
     kinds = (kind for body in assumed if is_description(_ref(body)) for kind in described_kinds(body))
     return {(kind.group, kind.kind): kind for kind in kinds}
 
 
 def storage_classes(given: Iterable[StorageClass]) -> Iterator[Body]:
-    """Those that a trial assumes, or the usual one."""
+    """The storage classes of a trial, or the usual one."""
     for storage_class in tuple(given) or (USUAL_STORAGE,):
         annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
         yield {
@@ -61,20 +63,21 @@ def _is_described(operator: Operator) -> bool:
 
 def _described(operator: Operator) -> Iterator[Body]:
     if operator.version:
-        raise CannotContinue(f"assume.operators: {operator.name}: one that is described here has no version")
+        raise CannotContinue(f"assume.operators: {operator.name}: a described operator takes no version; remove it")
     if not operator.kinds:
         raise CannotContinue(
-            f"assume.operators: {operator.name}: say which kinds it acts on: kinds: [Lock.example.com]"
+            f"assume.operators: {operator.name}: needs the kinds it reconciles, such as kinds: [Lock.example.com]"
         )
     for name in operator.kinds:
         kind, _, group = name.partition(".")
         if not group:
-            raise CannotContinue(f"assume.operators: {operator.name}: a kind is written Kind.group, not {name!r}")
+            raise CannotContinue(f"assume.operators: {operator.name}: kinds: {name!r} is not of the form Kind.group")
         yield crd_of(_unknown_kind(group, kind), ANY_VERSION, ANY_VERSION[-1])
-    told = DescribedOperator(
-        operator.name, operator.kinds, operator.deployment, operator.finalizer, tuple(_patterns(operator))
+    yield description(
+        DescribedOperator(
+            operator.name, operator.kinds, operator.deployment, operator.finalizer, tuple(_patterns(operator))
+        )
     )
-    yield description(told)
     if operator.deployment:
         namespace, _, name = operator.deployment.rpartition("/")
         if namespace:
@@ -83,12 +86,12 @@ def _described(operator: Operator) -> Iterator[Body]:
 
 
 def _patterns(operator: Operator) -> Iterator[str]:
-    """`secret: spec.target.name` as the patterns that tell what an operator makes."""
+    """`secret: spec.target.name` as a pattern of the objects that an operator creates."""
     kinds = {entry.kind.lower(): entry for entry in CATALOGUE.values()}
     for kind, path in operator.produces.items():
         entry = kinds.get(kind.lower())
         if entry is None:
-            raise CannotContinue(f"assume.operators: {operator.name}: produces: Kubernetes has no kind {kind!r}")
+            raise CannotContinue(f"assume.operators: {operator.name}: produces: {kind!r} is not a kind of Kubernetes")
         yield f"{entry.kind}{'.' if entry.group else ''}{entry.group} {{{path}}}"
 
 

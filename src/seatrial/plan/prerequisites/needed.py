@@ -1,7 +1,6 @@
-"""What a release takes for granted: objects it needs and does not bring. They are assumed, and said to be.
+"""Prerequisites: objects that a release needs and does not contain. They are assumed to exist, and reported.
 
-A need that nothing in the trial meets is met before the first step, so that a rehearsal fails for what the release does
-and not for what was never its to do. Each is named in the report as a prerequisite.
+A rehearsal then fails only for what the release does, not for what the cluster was expected to have.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from seatrial.model.result import Prerequisite
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
 ALL_RIGHTS = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
-"""Of a role that others bring: it allows what those who are bound to it need."""
+"""The rules of an assumed role: it allows whatever its subjects need."""
 
-# What can be made up without making a promise that changes an outcome.
-MADE_UP: dict[tuple[str, str], Body] = {
+# Kinds that can be assumed with a minimal body without changing an outcome.
+ASSUMED_BODIES: dict[tuple[str, str], Body] = {
     ("", "ConfigMap"): {"apiVersion": "v1", "data": {}},
     ("", "Secret"): {"apiVersion": "v1", "data": {}},
     ("", "ServiceAccount"): {"apiVersion": "v1", "metadata": {"annotations": {ANY_RIGHT: "assumed"}}},
@@ -63,36 +62,35 @@ NAMED_ONLY: dict[tuple[str, str], Body] = {
     ("", "Namespace"): {"apiVersion": "v1"},
     ("", "Service"): {"apiVersion": "v1", "spec": {"ports": [{"port": 80}]}},
 }
-"""What can be made up where a program only asks for it by name."""
-FLUXS = ("HelmRelease", "Kustomization")
+"""Bodies for objects that a program only reads by name."""
+FLUX_KINDS = ("HelmRelease", "Kustomization")
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-ALWAYS_THERE = ("default", "kube-node-lease", "kube-public", "kube-system")
-ANYWHERE = "kube-system"
-"""Where operators are taken to run: a namespace that no release makes."""
-COME_ALONG = {
+BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+OPERATOR_NAMESPACE = "kube-system"
+"""Where operators are assumed to run: a namespace that no release creates."""
+SERVED_TOGETHER = {
     ("build.openshift.io", "BuildConfig"): ("build.openshift.io", "Build"),
     ("image.openshift.io", "ImageStream"): ("image.openshift.io", "ImageStreamTag"),
 }
-"""Kinds that are made out of others: who has the one has the other."""
-NOBODY: Mapping[tuple[str, str], Kind] = MappingProxyType({})
+"""Kinds that are created from others: a cluster that serves the first also serves the second."""
+NO_KINDS: Mapping[tuple[str, str], Kind] = MappingProxyType({})
 BUILT_IN = {
     Ref("PriorityClass", "", "system-cluster-critical", "scheduling.k8s.io"),
     Ref("PriorityClass", "", "system-node-critical", "scheduling.k8s.io"),
 }
 
 
-def definitions(
+def crds(
     releases: Iterable[Release], known: Iterable[Resource] = (), given: Iterable[Body] = (), *, deployed: bool = False
 ) -> list[tuple[Body, Prerequisite]]:
-    """A definition for every custom kind that is used and that nobody defines: one that is `known`, or made up.
+    """A CRD for every custom kind that is used and not defined: a `known` one, or a permissive one.
 
-    `given` is what the trial assumes to be in the cluster. Of releases that are `deployed`, operators have made all
-    definitions already that they make of other objects.
+    `given` are the declared objects. For `deployed` releases, CRDs that operators generate already exist.
     """
     resources = [r for release in releases for r in (*release.resources, *release.crds)]
     defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
     if not deployed:
-        defined |= {_defined(definition) for r in resources for definition in generated_crds.crds_of(r.body)}
+        defined |= {_defined(crd) for r in resources for crd in generated_crds.crds_of(r.body)}
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
         if _is_custom(resource):
@@ -100,90 +98,91 @@ def definitions(
     users = {
         _key(edge.need.object): edge.user for edge in edges(resources) if _key(edge.need.object) in operator_kinds()
     }
-    users |= {COME_ALONG[key]: used[0] for key, used in found.items() if key in COME_ALONG}
+    users |= {SERVED_TOGETHER[key]: used[0] for key, used in found.items() if key in SERVED_TOGETHER}
     by_kind = {_defined(crd.body): crd for crd in known}
     return [
-        _definition(key, found.get(key, []), by_kind.get(key), users.get(key))
+        _crd(key, found.get(key, []), by_kind.get(key), users.get(key))
         for key in sorted({*found, *users})
         if key not in defined
     ]
 
 
 def operators(releases: Iterable[Release], given: Iterable[Body] = ()) -> list[tuple[Body, Prerequisite]]:
-    """Workloads of known operators that act on what is used, where nobody brings them. They may run anywhere."""
+    """Workloads of known operators that reconcile the used kinds and that no release installs."""
     resources = [r for release in releases for r in release.resources]
     bodies = (*(r.body for r in resources), *given)
     running = {(found[0].name, found[1].role) for body in bodies if (found := workload_of(body))}
     wanted: dict[tuple[str, str], Ref] = {}
     for user in (*(r.ref for r in resources), *(edge.need.object for edge in edges(resources))):
-        for name, role in _acting(_key(user)):
+        for name, role in _reconcilers(_key(user)):
             wanted.setdefault((name, role), user)
     return [_workload(name, role, user) for (name, role), user in sorted(wanted.items()) if (name, role) not in running]
 
 
 def namespaces(
-    releases: Iterable[Release], assumed: Iterable[str], made_up: Sequence[tuple[Body, Prerequisite]] = ()
+    releases: Iterable[Release], assumed: Iterable[str], others: Sequence[tuple[Body, Prerequisite]] = ()
 ) -> Iterator[tuple[Body, Prerequisite]]:
-    """The namespaces that are used and that no release makes; `made_up` is what else was taken for granted."""
+    """The namespaces that are used and that no release creates; `others` are the other prerequisites."""
     given = list(releases)
     made = {r.ref.name: release for release in given for r in release.resources if r.ref.kind == "Namespace"}
     used: dict[str, str] = dict.fromkeys(assumed, "the release is installed into it")
     for release in given:
         for resource in release.resources:
-            used.setdefault(resource.ref.namespace, f"{resource.ref} is made in it")
-    for body, prerequisite in made_up:
+            used.setdefault(resource.ref.namespace, f"{resource.ref} is created in it")
+    for body, prerequisite in others:
         home = str(metadata(body).get("namespace") or "")
-        used.setdefault(home, f"{prerequisite.object} is taken to be in it")
+        used.setdefault(home, f"{prerequisite.object} is assumed to be in it")
         if home in made:
-            used[home] = f"{prerequisite.object} is taken to be in it before anybody deploys"
-    homes = {metadata(body).get("namespace") for body, _ in made_up}
+            used[home] = f"{prerequisite.object} is assumed to be in it before the first step"
+    homes = {metadata(body).get("namespace") for body, _ in others}
     for name in sorted(used):
-        if name and name not in ALWAYS_THERE and (name in set(assumed) or name not in made or name in homes):
+        if name and name not in BUILT_IN_NAMESPACES and (name in set(assumed) or name not in made or name in homes):
             maker = None if name in set(assumed) else made.get(name)
             yield _namespace(name, maker), Prerequisite(f"Namespace/{name}", used[name])
 
 
 def _namespace(name: str, maker: Release | None) -> Body:
-    """A namespace that was made ahead; where a release brings it too, so that Helm takes it over (and Pulumi)."""
+    """A namespace that already exists; if a release also contains it, with the metadata that lets Helm adopt it."""
     body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     return body if maker is None else owned_by(body, maker.name, maker.namespace)
 
 
 def objects(
-    releases: Iterable[Release], given: Iterable[Body] = (), described: Mapping[tuple[str, str], Kind] = NOBODY
+    releases: Iterable[Release], given: Iterable[Body] = (), described: Mapping[tuple[str, str], Kind] = NO_KINDS
 ) -> list[tuple[Body, Prerequisite]]:
-    """The objects that are needed by name and that no release brings or leads to; `described` are a trial's kinds."""
+    """Objects that are needed by name and that no release creates; `described` are the kinds of a trial."""
     several = list(releases)
     resources = [resource for release in several for resource in release.resources]
     assumed = list(given)
     there = {resource.ref for resource in resources} | {ref_in_cluster(body) for body in assumed} | BUILT_IN
-    there |= {hook.ref for release in several for hook in release.left_out}  # Nobody else brings these either.
+    there |= {hook.ref for release in several for hook in release.left_out}  # These are missing, not assumed.
     there |= {product for resource in resources for product in products_of(resource, described)}
     served = {_defined(body): _newest(body) for body in assumed if body.get("kind") == "CustomResourceDefinition"}
     wanted: dict[Ref, tuple[Resource, list[Need]]] = {}
     for edge in edges(resources):
         need = edge.need
-        known = _key(need.object) in MADE_UP or _key(need.object) in served
+        known = _key(need.object) in ASSUMED_BODIES or _key(need.object) in served
         if (
             known
             and not need.optional
             and not need.guess
             and need.object not in there
-            and _is_made_by_others(need.object, there)
+            and _may_exist(need.object, there)
         ):
             wanted.setdefault(need.object, (edge.user, []))[1].append(need)
-    return [_made_up(ref, *wanted[ref], served) for ref in sorted(wanted) if not _comes_by_itself(ref)]
+    return [_assumed_object(ref, *wanted[ref], served) for ref in sorted(wanted) if not _is_created_by_kubernetes(ref)]
 
 
-def touched(releases: Iterable[Release]) -> Iterator[tuple[Body, Prerequisite]]:
-    """The objects of others that Pulumi programs read, patch or take over, as far as they can be made up."""
+def used_by_programs(releases: Iterable[Release]) -> Iterator[tuple[Body, Prerequisite]]:
+    """Existing objects that Pulumi programs read, patch or import, if their body can be assumed."""
     programs = [one for release in releases if release.program for one in release.program.registrations if one.ref]
     made = {one.ref for one in programs if not (one.reads or one.patches or one.options.imports)}
     for one in programs:
-        if one.ref is None or one.object is None or one.ref in made or one.ref.name in ALWAYS_THERE:
+        if one.ref is None or one.object is None or one.ref in made or one.ref.name in BUILT_IN_NAMESPACES:
             continue
-        does = "reads it" if one.reads else "patches it" if one.patches else "takes it over"
-        known = one.object if one.options.imports else MADE_UP.get(_key(one.ref)) or NAMED_ONLY.get(_key(one.ref))
+        does = "reads it" if one.reads else "patches it" if one.patches else "imports it"
+        assumed = ASSUMED_BODIES.get(_key(one.ref)) or NAMED_ONLY.get(_key(one.ref))
+        known = one.object if one.options.imports else assumed
         if known is not None:
             meta = {key: value for key, value in metadata(one.object).items() if key in ("name", "namespace")}
             body = {**known, "kind": one.ref.kind, "metadata": {**metadata(known), **meta}}
@@ -191,7 +190,7 @@ def touched(releases: Iterable[Release]) -> Iterator[tuple[Body, Prerequisite]]:
 
 
 def default_storage(releases: Iterable[Release]) -> Iterator[Prerequisite]:
-    """Said where a claim names no class and so takes the default one."""
+    """The default StorageClass, if a PVC has no storageClassName."""
     for release in releases:
         for resource in release.resources:
             claims = [resource.body] if resource.ref.kind == "PersistentVolumeClaim" else []
@@ -200,70 +199,73 @@ def default_storage(releases: Iterable[Release]) -> Iterator[Prerequisite]:
             )
             if any("storageClassName" not in (claim.get("spec") or {}) for claim in claims):
                 yield Prerequisite(
-                    "StorageClass (the default one)", f"{resource.ref} claims storage and names no class"
+                    "StorageClass (default)", f"{resource.ref} requests storage without a storageClassName"
                 )
                 return
 
 
 def _is_custom(resource: Resource) -> bool:
-    """Whether a definition could make the API server serve it: not what Kubernetes itself serves, or once did."""
+    """Whether a CRD could define its kind: not a kind that Kubernetes serves or served."""
     group, version = resource.ref.group, version_of(str(resource.body.get("apiVersion", "")))
     return group not in KUBERNETES_GROUPS and (group, version, resource.ref.kind) not in REMOVED
 
 
-def _is_made_by_others(ref: Ref, there: set[Ref]) -> bool:
-    """Whether somebody else may have an object of this name.
+def _may_exist(ref: Ref, there: set[Ref]) -> bool:
+    """Whether the cluster may have this object.
 
-    Nobody has what a template left unfinished, nor a Kustomization of Flux that is meant to be a HelmRelease here.
+    It has no object with an invalid name, such as an unrendered template, and no Kustomization of Flux whose name is
+    that of a HelmRelease in the input: then the reference has the wrong kind.
     """
-    named = ref.group == RBAC or NAME.fullmatch(ref.name) is not None
-    meant = ref.kind in FLUXS and any(r.name == ref.name and r.kind in FLUXS and r.kind != ref.kind for r in there)
-    return named and not meant
+    valid = ref.group == RBAC or NAME.fullmatch(ref.name) is not None
+    same_name = (r for r in there if r.name == ref.name and r.kind in FLUX_KINDS)
+    return valid and not (ref.kind in FLUX_KINDS and any(r.kind != ref.kind for r in same_name))
 
 
-def _comes_by_itself(ref: Ref) -> bool:
+def _is_created_by_kubernetes(ref: Ref) -> bool:
     return (ref.kind, ref.name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")) or not ref.name
 
 
-def _made_up(
+def _assumed_object(
     ref: Ref, user: Resource, needs: list[Need], served: Mapping[tuple[str, str], str]
 ) -> tuple[Body, Prerequisite]:
     meta = {"name": ref.name, "namespace": ref.namespace} if ref.namespace else {"name": ref.name}
-    usual = MADE_UP.get(_key(ref)) or {"apiVersion": f"{ref.group}/{served[_key(ref)]}", "spec": {}}
+    usual = ASSUMED_BODIES.get(_key(ref)) or {"apiVersion": f"{ref.group}/{served[_key(ref)]}", "spec": {}}
     body: Body = {**usual, "kind": ref.kind, "metadata": {**(usual.get("metadata") or {}), **meta}}
     keys = sorted({need.key for need in needs if need.key})
     if keys:
         body["data"] = dict.fromkeys(keys, "")
     named = f" (keys {', '.join(keys)})" if keys else ""
-    return body, Prerequisite(f"{ref}", f"{user.ref} needs it{named} and no release brings it")
+    return body, Prerequisite(f"{ref}", f"{user.ref} needs it{named}")
 
 
-def _definition(
+def _crd(
     key: tuple[str, str], used: list[Resource], known: Resource | None, user: Resource | None
 ) -> tuple[Body, Prerequisite]:
     group, kind = key
     versions = sorted({str(r.body.get("apiVersion", "")).rpartition("/")[2] for r in used})
     namespaced = bool(used[0].ref.namespace) if used else True
-    body = known.body if known else _definition_of(group, kind, versions, namespaced=namespaced)
+    body = known.body if known else _permissive_crd(group, kind, versions, namespaced=namespaced)
     if used:
         served = ", ".join(f"{group}/{version}" for version in versions)
-        why = f"{used[0].ref} is of this kind ({served} must be served) and no release defines it"
+        why = f"{used[0].ref} is of this kind ({served} must be served)"
     else:
-        why = f"{user.ref if user else 'an object'} needs one of this kind and no release defines it"
-    return body, Prerequisite(f"CustomResourceDefinition/{body['metadata']['name']}", why + _usually(key, versions))
+        why = f"{user.ref if user else 'an object'} needs an object of this kind"
+    return body, Prerequisite(
+        f"CustomResourceDefinition/{body['metadata']['name']}", why + _installed_by(key, versions)
+    )
 
 
-def _usually(key: tuple[str, str], versions: list[str]) -> str:
-    """Who brings a kind, and until when it serves what is used."""
+def _installed_by(key: tuple[str, str], versions: list[str]) -> str:
+    """The operator that installs a CRD, and until which release it serves the used versions."""
     if key not in operator_kinds():
         return ""
     operator, kind = operator_kinds()[key]
     ended = [f"{v.name} before {'.'.join(map(str, v.until))}" for v in kind.versions if v.name in versions and v.until]
-    return f"; {operator.name} brings it" + (f" ({', '.join(ended)})" if ended else "")
+    return f"; {operator.name} installs it" + (f" ({', '.join(ended)})" if ended else "")
 
 
-def _definition_of(group: str, kind: str, versions: list[str], *, namespaced: bool) -> Body:
-    """A definition that takes any object of this kind, in these versions or in the newest."""
+def _permissive_crd(group: str, kind: str, versions: list[str], *, namespaced: bool) -> Body:
+    """A CRD that accepts any object of this kind, in these versions or in the newest."""
     if (group, kind) in operator_kinds():
         operator, known = operator_kinds()[group, kind]
         names = versions or list(known.served(release_number("", operator)))[-1:]
@@ -272,8 +274,8 @@ def _definition_of(group: str, kind: str, versions: list[str], *, namespaced: bo
     return crd_of(unknown, versions, versions[0])
 
 
-def _acting(key: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """The operator that acts on a kind, and in which role; nothing where nobody is known to."""
+def _reconcilers(key: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """The known operator that reconciles a kind, and its role."""
     behaves = key in kinds.known() and kinds.known()[key].behave is not kinds.inert
     operator = operator_kinds()[key][0] if key in operator_kinds() else None
     if operator is None or not behaves or operator.platform:
@@ -288,24 +290,26 @@ def _acting(key: tuple[str, str]) -> Iterator[tuple[str, str]]:
 def _workload(name: str, role: str, user: Ref) -> tuple[Body, Prerequisite]:
     operator = table()[name]
     index = next(i for i, workload in enumerate(operator.workloads) if workload.role == role)
-    body = list(workloads(operator, "", ANYWHERE))[index]
-    usual = f"{body['kind']}/{operator.namespace}/{operator.workloads[index].name}"
-    return body, Prerequisite(usual, f"{name} has to run, there or elsewhere: it acts on {user}")
+    body = list(workloads(operator, "", OPERATOR_NAMESPACE))[index]
+    workload = operator.workloads[index].name
+    installed = name if workload == name else f"{name} ({workload})"
+    usual = f"{body['kind']}/{operator.namespace}/{workload}"
+    return body, Prerequisite(usual, f"it reconciles {user}", operator=installed)
 
 
 def _key(ref: Ref) -> tuple[str, str]:
     return ref.group, ref.kind
 
 
-def _defined(definition: Body) -> tuple[str, str]:
-    """The kind that a definition defines; of any other object, none that exists."""
-    if definition.get("kind") != "CustomResourceDefinition":
+def _defined(crd: Body) -> tuple[str, str]:
+    """The kind that a CRD defines; for any other object, a kind that does not exist."""
+    if crd.get("kind") != "CustomResourceDefinition":
         return "", ""
-    return str(dig(definition, "spec", "group")), str(dig(definition, "spec", "names", "kind"))
+    return str(dig(crd, "spec", "group")), str(dig(crd, "spec", "names", "kind"))
 
 
-def _newest(definition: Body) -> str:
-    served = [str(v.get("name")) for v in listed(definition, "spec", "versions") if v.get("served")]
+def _newest(crd: Body) -> str:
+    served = [str(v.get("name")) for v in listed(crd, "spec", "versions") if v.get("served")]
     return served[-1] if served else ""
 
 
@@ -315,10 +319,10 @@ def ref_in_cluster(body: Body) -> Ref:
 
 
 def from_api_versions(api_versions: Iterable[str], served: Iterable[str]) -> Iterator[Body]:
-    """Definitions that make `--api-versions g/v/Kind` true in the cluster."""
+    """CRDs that make the cluster serve `--api-versions g/v/Kind`."""
     there = set(served)
     for entry in api_versions:
         parts = entry.split("/")
         if len(parts) == 3 and entry not in there:
             group, version, kind = parts
-            yield _definition_of(group, kind, [version], namespaced=True)
+            yield _permissive_crd(group, kind, [version], namespaced=True)

@@ -1,1 +1,1 @@
-"""Argo CD Applications and ApplicationSets become releases."""
+"""From Argo CD Applications and ApplicationSets to releases."""

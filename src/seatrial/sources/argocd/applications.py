@@ -1,4 +1,4 @@
-"""Applications of Argo CD become releases: their sources, found in checkouts that stand for repository URLs, rendered.
+"""From Argo CD Applications to releases: their sources, found in local checkouts, rendered.
 
 Renders as Argo CD's repo-server does (`reposerver/repository/repository.go`, `util/helm/cmd.go` of 3.5): always for an
 install, in revision 1. Nothing is fetched.
@@ -17,30 +17,30 @@ from msgspec.structs import replace
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, dig, listed, name_of
-from seatrial.sources.argocd.helm import Asked, helm_release
+from seatrial.sources.argocd.helm import HelmSource, helm_release
 from seatrial.sources.charts.values import merge_patch
 from seatrial.sources.files import read_text, shown
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.kustomize_edits import edits_of
 from seatrial.sources.manifests.reading import EXTENSIONS, read_manifests
-from seatrial.sources.repos import NotAtHand, Repos, chart_in
+from seatrial.sources.repos import Repos, SourceNotFound, chart_in
 from seatrial.text.yamlfile import documents
 
 OWN_FIELDS = ("repoURL", "path", "chart", "targetRevision")
-"""What no file beside a source can change."""
+"""Fields that `.argocd-source.yaml` cannot override."""
 FAILED = "ComparisonError: Failed to load target state: failed to generate manifest for source"
 UNKNOWN = "rpc error: code = Unknown desc ="
 
 
-class Rendered(Struct, frozen=True):
-    """What became of an Application's sources: a release, or Argo CD's words why there is none."""
+class RenderedApplication(Struct, frozen=True):
+    """The rendered sources of an Application: a release, or the error of Argo CD."""
 
     release: Release | None
     error: str = ""
 
 
-def render_application(application: Body, repos: Repos, *, globs: bool = True, **options: Any) -> Rendered:
-    """The objects of all sources of an Application. Raises `NotAtHand` where one is not among the `repos`."""
+def render_application(application: Body, repos: Repos, *, globs: bool = True, **options: Any) -> RenderedApplication:
+    """The objects of all sources of an Application. Raises `SourceNotFound` if a source is not in `repos`."""
     sources = listed(application, "spec", "sources") or [dig(application, "spec", "source") or {}]
     name, project = name_of(application), str(dig(application, "spec", "project") or "default")
     namespace = str(dig(application, "spec", "destination", "namespace") or "")
@@ -50,19 +50,19 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
     for index, source in enumerate(sources, start=1):
         if source.get("ref") and not source.get("path") and not source.get("chart"):
             continue
-        asked = Asked(source, name, namespace, references, options, project, globs)
+        asked = HelmSource(source, name, namespace, references, options, project, globs)
         try:
             release = _release(asked, repos)
         except CannotContinue as why:
             words = f"{FAILED} {index} of {len(sources)}: {UNKNOWN} {why}"
-            return Rendered(None, words)
+            return RenderedApplication(None, words)
         resources += release.resources
         missing += release.missing_dependencies
     where = str(dig(sources[0], "path") or dig(sources[0], "chart") or "")
-    return Rendered(Release(name, namespace, where, tuple(resources), missing_dependencies=tuple(missing)))
+    return RenderedApplication(Release(name, namespace, where, tuple(resources), missing_dependencies=tuple(missing)))
 
 
-def _release(asked: Asked, repos: Repos) -> Release:
+def _release(asked: HelmSource, repos: Repos) -> Release:
     root = _root(asked.source, repos)
     path = _chart_in(root, asked.source) if asked.source.get("chart") else _path_in(root, asked.source)
     asked = replace(asked, source=_overridden(asked, path))
@@ -72,12 +72,12 @@ def _release(asked: Asked, repos: Repos) -> Release:
         case "Kustomize":
             return kustomize.build(path, asked.name, asked.namespace, edits=edits_of(asked.source), root=root)
         case "Plugin":
-            raise NotAtHand("what a plugin makes of it is not known here")
+            raise SourceNotFound("its source uses a config management plugin, which is not run")
     return _of_directory(path, asked)
 
 
-def _overridden(asked: Asked, path: Path) -> Body:
-    """The source as files beside it say: for every Application that is made of it, then for this one."""
+def _overridden(asked: HelmSource, path: Path) -> Body:
+    """The source with the overrides of `.argocd-source.yaml`, then of `.argocd-source-APP.yaml`."""
     source = asked.source
     for name in (".argocd-source.yaml", f".argocd-source-{asked.name}.yaml"):
         file = path / name
@@ -89,7 +89,7 @@ def _overridden(asked: Asked, path: Path) -> Body:
 
 
 def _kind(source: Body, path: Path) -> str:
-    """What a source says that it is; else what is in it."""
+    """The type of a source: explicit, or detected from its files."""
     said = [
         field.capitalize() for field in ("kustomize", "helm", "directory", "plugin") if source.get(field) is not None
     ]
@@ -108,7 +108,7 @@ def _root(source: Body, repos: Repos) -> Path:
     url = str(source.get("repoURL") or "")
     root = repos.find(url)
     if root is None:
-        raise NotAtHand(f"{url} is not at hand (--repo {url}=PATH)")
+        raise SourceNotFound(f"its source {url} was not found (pass --repo {url}=PATH)")
     return root
 
 
@@ -126,13 +126,13 @@ def _chart_in(root: Path, source: Body) -> Path:
     return chart_in(root, str(source["chart"]), str(source.get("targetRevision") or ""))
 
 
-def _of_directory(path: Path, asked: Asked) -> Release:
-    """Plain manifests: of this folder alone, unless it says `recurse`."""
+def _of_directory(path: Path, asked: HelmSource) -> Release:
+    """Manifests of a folder, and of its subfolders with `recurse`."""
     directory = asked.source.get("directory") or {}
     files = sorted(path.rglob("*") if directory.get("recurse") else path.iterdir())
     jsonnet = next((file for file in files if file.suffix == ".jsonnet"), None)
     if jsonnet is not None and _is_included(jsonnet.relative_to(path).as_posix(), directory):
-        raise NotAtHand(f"{shown(str(jsonnet))}: Jsonnet is not evaluated here")
+        raise SourceNotFound(f"{shown(str(jsonnet))}: Jsonnet is not evaluated")
     resources: list[Resource] = []
     for file in files:
         if file.suffix in EXTENSIONS and file.is_file() and _is_included(file.relative_to(path).as_posix(), directory):
@@ -156,7 +156,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """`{a,b}` as its parts."""
+    """The alternatives of `{a,b}`."""
     if pattern.startswith("{") and pattern.endswith("}"):
         yield from pattern[1:-1].split(",")
     else:

@@ -1,4 +1,4 @@
-"""ApplicationSets become Applications: their templates, filled with what their generators make.
+"""From ApplicationSets to Applications: their templates, filled with the parameters of their generators.
 
 Upstream: `applicationset/controllers/template` and `applicationset/utils` of Argo CD 3.5.
 """
@@ -25,19 +25,19 @@ APPLICATIONS_MAX = 2_000
 NORMALIZE = (
     '{{- define "normalize" }}{{ regexReplaceAll "[^-a-z0-9.]" (lower .) "-" | trunc 253 | trimAll "-." }}{{ end -}}'
 )
-"""A function that Argo CD's templates have and Helm's have not."""
+"""A template function of Argo CD that Helm does not have."""
 NO_VALUE, MARK = "<no value>", "<\u2205>"
-"""What Go writes for a key that is missing, and what stands for it meanwhile: Helm takes Go's words out."""
+"""Go's text for a missing key, and its placeholder: Helm removes Go's text."""
 _NORMALIZE = re.compile(r"\bnormalize\b")
 _ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _FIELD = re.compile(r"\{\{-?\s*\.(\w+(?:\.\w+)*)\s*-?\}\}")
 _SCOPES = re.compile(r"\b(range|with|if|define|block)\b")
-"""What changes the dot, or decides whether a key is asked for at all."""
+"""Actions that change the dot, or decide whether a key is used."""
 _KEY = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
 def applications_of(application_set: Body, repos: Repos) -> list[Body]:
-    """The Applications that a set makes. Raises `NotAtHand` where that is not to be known here."""
+    """The Applications that a set creates. Raises `SourceNotFound` if its generators need data from outside."""
     go = bool(dig(application_set, "spec", "goTemplate"))
     strict = "missingkey=error" in listed(application_set, "spec", "goTemplateOptions")
     ground = Ground(repos, go, partial(_executed, strict=strict) if go else _replaced)
@@ -67,7 +67,7 @@ def _application(template: Body, application_set: Body) -> Body:
 
 
 def _patched(application: Body, patch: str, application_set: Body) -> Body:
-    """`templatePatch`, which changes all but the project."""
+    """Apply `templatePatch`, which can change everything but the project."""
     try:
         body: Body = next((document.body for document in documents(Text("templatePatch", patch))), {})
     except BrokenYaml as broken:
@@ -78,14 +78,14 @@ def _patched(application: Body, patch: str, application_set: Body) -> Body:
 
 
 def _replaced(template: Any, parameters: Body) -> Any:
-    """`{{name}}` by its value, all over a template; what is no parameter is left as it stands."""
+    """A template with `{{name}}` replaced by its value; unknown parameters are left unchanged."""
     texts = dict(flat(parameters))
     known = {text: _KEY.sub(lambda found: texts.get(found[1], found[0]), text) for text in _texts(template)}
     return _exchanged(template, known)
 
 
 def _executed(template: Any, parameters: Body, *, strict: bool) -> Any:
-    """Every text of a template through Go's templates, by way of Helm, which has the same functions."""
+    """A template rendered with Go's template engine, through Helm, which has the same functions."""
     texts = sorted(set(_texts(template)))
     known = [_with_no_values(text, parameters, strict=strict) for text in texts]
     asked = {f"templates/t{index}.txt": _within(text, index) for index, text in enumerate(known)}
@@ -103,7 +103,7 @@ def _executed(template: Any, parameters: Body, *, strict: bool) -> Any:
 
 
 def _with_no_values(text: str, parameters: Body, *, strict: bool) -> str:
-    """Keys that are missing, which Helm's templates pass over in silence: Go's say so, or fail."""
+    """Missing keys, which Helm ignores: Go writes `<no value>`, or fails."""
     if _SCOPES.search(text):
         return text
 
@@ -125,7 +125,7 @@ def _with_no_values(text: str, parameters: Body, *, strict: bool) -> str:
 
 
 def _within(text: str, index: int) -> bytes:
-    """A template whose dot and dollar are the parameters, as they are for Argo CD; each has a name of its own."""
+    """A template whose dot and dollar are the parameters, as in Argo CD; each has a unique name."""
     known = _ACTION.sub(lambda found: _NORMALIZE.sub('include "normalize"', found[0]), text)
     return f'{NORMALIZE}{{{{- define "{index}" }}}}{known}{{{{ end }}}}{{{{ template "{index}" .Values }}}}'.encode()
 

@@ -1,6 +1,6 @@
-"""All Applications that come of objects: those among them, those that ApplicationSets make, and theirs, to any depth.
+"""All Applications among objects: given directly, created by ApplicationSets, or nested, to any depth.
 
-Each with its sources rendered, or with why they are not. Does not know what Argo CD does with them.
+Each with its rendered sources, or the reason why there are none. Does not know what Argo CD does with them.
 """
 
 from __future__ import annotations
@@ -17,45 +17,47 @@ from seatrial.model.resource import Body, Ref, dig, group_of, metadata, ref_of
 from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
 from seatrial.sources.following import follow
-from seatrial.sources.repos import NotAtHand, Repos
+from seatrial.sources.repos import Repos, SourceNotFound
 
 HOME = "argocd"
-"""The namespace that Argo CD itself is usually installed into."""
+"""The usual namespace of Argo CD."""
 IN_CLUSTER = "https://kubernetes.default.svc"
 
 Named = tuple[Ref, Body]
 
 
 class Application(Struct, frozen=True):
-    """An Application, and what its sources were rendered to."""
+    """An Application with its rendered sources."""
 
     body: Body
     release: Release | None = None
     error: str = ""
-    """Why its sources cannot be rendered, in Argo CD's words."""
+    """The error of Argo CD if its sources cannot be rendered."""
     absent: str = ""
-    """Why its sources are not known."""
+    """Why its sources are unknown."""
 
 
-class Gathered(Struct, frozen=True):
-    """What was found so far."""
+class FoundApplications(Struct, frozen=True):
+    """The result so far."""
 
     applications: dict[Ref, Application] = {}
     sets: dict[Ref, tuple[Body, tuple[Body, ...]]] = {}
-    """ApplicationSets, and the Applications that each makes."""
+    """ApplicationSets, and the Applications that each creates."""
     projects: dict[str, Body] = {}
     resources: list[Resource] = []
     """The objects of all Applications."""
     notes: list[str] = []
     roots: list[Ref] = []
-    """The Applications that are not made by another one."""
+    """The Applications that no other Application creates."""
     given: list[Ref] = []
-    """The ApplicationSets that are not made by an Application."""
+    """The ApplicationSets that no Application creates."""
 
 
-def gather(resources: Iterable[Resource], repos: Repos, *, root: Ref | None = None, **options: Any) -> Gathered:
-    """Follow objects to all Applications that come of them; `root` is the Application that they are the source of."""
-    gathering = _Gathering(repos, options)
+def gather(
+    resources: Iterable[Resource], repos: Repos, *, root: Ref | None = None, **options: Any
+) -> FoundApplications:
+    """Find all Applications among objects, recursively; `root` is the Application whose source they are."""
+    gathering = _ApplicationSearch(repos, options)
     found = gathering.found
     first = list(gathering.look_at(resources))
     found.roots.extend(ref for ref, _ in first)
@@ -70,17 +72,17 @@ def is_project(body: Body) -> bool:
     return body.get("kind") == "AppProject" and group_of(str(body.get("apiVersion", ""))) == GROUP
 
 
-class _Gathering:
-    """Applications, while they are found one through another."""
+class _ApplicationSearch:
+    """The state of the search for Applications."""
 
     def __init__(self, repos: Repos, options: dict[str, Any]) -> None:
         self.repos, self.options = repos, options
-        self.found = Gathered()
+        self.found = FoundApplications()
         self.clusters: dict[Ref, str] = {}
-        """By the object: the cluster that it is for."""
+        """The cluster of each object."""
 
     def look_at(self, resources: Iterable[Resource]) -> Iterator[Named]:
-        """The Applications among objects, and those that sets among them make. Keeps the projects."""
+        """The Applications among objects, and those that their ApplicationSets create. Records AppProjects."""
         for resource in resources:
             if is_project(resource.body):
                 self.found.projects[resource.ref.name] = resource.body
@@ -93,11 +95,11 @@ class _Gathering:
                 yield from self._made_by(resource.ref, body)
 
     def expand(self, ref: Ref, body: Body) -> Iterator[Named]:
-        """Render an Application, and find those among its objects."""
+        """Render an Application, and find the Applications among its objects."""
         try:
             rendered = render_application(body, self.repos, **self.options)
             self._place(body, rendered.release)
-        except NotAtHand as why:
+        except SourceNotFound as why:
             self.found.notes.append(f"argocd: assuming {ref} syncs successfully: {why}")
             self.found.applications[ref] = Application(body, absent=str(why))
             return
@@ -107,21 +109,21 @@ class _Gathering:
             yield from self.look_at(rendered.release.resources)
 
     def _place(self, application: Body, release: Release | None) -> None:
-        """Objects of the same name in two clusters are two; one cluster is rehearsed. Raises `NotAtHand`."""
+        """Raise `SourceNotFound` for an object with the name of one on another cluster: one cluster is rehearsed."""
         where = dig(application, "spec", "destination") or {}
         cluster = str(where.get("server") or where.get("name") or IN_CLUSTER)
         refs = [resource.ref for resource in release.resources] if release is not None else []
         for ref in refs:
             other = self.clusters.get(ref, cluster)
             if other != cluster:
-                raise NotAtHand(f"it goes to {cluster}, and its {ref} is another one than that of {other}")
+                raise SourceNotFound(f"it goes to {cluster}, and its {ref} is another one than that of {other}")
         self.clusters |= dict.fromkeys(refs, cluster)
 
     def _made_by(self, named: Ref, body: Body) -> Iterator[Named]:
-        """The Applications that a set makes. It makes none of those that share a name."""
+        """The Applications that a set creates; it creates none of those with a duplicate name."""
         try:
             made = applications_of(body, self.repos)
-        except NotAtHand as why:
+        except SourceNotFound as why:
             self.found.notes.append(f"argocd: the Applications of {named} are left out: {why}")
             return
         own = _ref(body)
@@ -135,7 +137,7 @@ class _Gathering:
 
 
 def _at_home(resource: Resource) -> Body:
-    """The object in the namespace that it will be in."""
+    """The object with its effective namespace."""
     home = resource.ref.namespace or HOME
     return {**resource.body, "metadata": {**metadata(resource.body), "namespace": home}}
 

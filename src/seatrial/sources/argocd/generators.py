@@ -1,4 +1,4 @@
-"""The parameters that the generators of ApplicationSets make, where they ask neither a cluster nor a forge.
+"""The parameters of ApplicationSet generators that need neither a cluster nor a forge.
 
 Upstream: `applicationset/generators` of Argo CD 3.5.
 """
@@ -19,7 +19,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed
 from seatrial.sources.charts.values import merged
 from seatrial.sources.files import read_text
-from seatrial.sources.repos import NotAtHand, Repos
+from seatrial.sources.repos import Repos, SourceNotFound
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
 
@@ -30,11 +30,11 @@ KINDS = ("list", "git", "clusters", "matrix", "merge")
 _NOT_IN_NAMES = re.compile(r"[^-a-z0-9.]")
 
 Fill = Callable[[Any, Body], Any]
-"""A template with parameters put into it."""
+"""Fills a template with parameters."""
 
 
 class Ground(Struct, frozen=True):
-    """What generators stand on: checkouts, and how templates are written."""
+    """The environment of generators: local checkouts, and the template syntax."""
 
     repos: Repos
     go: bool
@@ -42,19 +42,19 @@ class Ground(Struct, frozen=True):
 
 
 def generated(generator: Body, ground: Ground) -> Iterator[Body]:
-    """The parameters of each Application that one generator makes, as far as its selector lets them through."""
+    """The parameters of each Application of one generator, filtered by its selector."""
     for parameters in _made(generator, ground):
         if _is_selected(parameters, generator.get("selector")):
             yield parameters
 
 
 def own_template(generator: Body) -> Body:
-    """What a generator says instead of the template of its set."""
+    """The template of a generator, which overrides that of its set."""
     return next((dig(generator, kind, "template") or {} for kind in KINDS if kind in generator), {})
 
 
 def flat(body: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """All values with dots between the names that lead to them, as Go prints them."""
+    """All values by dotted path, as Go prints them."""
     pairs = body.items() if isinstance(body, dict) else enumerate(body)
     for key, value in pairs:
         if isinstance(value, dict | list) and value:
@@ -64,7 +64,7 @@ def flat(body: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 def printed(value: Any) -> str:
-    """`%v` of what was read from JSON, whose numbers are all floating."""
+    """Go's `%v` of a JSON value, whose numbers are all floats."""
     match value:
         case None:
             return "<nil>"
@@ -94,7 +94,7 @@ def _made(generator: Body, ground: Ground) -> Iterator[Body]:
             yield from _overlaid(first, others, keys, ground)
         case _:
             kind = next((key for key in generator if key not in ("selector", "template")), "empty")
-            raise NotAtHand(f"its {kind} generator asks what is not known here")
+            raise SourceNotFound(f"its {kind} generator needs data from outside of the input")
 
 
 def _elements(generator: Body, ground: Ground) -> Iterator[Body]:
@@ -112,7 +112,7 @@ def _elements(generator: Body, ground: Ground) -> Iterator[Body]:
 
 
 def _pairs(first: Body, second: Body, ground: Ground) -> Iterator[Body]:
-    """Every pair; the second generator may name parameters of the first, and does not change them."""
+    """Every pair; the second generator may use parameters of the first, and does not change them."""
     for left in generated(first, ground):
         for right in generated(ground.fill(second, left), ground):
             if ground.go:
@@ -126,7 +126,7 @@ def _pairs(first: Body, second: Body, ground: Ground) -> Iterator[Body]:
 
 
 def _overlaid(first: Body, others: list[Body], keys: list[Any], ground: Ground) -> Iterator[Body]:
-    """What the first generator makes, changed by what others make under the same key."""
+    """The parameters of the first generator, overridden by those of others with the same key."""
     found = _by_key(first, keys, ground)
     for other in others:
         for key, parameters in _by_key(other, keys, ground).items():
@@ -160,7 +160,7 @@ def _directories(git: Body, patterns: list[Any], ground: Ground) -> Iterator[Bod
 
 
 def _files(git: Body, patterns: list[Any], ground: Ground) -> Iterator[Body]:
-    """Files that git finds by a pattern, whose stars also match slashes."""
+    """Files that match a pattern of git, whose stars also match slashes."""
     root = _checkout(git, ground)
     for file in _within(root):
         path = file.relative_to(root).as_posix()
@@ -188,7 +188,7 @@ def _checkout(git: Body, ground: Ground) -> Path:
     url = str(git.get("repoURL") or "")
     root = ground.repos.find(url)
     if root is None:
-        raise NotAtHand(f"{url} is not at hand (--repo {url}=PATH)")
+        raise SourceNotFound(f"its repository {url} was not found (pass --repo {url}=PATH)")
     return root
 
 
@@ -204,7 +204,7 @@ def _parts(path: Path, root: Path) -> tuple[str, ...]:
 
 
 def _is_like(path: str, pattern: str) -> bool:
-    """Go's `path.Match`, whose stars stop at slashes, be there one or two."""
+    """Go's `path.Match`: stars, single or double, do not match slashes."""
     parts, wanted = path.split("/"), pattern.split("/")
     return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
@@ -224,7 +224,7 @@ def _path_parameters(git: Body, path: str, filename: str, ground: Ground) -> Bod
 
 
 def normalized(name: str) -> str:
-    """A name that Kubernetes takes: `SanitizeName`."""
+    """A valid Kubernetes name: `SanitizeName`."""
     return _NOT_IN_NAMES.sub("-", name.lower())[:NAME_MAX].strip("-.")
 
 
@@ -237,7 +237,7 @@ def _values(generator: Body, parameters: Body, ground: Ground) -> Body:
 
 
 def _is_selected(parameters: Body, selector: Body | None) -> bool:
-    """A selector as those for labels, over all parameters."""
+    """A label selector, applied to all parameters."""
     if selector is None:
         return True
     texts = dict(flat(parameters))

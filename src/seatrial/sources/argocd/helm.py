@@ -1,4 +1,4 @@
-"""Helm charts as the sources of Applications, rendered as Argo CD's repo-server does: always for an install.
+"""Helm charts as sources of Applications, rendered as by Argo CD's repo-server: always for an install.
 
 Upstream: `helmTemplate` and `getResolvedValueFiles` in reposerver/repository/repository.go, util/helm/cmd.go, 3.5.
 """
@@ -23,13 +23,13 @@ from seatrial.sources.files import shown
 from seatrial.text.source import Text
 
 NO_COMMIT = "0" * 40
-"""Stands for the commit that a source is at: what is rehearsed seldom has one yet."""
+"""Placeholder for the commit of a source: what is rehearsed usually has none yet."""
 TESTS = ("test", "test-success")
 _VARIABLE = re.compile(r"\$(?:\{(\w*)\}|(\w+)|(\$))")
 _COMMA = re.compile(r"(?<!\\),")
 
 
-class Asked(Struct, frozen=True):
+class HelmSource(Struct, frozen=True):
     """One source of one Application."""
 
     source: Body
@@ -39,10 +39,10 @@ class Asked(Struct, frozen=True):
     options: dict[str, Any]
     project: str
     globs: bool
-    """Whether patterns in `valueFiles` are looked for, as since 3.4, or taken for names."""
+    """Whether globs in `valueFiles` are expanded, as since 3.4."""
 
 
-def helm_release(path: Path, root: Path, asked: Asked) -> Release:
+def helm_release(path: Path, root: Path, asked: HelmSource) -> Release:
     from seatrial.sources.charts.rendering import render
 
     helm = asked.source.get("helm") or {}
@@ -67,8 +67,8 @@ def helm_release(path: Path, root: Path, asked: Asked) -> Release:
     return as_argocd_renders(release)
 
 
-def _values(helm: Body, path: Path, root: Path, asked: Asked) -> Body:
-    """Files in their order, then what stands in the Application itself, then parameters."""
+def _values(helm: Body, path: Path, root: Path, asked: HelmSource) -> Body:
+    """Values from files in their order, then from the Application, then from parameters."""
     values = merged_values(ValueFlags(files=tuple(_value_files(helm, path, root, asked))))
     inline = helm.get("valuesObject") or values_in(Text("helm.values", str(helm.get("values") or "")))
     parameters = [p for p in helm.get("parameters") or () if isinstance(p, dict)]
@@ -85,8 +85,8 @@ def _values(helm: Body, path: Path, root: Path, asked: Asked) -> Body:
     return merged(merged(values, inline), merged_values(flags))
 
 
-def _value_files(helm: Body, path: Path, root: Path, asked: Asked) -> Iterator[str]:
-    """Each once; what is also named by itself is left out of patterns, and comes where it is named."""
+def _value_files(helm: Body, path: Path, root: Path, asked: HelmSource) -> Iterator[str]:
+    """Each file once; a file that is also listed explicitly is left out of globs and keeps its position."""
     missing_is_well = bool(helm.get("ignoreMissingValueFiles"))
     entries = [(str(entry), _resolved(str(entry), path, root, asked)) for entry in helm.get("valueFiles") or ()]
     named = {file for _, file in entries if not _is_pattern(file)}
@@ -107,8 +107,8 @@ def _value_files(helm: Body, path: Path, root: Path, asked: Asked) -> Iterator[s
         seen.update(found)
 
 
-def _resolved(entry: str, path: Path, root: Path, asked: Asked) -> Path:
-    """A file of the source that is meant: of another by its reference, of the repository, or beside the chart."""
+def _resolved(entry: str, path: Path, root: Path, asked: HelmSource) -> Path:
+    """A file of another source by `$ref`, of the repository, or relative to the chart."""
     reference, _, rest = entry.partition("/")
     if reference in asked.references:
         return asked.references[reference] / _substituted(rest, asked)
@@ -127,8 +127,8 @@ def _matching(pattern: Path) -> list[Path]:
     return sorted(file for file in found if file.is_file())
 
 
-def _substituted(text: str, asked: Asked) -> str:
-    """`$ARGOCD_APP_NAME` and what else there is of the kind; what is unknown is nothing."""
+def _substituted(text: str, asked: HelmSource) -> str:
+    """Text with `$ARGOCD_APP_NAME` and the other build variables replaced; unknown ones are empty."""
     source = asked.source
     known = {
         "ARGOCD_APP_NAME": asked.name,
@@ -145,11 +145,11 @@ def _substituted(text: str, asked: Asked) -> str:
 
 
 def _escaped(value: str) -> str:
-    """Commas part nothing but the entries of lists in braces."""
+    """Escape commas, except those in lists in braces."""
     return value if value.startswith("{") and value.endswith("}") else _COMMA.sub(r"\\,", value)
 
 
 def as_argocd_renders(release: Release) -> Release:
-    """`helm template --include-crds`: definitions of crds/ are objects like all others, and what Helm leaves out is."""
+    """As `helm template --include-crds`: CRDs in crds/ are ordinary objects."""
     left = tuple(r for r in release.resources if not hooks.unknown_events(r.body))
     return replace(release, resources=(*release.crds, *left), crds=())

@@ -1,1 +1,1 @@
-"""Helm charts: files, values, dependencies, rendering, and where rendered text was written."""
+"""Helm charts: files, values, dependencies, rendering, and the source lines of rendered text."""

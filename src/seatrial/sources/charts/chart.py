@@ -1,4 +1,4 @@
-"""Helm charts: a folder, a .tgz or a commit becomes a chart that Helm can render from memory. Renders nothing."""
+"""Opening charts: from a folder, a .tgz or a commit to a chart that Helm renders from memory. Renders nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CASE = re.compile(r"ci/[^/]*-values\.yaml")
 
 
 class ChartSource(Struct, frozen=True):
-    """A chart of the user's, in memory, with the dependencies that could be found."""
+    """A chart in memory, with the dependencies that were found."""
 
     path: str
     """As the user typed it."""
@@ -46,10 +46,10 @@ class ChartSource(Struct, frozen=True):
     archive: bytes
     missing_dependencies: tuple[str, ...] = ()
     cases: Mapping[str, Text] = {}
-    """The values files that the chart is tested with, by their names in it: `ci/ha-values.yaml`."""
+    """The test values files of the chart, by name: `ci/ha-values.yaml`."""
 
     def load(self) -> Chart:
-        """The chart as Helm holds it. Load it anew for every act: rendering drops what the values disable, for good."""
+        """The chart as Helm holds it. Load it for every action: rendering removes disabled subcharts from it."""
         try:
             return Chart.load_archive(self.archive)
         except HelmError as error:
@@ -57,40 +57,40 @@ class ChartSource(Struct, frozen=True):
 
 
 class TemplateFile(Struct, frozen=True):
-    """A file that Helm names in what it renders, found among those of the user's."""
+    """The user's file behind a name in the rendered output."""
 
     inner: tuple[str, ...]
-    """The way through charts/ to the chart that holds it."""
+    """The path through charts/ to the chart that contains it."""
     path: str
     text: Text
 
 
 def open_chart(path: str, beside: str = "") -> ChartSource:
-    """The chart that a path names, or `git:REF`: that at `beside`, as it was; `git:REF:path`: another of that time."""
+    """The chart at a path; for `git:REF` the chart at `beside` at that commit, for `git:REF:path` another one."""
     source = open_any_chart(path, beside)
     if described(source.files).get("type") == "library":
-        what = f"{source.name} is a library chart: it holds no objects of its own"
-        raise NothingToCheck(f"{shown(path)}: {what}; --consumers DIR checks the charts that use it")
+        what = f"{source.name} is a library chart, which has no objects of its own"
+        raise NothingToCheck(f"{shown(path)}: {what}; use --consumers DIR to check the charts that depend on it")
     return source
 
 
 def open_any_chart(path: str, beside: str = "") -> ChartSource:
-    """As `open_chart`, a library too."""
+    """Like `open_chart`, but accepts library charts."""
     return opened(path, _files(path, beside))
 
 
 def opened(path: str, files: ChartFiles) -> ChartSource:
-    """The chart of these files; `path` is how it is called."""
+    """The chart of these files, under the name `path`."""
     if CHART_FILE not in files.files:
         raise CannotContinue(f"{shown(path)}: open the chart: Chart.yaml file is missing")
     source = _source(path, files)
     with source.load():
-        pass  # Helm knows best what it refuses.
+        pass  # Helm itself validates the chart.
     return source
 
 
 def with_texts(source: ChartSource, texts: Mapping[str, str]) -> ChartSource:
-    """The chart as it would be with these files in place of its own; paths are as the user would type them."""
+    """The chart with these files replaced or added; paths are as the user would type them."""
     known, files = _replaced(source.files, texts)
     new = {path for path in texts if path not in known and path.startswith(files.shown)}
     for path in sorted(new):
@@ -101,19 +101,19 @@ def with_texts(source: ChartSource, texts: Mapping[str, str]) -> ChartSource:
 
 
 def without_schemas(source: ChartSource) -> ChartSource:
-    """The chart as `--skip-schema-validation` takes it."""
+    """The chart without its values schemas, as with `--skip-schema-validation`."""
     files = _without(source.files, SCHEMA_FILE)
     return replace(source, files=files, archive=archived(files, source.name))
 
 
 def own_values(source: ChartSource) -> Body:
-    """The values that the chart itself brings."""
+    """The default values of the chart."""
     content = source.files.files.get(VALUES_FILE, b"")
     return values_in(as_text(source.files.shown + VALUES_FILE, content, "read the values of the chart"))
 
 
 def with_own_values(source: ChartSource, values: Body) -> ChartSource:
-    """The chart as it would be if it brought these."""
+    """The chart with other default values."""
     files = with_file(source.files, (), VALUES_FILE, msgspec.json.encode(values))
     return replace(source, files=files, archive=archived(files, source.name))
 
@@ -137,7 +137,7 @@ def find_file(files: ChartFiles, rendered: str) -> TemplateFile | None:
 
 
 def template_texts(chart: ChartFiles) -> Iterator[Text]:
-    """Every template of a chart and of those within it, named ones included."""
+    """Every template file of a chart and its subcharts."""
     for path, content in chart.files.items():
         if path.startswith("templates/"):
             yield as_text(chart.shown + path, content, "read the template")
@@ -151,7 +151,7 @@ def _without(chart: ChartFiles, name: str) -> ChartFiles:
 
 
 def _replaced(chart: ChartFiles, texts: Mapping[str, str]) -> tuple[set[str], ChartFiles]:
-    """The chart with the files that it has replaced, and which those are."""
+    """The chart with its existing files replaced, and the paths that were replaced."""
     known = {chart.shown + path for path in chart.files if chart.shown + path in texts}
     files = {
         path: texts[named].encode() if (named := chart.shown + path) in known else content
@@ -170,8 +170,8 @@ def _files(path: str, beside: str) -> ChartFiles:
     tree, folder = git.located(path, beside)
     files = read_commit(tree, folder)
     if not files.files:
-        where = f"there is no {folder} at {tree.ref}"
-        raise CannotContinue(f"{path}: {where}; if the chart was elsewhere then: git:{tree.ref}:FOLDER")
+        where = f"no {folder} at {tree.ref}"
+        raise CannotContinue(f"{path}: {where}; if the chart was in another folder, use git:{tree.ref}:FOLDER")
     return files
 
 
@@ -200,7 +200,7 @@ def _source(path: str, files: ChartFiles) -> ChartSource:
 
 
 def _cases(files: ChartFiles) -> dict[str, Text]:
-    """The values of `ci/`, which a .helmignore often keeps out of the chart itself."""
+    """The values files in `ci/`, which .helmignore often excludes from the chart."""
     found = {path: content for path, content in files.files.items() if _CASE.fullmatch(path)}
     if files.folder and files.tree is None:
         paths = Path(files.folder, "ci").glob("*-values.yaml")
@@ -209,7 +209,7 @@ def _cases(files: ChartFiles) -> dict[str, Text]:
 
 
 def _entry(chart: ChartFiles, called: str) -> str | None:
-    """The name in charts/ of the chart that is called so: by an alias that its parent gives it, or by its own name."""
+    """The entry in charts/ of a subchart, by its alias or its own name."""
     aliases = [entry for entry in dependencies_of(chart) if entry.get("alias") == called]
     wanted = aliases[0] if aliases else {"name": called}
     found = [

@@ -16,16 +16,16 @@ from seatrial.sources.charts.gotemplate import actions, definitions
 from seatrial.sources.files import shown
 
 DEPTH_MAX = 4
-"""How deep below the folder a chart is looked for; what lies in a chart's own charts/ is not another consumer."""
+"""How deep below the folder charts are searched; subcharts in charts/ are not consumers."""
 
 _CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 
 
 def consumers_of(library: ChartSource, folder: str) -> Iterator[str]:
-    """The paths of the charts in a folder whose Chart.yaml lists the library by its name."""
+    """The charts in a folder whose Chart.yaml lists the library as a dependency."""
     root = Path(folder)
     if not root.is_dir():
-        raise CannotContinue(f"--consumers {folder}: there is no such folder")
+        raise CannotContinue(f"--consumers {folder}: no such folder")
     for path in sorted(_charts(root, DEPTH_MAX)):
         listed = (entry.get("name") for entry in dependencies_of(read_folder(str(path))))
         if library.name in listed:
@@ -33,14 +33,14 @@ def consumers_of(library: ChartSource, folder: str) -> Iterator[str]:
 
 
 def with_library(path: str, library: ChartSource, called: str = "") -> ChartSource:
-    """A consumer as it would be with this library in its charts/, whatever it finds there or beside it today."""
+    """A consumer with this library in its charts/ instead of its own copy."""
     files = read_folder(path)
     others = {e: chart for e, chart in files.subcharts.items() if described(chart).get("name") != library.name}
     return opened(called or path, replace(files, subcharts={**others, library.name: library.files}))
 
 
 def helpers_called(consumer: str, library: ChartSource) -> set[str]:
-    """The named templates of the library that a chart calls, itself or through others of the library."""
+    """The named templates of the library that a chart calls, directly or through other named templates."""
     bodies = _helpers(library.files)
     waiting = [
         name for text in template_texts(replace(read_folder(consumer), subcharts={})) for name in _calls(text.content)
@@ -55,7 +55,7 @@ def helpers_called(consumer: str, library: ChartSource) -> set[str]:
 
 
 def helpers_changed(old: ChartSource, new: ChartSource) -> set[str]:
-    """The named templates that are not what they were: changed, added or gone."""
+    """The named templates that were changed, added or removed."""
     before, after = _helpers(old.files), _helpers(new.files)
     return {name for name in {*before, *after} if before.get(name) != after.get(name)}
 

@@ -1,6 +1,6 @@
-"""The charts that a chart depends on: which of them are there, in charts/ or beside it, and which are not.
+"""The dependencies of a chart: which are present, in charts/ or in a `file://` folder, and which are missing.
 
-Knows nothing of conditions and tags: Helm decides them when it renders.
+Knows nothing of conditions and tags: Helm evaluates them when it renders.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from seatrial.text.yamlfile import Document, parse, without_items
 
 CHART_FILE = "Chart.yaml"
 OLD_FILE = "requirements.yaml"
-"""Where charts of apiVersion v1 list their dependencies. Helm still reads it, and it outweighs Chart.yaml."""
+"""The dependency list of charts with apiVersion v1. Helm still reads it and prefers it over Chart.yaml."""
 
 _LOCAL = "file://"
 
 
-class Gathered(Struct, frozen=True):
-    """A chart with every dependency that could be found, and the names of those that could not."""
+class CompleteChart(Struct, frozen=True):
+    """A chart with the dependencies that were found, and the names of the missing ones."""
 
     chart: ChartFiles
     missing: tuple[str, ...] = ()
 
 
-def gathered(chart: ChartFiles) -> Gathered:
-    """Helm refuses to install a chart that lists a dependency it does not have, so those are taken off its list."""
+def gathered(chart: ChartFiles) -> CompleteChart:
+    """The chart with missing dependencies removed from its list: Helm refuses to install a chart that lacks one."""
     found = _with_neighbours(chart, (Path(chart.folder).resolve(),) if chart.folder else ())
     listing = dependency_list(found.chart)
     if listing is None:
@@ -56,7 +56,7 @@ def described(chart: ChartFiles) -> Body:
 
 
 def dependency_list(chart: ChartFiles) -> Document | None:
-    """The file that lists a chart's dependencies, where one does."""
+    """The file that lists a chart's dependencies, if any."""
     for name in (OLD_FILE, CHART_FILE):
         if name in chart.files and listed((document := _document(chart, name)).body, "dependencies"):
             return document
@@ -78,12 +78,12 @@ def _parsed(path: str, content: bytes) -> Document:
 
 
 def _names(chart: ChartFiles) -> set[str]:
-    """The names that the charts in charts/ give themselves."""
+    """The names of the charts in charts/, from their Chart.yaml."""
     return {str(described(subchart).get("name")) for subchart in chart.subcharts.values()}
 
 
-def _with_neighbours(chart: ChartFiles, trail: tuple[Path, ...]) -> Gathered:
-    """The chart with its `file://` dependencies in charts/, as `helm dependency build` puts them there, and theirs."""
+def _with_neighbours(chart: ChartFiles, trail: tuple[Path, ...]) -> CompleteChart:
+    """The chart with its `file://` dependencies in charts/, recursively, as after `helm dependency build`."""
     present = _names(chart)
     subcharts = dict(chart.subcharts)
     missing: list[str] = []
@@ -100,11 +100,11 @@ def _with_neighbours(chart: ChartFiles, trail: tuple[Path, ...]) -> Gathered:
         found = _with_neighbours(inner, (*trail, Path(inner.folder).resolve()) if inner.folder else trail)
         missing += (f"{described(inner).get('name')}/{lacking}" for lacking in found.missing)
         subcharts[entry_name] = found.chart
-    return Gathered(replace(chart, subcharts=subcharts), tuple(missing))
+    return CompleteChart(replace(chart, subcharts=subcharts), tuple(missing))
 
 
 def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ...]) -> ChartFiles | None:
-    """The chart of that name in the folder that a dependency names."""
+    """The chart in the folder of a `file://` dependency."""
     repository = str(entry.get("repository") or "")
     if not chart.folder or not repository.startswith(_LOCAL):
         return None
@@ -113,7 +113,7 @@ def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ..
         return None
     if Path(folder).resolve() in trail:
         raise CannotContinue(
-            f"{_place(chart, index)}: the dependency {entry.get('name')} leads back to {folder}: a cycle"
+            f"{_place(chart, index)}: the dependency {entry.get('name')} is a cycle: it leads back to {folder}"
         )
     found = _read(chart, folder)
     if found is None or described(found).get("name") != entry.get("name"):
@@ -121,14 +121,14 @@ def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ..
     version, wanted = (str(said.get("version") or "") for said in (described(found), entry))
     if wanted and not satisfies(version, wanted):
         raise CannotContinue(
-            f"{_place(chart, index)}: the dependency {entry.get('name')} is to have version {wanted}, and {folder} has "
-            f"{version}: helm dependency build refuses that"
+            f"{_place(chart, index)}: the dependency {entry.get('name')} needs version {wanted}, but {folder} has "
+            f"{version}; helm dependency build would refuse it"
         )
     return found
 
 
 def _read(beside: ChartFiles, folder: str) -> ChartFiles | None:
-    """The chart in a folder, of the same time as the one beside it."""
+    """The chart in a folder, at the same commit as `beside`."""
     if beside.tree is None:
         return read_folder(folder)
     if folder.startswith(("..", "/")):

@@ -1,7 +1,7 @@
-"""The files of a chart and of the charts within it: of a folder, an archive or a commit. Knows no templates or values.
+"""The files of a chart and its subcharts, from a folder, an archive or a commit. Knows no templates or values.
 
-Limits and refusals are those of Helm's own loaders (pkg/chart/loader/archive and pkg/chart/v2/loader of 4.2), so that
-what is read here is what Helm would load.
+Limits and errors are those of Helm's own loaders (pkg/chart/loader/archive and pkg/chart/v2/loader of 4.2), so that
+this reads exactly what Helm would load.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from seatrial.sources.files import as_text, project_of, reason, refuse_escape, s
 FILE_BYTES_MAX = 5 * 1024 * 1024
 CHART_BYTES_MAX = 100 * 1024 * 1024
 FILES_MAX = 10_000
-"""Helm has no such limit; a chart that breaks it lacks a line in its .helmignore."""
+"""Helm has no such limit; a chart with more files needs a .helmignore."""
 
 _BOM = b"\xef\xbb\xbf"
 _DRIVE = re.compile(r"[a-zA-Z]:/")
 
 
 class ChartFiles(Struct, frozen=True):
-    """One chart: its own files by their paths in it, and the charts in its charts/ folder by their names there."""
+    """One chart: its own files by path, and its subcharts by their names in charts/."""
 
     shown: str
-    """What the user would type before the path of a file: `v2/`, or `demo-1.0.0.tgz:`."""
+    """The prefix that the user would type before the path of a file: `v2/`, or `demo-1.0.0.tgz:`."""
     files: Mapping[str, bytes]
     subcharts: Mapping[str, ChartFiles] = {}
     folder: str = ""
-    """Where it is on disk, or in its commit; empty in an archive."""
+    """The folder on disk or in the commit; empty for an archive."""
     tree: git.Tree | None = None
-    """The commit that it was read from."""
+    """The commit it was read from."""
 
 
 def read_folder(folder: str) -> ChartFiles:
-    """The chart in a folder, less what its .helmignore keeps out."""
+    """The chart in a folder, without the files that its .helmignore excludes."""
     root = Path(folder)
     prefix = "" if shown(folder) == "." else shown(folder) + "/"
     ignore = root / helmignore.FILE
@@ -61,12 +61,14 @@ def read_folder(folder: str) -> ChartFiles:
         if left < 0:
             raise CannotContinue(f"{shown(folder)}: read the chart: larger than the maximum size {CHART_BYTES_MAX}")
         if len(found) > FILES_MAX:
-            raise CannotContinue(f"{shown(folder)}: read the chart: more than {FILES_MAX} files; see .helmignore")
+            raise CannotContinue(
+                f"{shown(folder)}: read the chart: more than {FILES_MAX} files; exclude some in .helmignore"
+            )
     return _assembled(found, prefix, shown(folder), left)
 
 
 def read_commit(tree: git.Tree, folder: str) -> ChartFiles:
-    """The chart in a folder of a commit, less what its .helmignore of that time keeps out."""
+    """The chart in a folder of a commit, without the files that its .helmignore excludes."""
     prefix = tree.shown("" if folder == "." else f"{folder}/")
     found = {name: content.removeprefix(_BOM) for name, content in git.files_in(tree, folder).items()}
     ignore = found.get(helmignore.FILE)
@@ -77,7 +79,7 @@ def read_commit(tree: git.Tree, folder: str) -> ChartFiles:
 
 
 def read_archive(data: bytes, named: str, left: int = CHART_BYTES_MAX) -> ChartFiles:
-    """The chart in a .tgz; `named` is how the user would type the archive."""
+    """The chart in a .tgz; `named` is the archive as the user would type it."""
     return _assembled(_unpacked(data, named, left), f"{named}:", "", left)
 
 
@@ -96,7 +98,7 @@ def archived(chart: ChartFiles, name: str) -> bytes:
 
 
 def with_file(chart: ChartFiles, inner: tuple[str, ...], path: str, content: bytes) -> ChartFiles:
-    """The chart with one file replaced, in itself or in the chart that `inner` leads to."""
+    """The chart with one file replaced, in itself or in the subchart at `inner`."""
     if not inner:
         return replace(chart, files={**chart.files, path: content})
     changed = with_file(chart.subcharts[inner[0]], inner[1:], path, content)
@@ -104,14 +106,14 @@ def with_file(chart: ChartFiles, inner: tuple[str, ...], path: str, content: byt
 
 
 class _Reading(Struct, frozen=True):
-    """What stays the same while one folder is read."""
+    """The settings for reading one folder."""
 
     prefix: str
-    rules: tuple[helmignore.Rule, ...]
+    rules: tuple[helmignore.IgnoreRule, ...]
     project: Path
 
 
-def _ignored(rules: tuple[helmignore.Rule, ...], name: str) -> bool:
+def _ignored(rules: tuple[helmignore.IgnoreRule, ...], name: str) -> bool:
     parts = name.split("/")
     above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
     return helmignore.ignored(rules, name, folder=False) or any(
@@ -125,7 +127,7 @@ def _in_commit(chart: ChartFiles, tree: git.Tree) -> ChartFiles:
 
 
 def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading) -> Iterator[tuple[str, Path]]:
-    """Every file that counts, by its name in the chart. Links are followed as Helm does, but not out of the project."""
+    """Every file that is not ignored, by its path in the chart. Follows symlinks as Helm does, inside the project."""
     for path in sorted(folder.iterdir(), key=lambda path: path.name.encode(errors="surrogateescape")):
         name = inside + path.name
         named = reading.prefix + name
@@ -136,7 +138,7 @@ def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading)
             refuse_escape(path, reading.project, named)
         if stat.S_ISDIR(mode):
             if path.resolve() in above:
-                raise CannotContinue(f"{named}: the link leads back to a folder that holds it")
+                raise CannotContinue(f"{named}: the symlink points to a folder that contains it")
             yield from _walk(path, name + "/", (*above, path.resolve()), reading)
         elif stat.S_ISREG(mode):
             yield name, path
@@ -188,7 +190,7 @@ def _members(tar: tarfile.TarFile, doing: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _path_in_chart(member: str, doing: str) -> str:
-    """The path without the chart's own folder; the words are those of `LoadArchiveFiles`."""
+    """The path without the chart's own folder; the error texts are those of `LoadArchiveFiles`."""
     top, *rest = member.replace("\\", "/").split("/") if "\\" in member else member.split("/")
     path = "/".join(rest)
     if path.startswith("/"):
@@ -207,14 +209,14 @@ def _path_in_chart(member: str, doing: str) -> str:
 
 
 def _assembled(found: Mapping[str, bytes], prefix: str, folder: str, left: int) -> ChartFiles:
-    """A chart of its files, those in charts/ made charts of their own: folders, and archives unpacked."""
+    """A chart from its files; folders and archives in charts/ become subcharts."""
     own: dict[str, bytes] = {}
     inner: dict[str, dict[str, bytes]] = {}
     for path, content in found.items():
         entry, _, below = path.removeprefix("charts/").partition("/")
         if not path.startswith("charts/") or not (below or entry.endswith(".tgz")):
             own[path] = content
-        elif entry[0] not in "_.":  # Helm loads nothing of a name that begins so.
+        elif entry[0] not in "_.":  # Helm does not load such names.
             inner.setdefault(entry, {})[below] = content
     subcharts: dict[str, ChartFiles] = {}
     left -= sum(map(len, own.values()))

@@ -1,4 +1,4 @@
-"""Go templates, read only so far as to tell text from actions. Knows nothing of what an action does."""
+"""Splitting Go templates into text and actions. Knows nothing of what an action does."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 SPACE = " \t\r\n"
-"""What `{{-` and `-}}` trim."""
+"""The characters that `{{-` and `-}}` trim."""
 
-# An action: whether it trims the text before it, what it says, whether it trims the text after it.
+# An action: whether it trims the text before it, its content, whether it trims the text after it.
 _ACTION = re.compile(
     r"\{\{(?P<before>-(?=\s))?"
     r"(?P<says>\s*/\*.*?\*/\s*?|(?:[^\"`'}]|\"(?:\\.|[^\"\\])*\"|`[^`]*`|'(?:\\.|[^'\\])*'|\}(?!\}))*?)"
@@ -24,19 +24,19 @@ _SILENT = re.compile(r"/\*|\$\w*(\s*,\s*\$\w+)?\s*:?=[^=]|(if|else|range|with|en
 _LINE = re.compile(r"[^\n]*\n?")
 
 
-class Piece(Struct, frozen=True):
-    """Text or an action of a template that is written to the output as it stands."""
+class TemplatePiece(Struct, frozen=True):
+    """Text or an action of a template that writes to the output."""
 
     start: int
-    """Where it begins: the first character of a line that is no space, or the two braces."""
+    """Offset of the first non-space character of a line of text, or of the two braces."""
     mark: int
-    """Where something may be put before it that trims as it does."""
+    """Offset where a mark can be inserted without changing what is trimmed."""
     says: str = ""
-    """What an action says; empty for text."""
+    """The content of an action; empty for text."""
 
 
-class Action(Struct, frozen=True):
-    """What stands between two braces, and where."""
+class TemplateAction(Struct, frozen=True):
+    """The content between two braces, and its offset."""
 
     start: int
     says: str
@@ -52,8 +52,8 @@ class Definition(Struct, frozen=True):
     trims_end: bool
 
 
-def pieces(content: str, start: int = 0, end: int | None = None) -> Iterator[Piece]:
-    """What of a template is written out, line by line of its text, without the bodies of named templates."""
+def pieces(content: str, start: int = 0, end: int | None = None) -> Iterator[TemplatePiece]:
+    """The parts of a template that write to the output, one per line of text, without named templates."""
     end = len(content) if end is None else end
     hidden = 0
     inside: list[str] = []
@@ -64,7 +64,7 @@ def pieces(content: str, start: int = 0, end: int | None = None) -> Iterator[Pie
         if not hidden:
             yield from _lines(content, start, text_end)
             if says and not _SILENT.match(says):
-                yield Piece(action.start(), text_end, says)
+                yield TemplatePiece(action.start(), text_end, says)
         if opens := _OPENS.match(says):
             inside.append(opens[1])
             hidden += opens[1] in ("define", "block")
@@ -74,11 +74,11 @@ def pieces(content: str, start: int = 0, end: int | None = None) -> Iterator[Pie
     yield from _lines(content, start, end)
 
 
-def actions(content: str, start: int = 0, end: int | None = None) -> Iterator[Action]:
-    """Every action of a template, comments left out."""
+def actions(content: str, start: int = 0, end: int | None = None) -> Iterator[TemplateAction]:
+    """Every action of a template except comments."""
     for action in _ACTION.finditer(content, start, len(content) if end is None else end):
         if not (says := action["says"].strip()).startswith("/*"):
-            yield Action(action.start(), says)
+            yield TemplateAction(action.start(), says)
 
 
 def definitions(content: str) -> Iterator[Definition]:
@@ -95,9 +95,9 @@ def definitions(content: str) -> Iterator[Definition]:
                 yield Definition(name[1][1:-1], begun.end(), action.start(), *trims)
 
 
-def _lines(content: str, start: int, end: int) -> Iterator[Piece]:
-    """Spaces may be trimmed, and must be as before: so each line is a piece from its first character that is none."""
+def _lines(content: str, start: int, end: int) -> Iterator[TemplatePiece]:
+    """One piece per line, from its first non-space character: leading spaces may be trimmed."""
     for line in _LINE.finditer(content, start, end):
         if words := line[0].lstrip(SPACE):
             at = line.end() - len(words)
-            yield Piece(at, at)
+            yield TemplatePiece(at, at)

@@ -1,9 +1,9 @@
-"""Where rendered text was written: the line of its template, and how sure that is. Renders nothing itself.
+"""The template line of each part of the rendered text, and how certain it is. Renders nothing itself.
 
-A copy of each template is rendered, with a mark before every piece of its text and every action that gives text. Taken
-out again, the marks must leave what the template itself gave; then each says where what follows it was written. Marks
-stand only in text that goes straight to the output, so they change nothing that a template could look at. That holds
-for a named template too, where an action does nothing with it but write it out: there, the copy calls a marked copy.
+A copy of each template is rendered with a mark before every piece of text and every action that writes text. With the
+marks removed, the output must equal that of the original template; then each mark gives the source line of the text
+after it. Marks are only in text that goes straight to the output, so no template can observe them. The same holds for
+a named template that an action only writes out: there, the copy calls a marked copy.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.model.resource import Place
-from seatrial.sources.charts.gotemplate import Definition, Piece, definitions, pieces
+from seatrial.sources.charts.gotemplate import Definition, TemplatePiece, definitions, pieces
 from seatrial.text.source import Edit, Span, Text, edited
 
 Writer = Literal["text", "value", "call"]
-"""What wrote a piece: the template's own text, the value of an action, or something that an action called."""
+"""The origin of a piece: text of the template, the value of an action, or a template that an action calls."""
 
 _CALLS = re.compile(r"\b(include|template|block|tpl|toYaml|toYamlPretty|nindent|indent|Files)\b")
 _PLAIN_CALL = re.compile(r"""(?:include|template)\s+("[^"\\]+")\s([^|"`]|"[^"]*")*(?:\|\s*n?indent\s+\d+)?""")
-"""A named template that is written out as it is, but for the margin before its lines."""
+"""A named template that is written out unchanged except for its indentation."""
 _COPIED = ".marked"
 
 _MARK = "\ue000{file} {line} {writer}\ue001"
@@ -33,13 +33,13 @@ _MARKED = re.compile(r"\ue000(\d+) (\d+) (\w+)\ue001")
 _RESERVED = ("\ue000", "\ue001")
 
 
-class Copies(Struct, frozen=True):
-    """Marked copies of templates, by the names of those, and one of the named templates they call."""
+class MarkedCopies(Struct, frozen=True):
+    """Marked copies of templates by name, and of the named templates that they call."""
 
     templates: Mapping[str, str]
     named: str
     files: tuple[str, ...]
-    """The files that the marks speak of, by number, as the user would type them."""
+    """The files that the marks refer to by number, as the user would type them."""
 
 
 class Provenance(Struct, frozen=True):
@@ -47,14 +47,14 @@ class Provenance(Struct, frozen=True):
 
     rendered: Text
     shadow: Text
-    """What the copy gave, without its marks: the same text, unless the template makes things up as it goes."""
+    """The output of the marked copy without its marks: the same text, unless the template has random values."""
     offsets: tuple[int, ...] = ()
-    """Where in the shadow each piece begins."""
+    """The start of each piece in the shadow."""
     places: tuple[Place, ...] = ()
     writers: tuple[str, ...] = ()
 
     def at(self, offset: int) -> Place:
-        """Where the character at `offset` of the rendered text was written."""
+        """The source line of the character at `offset` of the rendered text."""
         found, same = self._in_shadow(offset)
         piece = bisect_right(self.offsets, found) - 1
         if piece < 0:
@@ -62,12 +62,12 @@ class Provenance(Struct, frozen=True):
         place = self.places[piece]
         if same and self._wrote_one_line(piece):
             return place
-        # What a named template did not write itself is best looked for where it was called.
+        # Text that a named template passes on is best looked for at the call.
         own = (self.places[n] for n in range(piece, -1, -1) if self.places[n].file == self.rendered.path)
         return Place(self.rendered.path, next(own, place).line, "near")
 
     def _in_shadow(self, offset: int) -> tuple[int, bool]:
-        """The same character of the shadow, and whether its line is there and reads the same."""
+        """The same character in the shadow, and whether its line is equal."""
         if self.rendered.content == self.shadow.content:
             return offset, True
         line = self.rendered.line(offset)
@@ -85,22 +85,22 @@ class Provenance(Struct, frozen=True):
         return "\n" not in self.shadow.content[self.offsets[piece] : end].strip()
 
 
-def copies(templates: Mapping[str, Text], all_files: Iterable[Text]) -> Copies:
+def copies(templates: Mapping[str, Text], all_files: Iterable[Text]) -> MarkedCopies:
     """Marked copies of templates. `all_files` are those where named templates may be defined."""
     usable = [text for text in all_files if not any(character in text.content for character in _RESERVED)]
     numbers = {text.path: number for number, text in enumerate(usable)}
     defined = [(text, definition) for text in usable for definition in definitions(text.content)]
     times = Counter(definition.name for _, definition in defined)
-    # Of two templates with one name Helm takes the one it reads last; we do not guess which that is.
+    # Of two templates with one name Helm uses the one it reads last; that order is not modelled here.
     known = {name for name, count in times.items() if count == 1}
     named = (_named_copy(text, found, numbers[text.path], known) for text, found in defined if found.name in known)
     own = {name: text for name, text in templates.items() if text.path in numbers}
     marked = {name: _marked(text, numbers[text.path], known) for name, text in own.items()}
-    return Copies(marked, "\n".join(named), tuple(numbers))
+    return MarkedCopies(marked, "\n".join(named), tuple(numbers))
 
 
 def provenance(rendered: Text, copied: str, files: tuple[str, ...]) -> Provenance:
-    """`copied` is what the copy of the template gave; empty where it gave nothing."""
+    """`copied` is the output of the marked copy; empty if it has none."""
     first, *rest = _MARKED.split(copied)
     clean = [first]
     offsets: list[int] = []
@@ -127,7 +127,7 @@ def _marked(text: Text, number: int, known: set[str], start: int = 0, end: int |
     return whole[start : len(whole) - (len(text.content) - end)]
 
 
-def _edits(text: Text, piece: Piece, number: int, known: set[str]) -> Iterator[Edit]:
+def _edits(text: Text, piece: TemplatePiece, number: int, known: set[str]) -> Iterator[Edit]:
     writer: Writer = "text" if not piece.says else "call" if _CALLS.search(piece.says) else "value"
     mark = _MARK.format(file=number, line=text.line(piece.start), writer=writer)
     yield Edit(Span(piece.mark, piece.mark), mark)

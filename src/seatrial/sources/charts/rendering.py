@@ -1,4 +1,4 @@
-"""A chart and values become a release, through Helm's own templates. Installs nothing."""
+"""From a chart and values to a release, rendered by Helm itself. Installs nothing."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ class Rendering(Struct, frozen=True):
     options: dict[str, Any]
 
 
-class Rendered(Struct, frozen=True):
-    """What Helm made of it, and the files of crds/ that the values leave enabled."""
+class HelmOutput(Struct, frozen=True):
+    """The output of Helm, and the files of crds/ in enabled charts."""
 
     texts: Texts
     crds: list[dict[str, str]]
 
 
 class Shadow(Struct, frozen=True):
-    """What marked copies of the templates gave, and the files that their marks speak of."""
+    """The output of the marked copies of templates, and the files that the marks refer to."""
 
     texts: Texts
     files: tuple[str, ...]
 
 
 class NotRendered(CannotContinue):
-    """A chart that Helm does not render, and why in Helm's own words."""
+    """A chart that Helm cannot render, with the error of Helm."""
 
     def __init__(self, complaint: str, words: str) -> None:
         super().__init__(complaint)
@@ -75,7 +75,7 @@ def render(
     kube_version: str = "",
     api_versions: Sequence[str] = (),
 ) -> Release:
-    """What the chart says should be in the cluster under these values."""
+    """The objects of the chart with these values."""
     options = {
         "name": release,
         "namespace": namespace,
@@ -104,16 +104,16 @@ def render(
     )
 
 
-def _rendered(rendering: Rendering) -> Rendered:
+def _rendered(rendering: Rendering) -> HelmOutput:
     with rendering.chart.load() as handle:
         try:
-            return Rendered(helmsdk.render(handle, rendering.values, **rendering.options), handle.crds)
+            return HelmOutput(helmsdk.render(handle, rendering.values, **rendering.options), handle.crds)
         except HelmError as error:
             raise NotRendered(_complaint(rendering.chart, str(error)), " ".join(str(error).split())) from None
 
 
 def _complaint(chart: ChartSource, words: str) -> str:
-    """Helm's words on one line, after the first place in them that is a file of the user's."""
+    """Helm's error on one line, after the first place in it that is a file of the chart."""
     place, rest = f"{shown(chart.path)}: render the chart", words
     for named in _PLACE.finditer(words):
         if file := find_file(chart.files, named[1]):
@@ -127,7 +127,7 @@ def _complaint(chart: ChartSource, words: str) -> str:
 
 
 def _manifests(texts: Texts) -> list[str]:
-    """The rendered files that Helm takes objects from, in its order."""
+    """The rendered files that contain objects, in Helm's order."""
     names = (name for name, text in texts.items() if text.strip())
     wanted = (n for n in names if not n.rpartition("/")[2].startswith("_") and not n.endswith("NOTES.txt"))
     return sorted(wanted, key=str.encode)
@@ -149,7 +149,7 @@ def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[],
 
 
 def _shadow(rendering: Rendering, names: Iterable[str]) -> Shadow:
-    """What marked copies of these templates give; nothing where they fail.
+    """The output of marked copies of these templates; empty if they fail.
 
     Copies, since templates look at each other: for a checksum, say, which must be of the text without marks.
     """
@@ -188,7 +188,7 @@ def _parsed(text: Text, span: Span, name: str, where: Where) -> Document:
 
 
 def _chart_path(crd: dict[str, str]) -> tuple[str, ...]:
-    """A chart comes before its subcharts, as in Helm, and those by name: Helm loads them in no order at all."""
+    """A chart comes before its subcharts, as in Helm; subcharts by name, since Helm loads them in random order."""
     return tuple(crd["filename"].rpartition("/crds/")[0].split("/charts/")[1:])
 
 

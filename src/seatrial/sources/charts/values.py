@@ -1,7 +1,7 @@
-"""Values as Helm's flags give them. Knows nothing of charts; expressions are read by Helm's own parser.
+"""Values from Helm's flags. Knows nothing of charts; expressions are parsed by Helm itself.
 
 The order is that of `MergeValues` in pkg/cli/values/options.go of Helm 4.2: files, then `--set-json`, `--set`,
-`--set-string`, `--set-file`, `--set-literal`, whatever their order on the command line; within each, the later wins.
+`--set-string`, `--set-file`, `--set-literal`, in any order on the command line; within each, the last one wins.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from seatrial.text.yamlfile import documents
 
 _SPECIAL = re.compile(r"[\\.,=\[\]{}]")
 _KEPT = "\ue000"
-"""Begins the stand-in for a value that an expression leaves alone, and is what keeps an empty mapping or list open."""
+"""Prefix of the placeholder for a value that an expression does not touch; also keeps an empty mapping or list."""
 
 
 class ValueFlags(Struct, frozen=True):
-    """What the user gave of each of Helm's value flags."""
+    """The value flags of Helm as the user passed them."""
 
     files: tuple[str, ...] = ()
     set_json: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class ValueFlags(Struct, frozen=True):
 
 
 def merged_values(flags: ValueFlags) -> Body:
-    """The values that Helm would hand to the chart. A null stays: it deletes the chart's own default."""
+    """The values that Helm would pass to the chart. A null is kept: it deletes the default of the chart."""
     values: Body = {}
     for path in flags.files:
         values = merged(values, read_values(path))
@@ -52,7 +52,7 @@ def read_values(path: str) -> Body:
 
 
 def values_in(text: Text) -> Body:
-    """What a values file says, its documents merged."""
+    """The values in a file, its documents merged."""
     values: Body = {}
     for document in documents(text):
         if not isinstance(document.body, dict):
@@ -62,7 +62,7 @@ def values_in(text: Text) -> Body:
 
 
 def merged(under: Body, over: Body) -> Body:
-    """Mappings merge, all else is replaced, as in `MergeMaps` of Helm's loader."""
+    """Mappings are merged, everything else is replaced, as in `MergeMaps` of Helm's loader."""
     result = dict(under)
     for key, value in over.items():
         below = under.get(key)
@@ -71,7 +71,7 @@ def merged(under: Body, over: Body) -> Body:
 
 
 def merge_patch(body: Any, patch: Any) -> Any:
-    """A JSON merge patch: mappings merge, null deletes, all else is replaced."""
+    """A JSON merge patch: mappings are merged, null deletes, everything else is replaced."""
     if not isinstance(patch, dict):
         return patch
     changed = dict(body) if isinstance(body, dict) else {}
@@ -119,7 +119,7 @@ def _into_file(expression: str, values: Body) -> Body:
 
 
 def _into_literal(expression: str, values: Body) -> Body:
-    """The literal flavour sets one value, and what it gives alone shows which."""
+    """`--set-literal` sets one value; parsing it alone shows which."""
     path: list[str | int] = []
     found: Any = parse_set("literal", expression)
     while isinstance(found, dict | list) and found:
@@ -142,10 +142,10 @@ _EXPRESSIONS: dict[str, Callable[[str, Body], Body]] = {
 
 
 def _into(expression: str, values: Body, flavour: str, read: Callable[[Any], Any]) -> Body:
-    """What `strvals.ParseInto` does, which the library does not offer: it parses on an empty mapping only.
+    """The same as `strvals.ParseInto`, which the library does not offer: it only parses into an empty mapping.
 
-    So the expression is preceded by one that builds the part of `values` it touches, with a stand-in for everything it
-    leaves alone: the parser then finds the lists and mappings that it changes in place, and errs where Helm errs.
+    So the expression is preceded by one that builds the part of `values` it touches, with a placeholder for every
+    other value. The parser then changes lists and mappings in place, and fails where Helm fails.
     """
     touched = parse_set(flavour, expression)
     kept: dict[str, Any] = {}
@@ -178,7 +178,7 @@ def _settings(path: str, value: Any, touched: Any, kept: dict[str, Any]) -> Iter
 
 
 def _restored(found: Any, kept: dict[str, Any], read: Callable[[Any], Any]) -> Any:
-    """The values in the place of their stand-ins; `read` makes a value of what the expression itself set."""
+    """The values instead of their placeholders; `read` converts what the expression itself set."""
     if isinstance(found, dict):
         return {key: _restored(value, kept, read) for key, value in found.items() if key != _KEPT}
     if isinstance(found, list):

@@ -1,4 +1,4 @@
-"""Templates that came out empty because a value has several places and is in none of them. Renders nothing."""
+"""Templates that render empty because a value with several possible keys is set under none. Renders nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seatrial.model.resource import Place
 from seatrial.sources.charts.chart import ChartSource, find_file
 
 PLACES_MIN = 2
-"""Of a value that is looked for in one place only, an empty one may well be a switch."""
+"""A value with a single key may be an intended switch."""
 
 _COMMENT = re.compile(r"\{\{-?\s*/\*.*?\*/\s*-?\}\}", re.S)
 _ASSIGNED = re.compile(r"\{\{-?\s*\$(\w+)\s*:=\s*(.*?)\s*-?\}\}", re.S)
@@ -20,7 +20,7 @@ _KIND = re.compile(r"^kind:\s*([A-Za-z]+)\s*$", re.M)
 
 
 def vanished(chart: ChartSource, texts: Mapping[str, str]) -> Iterator[Vanished]:
-    """What of a chart's files came out empty behind a question about such a value; `texts` are all of them."""
+    """Templates that render empty because of an `if` or `with` on such a value; `texts` are all rendered files."""
     for name in sorted(texts):
         file = find_file(chart.files, name) if not texts[name].strip() else None
         if file is None:
@@ -38,7 +38,7 @@ def vanished(chart: ChartSource, texts: Mapping[str, str]) -> Iterator[Vanished]
 
 
 def _places(chain: str) -> tuple[str, ...]:
-    """The values that are looked at one after the other; none where they are not alternatives."""
+    """The keys that are tried one after the other; none if they are not alternatives."""
     if "default" not in chain.split() and "coalesce" not in chain.split():
         return ()
     return tuple(dict.fromkeys(path[1:] for path in _VALUE.findall(re.sub(r"[()]", "", chain))))

@@ -1,4 +1,4 @@
-"""Whether a version is one that a dependency asks for, as Helm reads both: its own library is asked."""
+"""Whether a version satisfies a constraint, as Helm's own library decides."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from seatrial.helm import sdk as helmsdk
 from seatrial.helm.sdk import Chart, HelmError
 from seatrial.sources.charts.files import ChartFiles, archived
 
-ASKING = {
+COMPARE = {
     "Chart.yaml": b"apiVersion: v2\nname: versions\nversion: 0.0.1\n",
     "templates/answer.txt": b"{{ semverCompare .Values.wanted .Values.version }}",
 }
-"""A chart that does nothing but compare."""
+"""A chart that only compares."""
 
 
 @lru_cache(maxsize=256)
 def satisfies(version: str, wanted: str) -> bool:
-    """`1.2.3` satisfies `^1.0.0`. What is no version satisfies nothing."""
-    with Chart.load_archive(archived(ChartFiles("", ASKING), "versions")) as chart:
+    """`1.2.3` satisfies `^1.0.0`. Anything that is not a version satisfies nothing."""
+    with Chart.load_archive(archived(ChartFiles("", COMPARE), "versions")) as chart:
         try:
             rendered = helmsdk.render(chart, {"wanted": wanted, "version": version}, name="v", namespace="default")
         except HelmError:

@@ -1,1 +1,1 @@
-"""Flux Kustomizations and HelmReleases become objects."""
+"""From Flux Kustomizations and HelmReleases to objects."""

@@ -1,6 +1,6 @@
-"""Kustomizations and HelmReleases of Flux become objects: their sources found on disk, built and rendered.
+"""From Flux Kustomizations and HelmReleases to objects: their sources, found on disk, built and rendered.
 
-Builds as kustomize-controller does: a folder without a kustomization.yaml is one of all manifests in and below it.
+Builds as kustomize-controller does: a folder without a kustomization.yaml means all manifests in and below it.
 Nothing is fetched and nothing decrypted.
 """
 
@@ -26,35 +26,35 @@ from seatrial.sources.files import STDIN, project_of, read_text, shown
 from seatrial.sources.flux.envsubst import BadSubstitution, expand
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.reading import EXTENSIONS, read_manifests
-from seatrial.sources.repos import NotAtHand, Repos, chart_in
+from seatrial.sources.repos import Repos, SourceNotFound, chart_in
 from seatrial.text.source import Text
 
 SOURCE_GROUP = "source.toolkit.fluxcd.io"
 UNKNOWN = "seatrial-unknown-"
-"""Stands in a manifest for a variable that nobody here can know."""
+"""Placeholder in a manifest for an unknown variable."""
 EDITS = ("patches", "images", "components", "namePrefix", "nameSuffix")
-"""Fields that kustomize-controller writes into the kustomization before it builds it."""
+"""Fields that kustomize-controller copies into the kustomization before it builds it."""
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
 _BETWEEN_OBJECTS = re.compile(r"^(?=---)", re.M)
 UNREADABLE = "seatrial-unreadable-"
-"""Stands for a variable that Flux cannot read."""
+"""Placeholder for a variable with a syntax error."""
 _WORDS = re.compile(rf"{UNREADABLE}(\w+)-")
 
 
-class Built(Struct, frozen=True):
+class BuiltPath(Struct, frozen=True):
     resources: tuple[Resource, ...]
     notes: tuple[str, ...] = ()
 
 
 class Shelf(Struct, frozen=True):
-    """What was built already, however many steps of a trial sync it."""
+    """A cache of builds, shared by the steps of a trial."""
 
-    built: dict[bytes, Built] = {}
-    copies: kustomize.Copies = msgspec.field(default_factory=kustomize.Copies)
+    built: dict[bytes, BuiltPath] = {}
+    copies: kustomize.FolderCopies = msgspec.field(default_factory=kustomize.FolderCopies)
 
 
-class Known(Struct, frozen=True):
-    """Where sources are found: given folders, given charts, the checkout that holds the input, objects seen so far."""
+class FluxSources(Struct, frozen=True):
+    """Where sources are found: `--repo`, `--chart`, the checkout of the input, and objects found so far."""
 
     repos: Repos
     charts: dict[str, str]
@@ -64,7 +64,7 @@ class Known(Struct, frozen=True):
     shelf: Shelf = msgspec.field(default_factory=Shelf)
 
     def find(self, reference: Body, namespace: str) -> Body | None:
-        """The source object, or ConfigMap or Secret, that a reference names."""
+        """The source object, ConfigMap or Secret that a reference names."""
         kind, group = str(reference.get("kind") or ""), SOURCE_GROUP
         if kind in ("ConfigMap", "Secret"):
             group = ""
@@ -73,23 +73,23 @@ class Known(Struct, frozen=True):
 
 
 def read_folder(path: str, namespace: str = "default", *, release: str = "") -> Release:
-    """What Flux finds in a folder that it is pointed at, or what is in a file."""
+    """The objects that Flux finds in a folder, or those in a file."""
     if path == STDIN or not Path(path).is_dir():
         return read_manifests(path, namespace=namespace, release=release)
     found = tuple(tree(Path(path), release, namespace))
     if not found:
-        raise NothingToCheck(f"{shown(path)}: there is no Kubernetes object in it")
+        raise NothingToCheck(f"{shown(path)}: contains no Kubernetes object")
     return Release(release, namespace, path, found)
 
 
 def is_path_of(kustomization: Body, folder: str) -> bool:
-    """Whether a folder is what a Kustomization applies, as far as the names of folders tell."""
+    """Whether a folder is the path of a Kustomization, judged by folder names."""
     path = str(dig(kustomization, "spec", "path") or "").removeprefix("./").strip("/")
     return bool(path) and f"/{Path(folder).resolve().as_posix()}".endswith(f"/{path}")
 
 
-def build(kustomization: Body, known: Known) -> Built:
-    """The objects of a Kustomization. Raises `NotAtHand` where its source is not on disk."""
+def build(kustomization: Body, known: FluxSources) -> BuiltPath:
+    """The objects of a Kustomization. Raises `SourceNotFound` if its source is not on disk."""
     spec = kustomization.get("spec") or {}
     root, folder = _folder(kustomization, known)
     values, sure = _variables(kustomization, known)
@@ -105,7 +105,7 @@ def build(kustomization: Body, known: Known) -> Built:
 
 def _built(
     name: str, namespace: str, spec: Body, texts: _Substituted, where: tuple[Path, Path], shelf: Shelf, *, sure: bool
-) -> Built:
+) -> BuiltPath:
     root, folder = where
     if any(spec.get(field) for field in EDITS):
         edits = partial(_edited, spec=spec)
@@ -118,13 +118,13 @@ def _built(
     left_out = [r for r in found if UNKNOWN in msgspec.json.encode(r.body).decode()]
     kept = tuple(r for r in found if r not in left_out)
     if sure or not left_out:
-        return Built(kept)
+        return BuiltPath(kept)
     named = ", ".join(str(resource.ref) for resource in left_out)
-    return Built(kept, (f"flux: {name}: left out for variables of postBuild that are not known here: {named}",))
+    return BuiltPath(kept, (f"flux: {name}: not rehearsed, because postBuild variables are unknown: {named}",))
 
 
-def chart_of(release: Body, known: Known) -> ChartSource:
-    """The chart of a HelmRelease. Raises `NotAtHand` where it is not on disk."""
+def chart_of(release: Body, known: FluxSources) -> ChartSource:
+    """The chart of a HelmRelease. Raises `SourceNotFound` if it is not on disk."""
     namespace = str(metadata(release).get("namespace") or "default")
     spec = dig(release, "spec", "chart", "spec") or {}
     reference = dig(release, "spec", "chartRef") or spec.get("sourceRef") or {}
@@ -141,12 +141,12 @@ def chart_of(release: Body, known: Known) -> ChartSource:
         return open_chart(str(_within(known, url, name)[1]))
     root = known.repos.find(url)
     if root is None:
-        raise NotAtHand(f"the chart {name} of {url} is not at hand (--chart {name}=PATH)")
+        raise SourceNotFound(f"chart {name} of {url} was not found (pass --chart {name}=PATH)")
     return open_chart(str(chart_in(root, name, str(spec.get("version") or ""))))
 
 
-def values_of(release: Body, chart: ChartSource, known: Known) -> tuple[Body, list[str]]:
-    """What a HelmRelease gives to its chart: files of the chart, references in their order, its own values."""
+def values_of(release: Body, chart: ChartSource, known: FluxSources) -> tuple[Body, list[str]]:
+    """The values of a HelmRelease: valuesFiles of the chart, valuesFrom in order, then its own values."""
     values: Body = {}
     notes: list[str] = []
     namespace = str(metadata(release).get("namespace") or "default")
@@ -164,7 +164,7 @@ def values_of(release: Body, chart: ChartSource, known: Known) -> tuple[Body, li
         if text is None:
             if not entry.get("optional"):
                 named = f"{entry.get('kind')}/{namespace}/{entry.get('name')}"
-                notes.append(f"flux: {name_of(release)}: the values of {named} are not known here")
+                notes.append(f"flux: {name_of(release)}: {named} was not found; rehearsed without its values")
         elif entry.get("targetPath"):
             values = merged(values, merged_values(ValueFlags(set=(f"{entry['targetPath']}={text}",))))
         else:
@@ -172,7 +172,7 @@ def values_of(release: Body, chart: ChartSource, known: Known) -> tuple[Body, li
     return merged(values, dig(release, "spec", "values") or {}), notes
 
 
-def render_release(release: Body, chart: ChartSource, values: Body, known: Known) -> Release:
+def render_release(release: Body, chart: ChartSource, values: Body, known: FluxSources) -> Release:
     namespace = str(metadata(release).get("namespace") or "default")
     target = str(dig(release, "spec", "targetNamespace") or "")
     own = f"{target}-{name_of(release)}" if target else name_of(release)
@@ -181,11 +181,11 @@ def render_release(release: Body, chart: ChartSource, values: Body, known: Known
 
 
 class _Substituted(Struct, frozen=True):
-    """Texts with their variables replaced, where there are any."""
+    """Replaces variables in text."""
 
     values: dict[str, str]
     sure: bool
-    """Whether these are all: what is nowhere said is empty then."""
+    """Whether all variables are known: then an undefined one is empty."""
 
     def __call__(self, text: str) -> str:
         if self.sure and not self.values:
@@ -204,7 +204,7 @@ def _unreadable(bad: BadSubstitution) -> str:
 
 
 def _refuse_unreadable(resources: Iterable[Resource]) -> None:
-    """Only what is left after the build counts: comments are gone by then."""
+    """Refuse syntax errors that are left after the build; those in comments are gone by then."""
     for resource in resources:
         found = _WORDS.search(msgspec.json.encode(resource.body).decode())
         if found:
@@ -214,8 +214,8 @@ def _refuse_unreadable(resources: Iterable[Resource]) -> None:
             raise CannotContinue(f"post build failed for '{kind}/{resource.ref.name}': {words}")
 
 
-def _variables(kustomization: Body, known: Known) -> tuple[dict[str, str], bool]:
-    """The variables of postBuild that are known, and whether they are all."""
+def _variables(kustomization: Body, known: FluxSources) -> tuple[dict[str, str], bool]:
+    """The known variables of postBuild, and whether all are known."""
     post = dig(kustomization, "spec", "postBuild") or {}
     namespace = str(metadata(kustomization).get("namespace") or "default")
     found: dict[str, str] = {}
@@ -228,8 +228,8 @@ def _variables(kustomization: Body, known: Known) -> tuple[dict[str, str], bool]
     return {key: value.replace("\n", "") for key, value in found.items()}, sure
 
 
-def _folder(kustomization: Body, known: Known) -> tuple[Path, Path]:
-    """The root of the source of a Kustomization, and its path in there."""
+def _folder(kustomization: Body, known: FluxSources) -> tuple[Path, Path]:
+    """The root of a Kustomization's source, and its path in it."""
     namespace = str(metadata(kustomization).get("namespace") or "default")
     reference = dig(kustomization, "spec", "sourceRef") or {}
     path = str(dig(kustomization, "spec", "path") or ".")
@@ -239,8 +239,8 @@ def _folder(kustomization: Body, known: Known) -> tuple[Path, Path]:
     return _within(known, str(dig(source, "spec", "url") or ""), path)
 
 
-def _generated(reference: Body, namespace: str, path: str, known: Known) -> tuple[Body, str]:
-    """Where what an ArtifactGenerator has copied comes from: its source, and the path there."""
+def _generated(reference: Body, namespace: str, path: str, known: FluxSources) -> tuple[Body, str]:
+    """The origin of a path that an ArtifactGenerator has copied: the source, and the path in it."""
     home, name = str(reference.get("namespace") or namespace), str(reference.get("name"))
     makers = (body for ref, body in known.objects.items() if (ref.kind, ref.namespace) == ("ArtifactGenerator", home))
     for maker in makers:
@@ -253,7 +253,7 @@ def _generated(reference: Body, namespace: str, path: str, known: Known) -> tupl
                 origin = str(copy.get("from")).removeprefix(alias).partition("*")[0].strip("/")
                 inside = path.removeprefix(to).strip("/")
                 return {"namespace": home, **sources[alias]}, f"{origin}/{inside}".strip("/")
-    raise NotAtHand(f"{path} of ExternalArtifact/{home}/{name} is made by nothing that was found")
+    raise SourceNotFound(f"source ExternalArtifact/{home}/{name} has no path {path} in the input")
 
 
 def _edited(body: Body, spec: Body) -> Body:
@@ -268,8 +268,8 @@ def _edited(body: Body, spec: Body) -> Body:
     return {**edited, "images": list(images.values())} if images else edited
 
 
-def _within(known: Known, url: str, path: str) -> tuple[Path, Path]:
-    """A path of a repository, and its root: the folder given for it, else the checkout that holds the input."""
+def _within(known: FluxSources, url: str, path: str) -> tuple[Path, Path]:
+    """A path in a repository, and the root: that of `--repo`, else the checkout of the input."""
     relative = path.removeprefix("./").strip("/")
     root = known.repos.find(url) if url else None
     if root is not None:
@@ -282,11 +282,11 @@ def _within(known: Known, url: str, path: str) -> tuple[Path, Path]:
         found = folder / relative
         if found.is_dir() and found.resolve().is_relative_to(folder):
             return folder, Path(shown(_near(found)))
-    raise NotAtHand(f"{path} of {url or 'its source'} is not at hand (--repo {url or 'URL'}=PATH)")
+    raise SourceNotFound(f"source {url}{' ' if url else ''}was not found (pass --repo {url or 'URL'}=PATH)")
 
 
 def _around(start: Path) -> Iterator[Path]:
-    """The folders that may be the root: those above, up to the checkout or, where there is none, to where we are."""
+    """Candidates for the root: parent folders up to the checkout or, without one, the current folder."""
     project = project_of(start)
     top = project if project != start or (start / ".git").exists() else Path.cwd()
     above = [folder for folder in (start, *start.parents) if folder.is_relative_to(top)] or [start]
@@ -294,13 +294,13 @@ def _around(start: Path) -> Iterator[Path]:
 
 
 def _near(path: Path) -> str:
-    """A path as one would type it here."""
+    """A path as the user would type it."""
     here = Path.cwd()
     return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
 
 
 def tree(folder: Path, name: str, namespace: str, texts: Callable[[str], str] = str) -> Iterator[Resource]:
-    """What a folder gives: what its kustomization builds, or all manifests, and folders below likewise."""
+    """The objects of a folder: built from its kustomization, or all manifests, recursively."""
     if kustomize.is_kustomization(folder):
         yield from kustomize.build(folder, name, namespace, texts).resources
         return
@@ -317,9 +317,9 @@ def tree(folder: Path, name: str, namespace: str, texts: Callable[[str], str] = 
 
 
 def _placed(resource: Resource, spec: Body) -> Resource:
-    """An object in the target namespace, with the labels and annotations that all are given.
+    """An object in the target namespace, with the common labels and annotations.
 
-    A Namespace becomes the target itself, whatever its name was: so kustomize has it.
+    As in kustomize, a Namespace object is renamed to the target namespace.
     """
     meta = dict(metadata(resource.body))
     ref = resource.ref

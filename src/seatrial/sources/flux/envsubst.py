@@ -1,7 +1,7 @@
-"""Variables in texts, replaced as Flux does after a build: `${name}`, with a default or one of bash's operators.
+"""Variable substitution of Flux after a build: `${name}`, with a default or one of bash's operators.
 
-Upstream: fluxcd/pkg/envsubst, a fork of drone/envsubst. `$name` without braces is no variable, and `$$` is a dollar.
-Lengths and places count letters here and bytes there.
+Upstream: fluxcd/pkg/envsubst, a fork of drone/envsubst. `$name` without braces is not a variable, and `$$` is a dollar.
+Lengths and offsets are in characters here, and in bytes upstream.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 Lookup = Callable[[str, bool], str]
-"""The value of a name; and whether there is a default for it."""
+"""Looks up a name; the flag says whether there is a default."""
 
 NESTING_MAX = 50
 BAD = "bad substitution"
@@ -34,11 +34,11 @@ _REPLACE: dict[str, Callable[[str, str, str], str]] = {
 
 
 class BadSubstitution(Exception):
-    """A `${` that Flux cannot read, in its words."""
+    """A syntax error in a `${`, with the message of Flux."""
 
 
 def expand(text: str, lookup: Lookup, on_bad: Callable[[BadSubstitution], str]) -> str:
-    """The text with its variables replaced; what stands in place of a `${` that cannot be read is up to `on_bad`."""
+    """The text with its variables replaced; `on_bad` gives the replacement for a syntax error."""
     parts, at = [], 0
     while at < len(text):
         if text.startswith("$$", at):
@@ -59,7 +59,7 @@ def expand(text: str, lookup: Lookup, on_bad: Callable[[BadSubstitution], str]) 
 
 
 def _variable(text: str, at: int, lookup: Lookup, depth: int) -> tuple[str, int]:
-    """The value of a variable that begins behind its brace, and where it ends."""
+    """The value of the variable that begins after a brace, and its end."""
     if depth > NESTING_MAX:
         raise BadSubstitution(f"more than {NESTING_MAX} variables in one another")
     if text[at : at + 1] == "#":
@@ -97,7 +97,7 @@ def _closed(text: str, at: int, otherwise: str) -> int:
 
 
 def _parameter(text: str, at: int, ends: str, lookup: Lookup, depth: int) -> tuple[str, int]:
-    """One argument: another variable, or plain text up to what ends it."""
+    """One argument: another variable, or text up to a terminator."""
     if text.startswith("${", at):
         return _variable(text, at + 2, lookup, depth + 1)
     end = at
@@ -110,7 +110,7 @@ def _parameter(text: str, at: int, ends: str, lookup: Lookup, depth: int) -> tup
 
 
 def _default(text: str, at: int, value: str, lookup: Lookup, depth: int) -> tuple[str, int]:
-    """`${name:=text}`; all operators of this form say the same."""
+    """`${name:=text}`; all operators of this form are equivalent."""
     parts = []
     while text[at : at + 1] != "}":
         part, at = _parameter(text, at, "}", lookup, depth)
@@ -119,7 +119,7 @@ def _default(text: str, at: int, value: str, lookup: Lookup, depth: int) -> tupl
 
 
 def _part(text: str, at: int, value: str, lookup: Lookup, depth: int) -> tuple[str, int]:
-    """`${name:first}` and `${name:first:length}`; what is no number says nothing."""
+    """`${name:first}` and `${name:first:length}`; a non-number has no effect."""
     first, at = _parameter(text, at, ":}", lookup, depth)
     length = ""
     if text[at : at + 1] == ":":
@@ -141,7 +141,7 @@ def _replaced(text: str, at: int, value: str, lookup: Lookup, depth: int) -> tup
 
 
 def _without(value: str, pattern: str, operator: str) -> str:
-    """A text without what fits the pattern, at its beginning or at its end, as little or as much as fits."""
+    """Text without the shortest or longest match of a pattern at its start or end."""
     fits = re.compile(fnmatch.translate(pattern)).match
     at_the_end = operator.startswith("%")
     cuts = range(1, len(value) + 1) if len(operator) == 1 else range(len(value), 0, -1)

@@ -1,6 +1,6 @@
-"""All Kustomizations and HelmReleases that come of objects: those among them, and those that Kustomizations bring.
+"""All Kustomizations and HelmReleases among objects, and those that Kustomizations create, recursively.
 
-Each with its path built or its chart rendered, or with why not. Does not know what Flux does with them.
+Each with its built path or rendered chart, or the reason why there is none. Does not know what Flux does with them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from seatrial.model.resource import Body, Ref, metadata
 from seatrial.sources.charts.chart import ChartSource
 from seatrial.sources.flux.building import (
     SOURCE_GROUP,
-    Known,
+    FluxSources,
     build,
     chart_of,
     is_path_of,
@@ -24,7 +24,7 @@ from seatrial.sources.flux.building import (
     values_of,
 )
 from seatrial.sources.following import follow
-from seatrial.sources.repos import NotAtHand
+from seatrial.sources.repos import SourceNotFound
 
 KUSTOMIZE_GROUP = "kustomize.toolkit.fluxcd.io"
 HELM_GROUP = "helm.toolkit.fluxcd.io"
@@ -34,34 +34,34 @@ OWN_GROUPS = (
 )
 ACTED_ON = ((KUSTOMIZE_GROUP, "Kustomization"), (HELM_GROUP, "HelmRelease"))
 GO_WITH_THEM = ("Namespace", "Secret", "ConfigMap")
-"""What stands beside Flux's own objects in the folder that a cluster begins with."""
+"""Kinds that usually accompany Flux's own objects in the first folder of a cluster."""
 
 
 class Built(Struct, frozen=True):
-    """A Kustomization, and the objects of its path."""
+    """A Kustomization with the objects of its path."""
 
     body: Body
     resources: tuple[Resource, ...] = ()
     error: str = ""
     """Why its path cannot be built."""
     absent: str = ""
-    """Why its source is not known."""
+    """Why its source is unknown."""
 
 
 class Charted(Struct, frozen=True):
-    """A HelmRelease, and its chart."""
+    """A HelmRelease with its chart."""
 
     body: Body
     chart: ChartSource | None = None
     values: Body = {}
     release: Release | None = None
-    """The chart, rendered."""
+    """The rendered chart."""
     error: str = ""
     absent: str = ""
 
 
-class Gathered(Struct, frozen=True):
-    """What was found so far."""
+class FoundFlux(Struct, frozen=True):
+    """The result so far."""
 
     kustomizations: dict[Ref, Built] = {}
     releases: dict[Ref, Charted] = {}
@@ -70,17 +70,17 @@ class Gathered(Struct, frozen=True):
     notes: list[str] = []
 
 
-def gather(resources: Iterable[Resource], known: Known) -> Gathered:
-    """Follow objects to all Kustomizations and HelmReleases that come of them."""
-    gathering = _Gathering(known)
+def gather(resources: Iterable[Resource], known: FluxSources) -> FoundFlux:
+    """Find all Kustomizations and HelmReleases among objects, recursively."""
+    gathering = _FluxSearch(known)
     follow(gathering.own(resources), gathering.expand, "Kustomizations and HelmReleases")
     return gathering.found
 
 
 def beginning(release: Release) -> list[Resource]:
-    """What is applied by hand: Flux's own objects where there is nothing else, or what `flux bootstrap` wrote.
+    """The objects to apply first: all, if there are only Flux's own objects, else those of `flux bootstrap`.
 
-    That is a Kustomization of the very folder, and what stands beside it.
+    These are the Kustomization of this very folder and the objects next to it.
     """
     if any(map(is_acted_on, release.resources)) and all(map(_is_beginning, release.resources)):
         return list(release.resources)
@@ -98,24 +98,24 @@ def _is_beginning(resource: Resource) -> bool:
 
 
 def at_home(resource: Resource) -> Body:
-    """The object in the namespace that it will be in."""
+    """The object with its effective namespace."""
     if not resource.ref.namespace:
         return resource.body
     return {**resource.body, "metadata": {**metadata(resource.body), "namespace": resource.ref.namespace}}
 
 
-class _Gathering:
-    """Kustomizations and HelmReleases, while they are found one through another."""
+class _FluxSearch:
+    """The state of the search for Kustomizations and HelmReleases."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: FluxSources) -> None:
         self.known = known
-        self.found = Gathered()
+        self.found = FoundFlux()
 
     def own(self, resources: Iterable[Resource]) -> Iterator[tuple[Ref, Resource]]:
         return ((resource.ref, resource) for resource in resources if is_acted_on(resource))
 
     def expand(self, ref: Ref, resource: Resource) -> Iterator[tuple[Ref, Resource]]:
-        """Build a Kustomization and find what is Flux's among its objects, or render the chart of a HelmRelease."""
+        """Build a Kustomization and search its objects, or render the chart of a HelmRelease."""
         if ref.kind == "HelmRelease":
             self.found.releases[ref] = self._charted(at_home(resource))
             return
@@ -127,7 +127,7 @@ class _Gathering:
     def _built(self, body: Body) -> Built:
         try:
             built = build(body, self.known)
-        except NotAtHand as why:
+        except SourceNotFound as why:
             return Built(body, absent=str(why))
         except CannotContinue as why:
             return Built(body, error=str(why))
@@ -139,7 +139,7 @@ class _Gathering:
             chart = chart_of(body, self.known)
             values, notes = values_of(body, chart, self.known)
             rendered = render_release(body, chart, values, self.known)
-        except NotAtHand as why:
+        except SourceNotFound as why:
             return Charted(body, absent=str(why))
         except CannotContinue as why:
             return Charted(body, error=str(why))

@@ -1,1 +1,1 @@
-"""Plain manifests and kustomizations become releases."""
+"""From manifests and kustomizations to releases."""

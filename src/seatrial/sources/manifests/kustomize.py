@@ -1,4 +1,4 @@
-"""Kustomizations, built by the user's own kustomize or kubectl. Knows nothing of what they hold."""
+"""Kustomizations, built by the installed kustomize or kubectl. Knows nothing of their content."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TIMEOUT_SECONDS = 60
 BUILDERS = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 
-class Copies:
-    """Folders copied to where they may be written to, for as long as somebody holds this."""
+class FolderCopies:
+    """Writable copies of folders, removed together with this object."""
 
     def __init__(self) -> None:
         self._found: dict[Path, Path] = {}
@@ -53,14 +53,14 @@ def build(
     *,
     edits: Callable[[Body], Body] | None = None,
     root: Path | None = None,
-    copies: Copies | None = None,
+    copies: FolderCopies | None = None,
 ) -> Release:
-    """What a kustomization gives, `change`d as text. Remote bases are not fetched: whoever builds it is offline.
+    """The objects of a kustomization, after `change` of its output. Remote bases are not fetched.
 
-    With `edits` it is built from a copy of its `root` in which they were made; `copies` keeps it for the next one.
+    With `edits` it is built from an edited copy of its `root`; `copies` keeps that copy for the next build.
     """
     file = shown(str(_file(folder)))
-    output = _output(folder) if edits is None else _edited(folder, root or folder, edits, copies or Copies())
+    output = _output(folder) if edits is None else _edited(folder, root or folder, edits, copies or FolderCopies())
     text = Text(file, change(output))
     try:
         found = [
@@ -69,12 +69,12 @@ def build(
             for one in objects_in(document, file, lambda document, offset: Place(file, 1, "file"))
         ]
     except BrokenYaml as broken:
-        raise CannotContinue(f"{file}: read what kustomize built: {broken.problem}") from None
+        raise CannotContinue(f"{file}: read the output of kustomize: {broken.problem}") from None
     return Release(name, namespace, shown(str(folder)), tuple(resources(found, namespace, defined_scopes(found))))
 
 
-def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: Copies) -> str:
-    """What comes of a copy in which the kustomization was rewritten; the copy is then as it was."""
+def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: FolderCopies) -> str:
+    """The output of a copy with an edited kustomization; the copy is restored afterwards."""
     there = copies.of(root.resolve()) / folder.resolve().relative_to(root.resolve())
     file = _file(there)
     body: Body = {"resources": _beneath(there)}
@@ -93,12 +93,12 @@ def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: Cop
 
 
 def _file(folder: Path) -> Path:
-    """The file that makes a folder a kustomization, or would."""
+    """The kustomization file of a folder, existing or not."""
     return next((folder / name for name in FILES if (folder / name).is_file()), folder / FILES[0])
 
 
 def _beneath(folder: Path, top: Path | None = None) -> list[str]:
-    """What a kustomization of all that is in and below a folder lists; one below is listed as a whole."""
+    """The resources of a generated kustomization: all manifests below a folder, nested kustomizations as folders."""
     found: list[str] = []
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir() and not is_kustomization(entry):
@@ -124,5 +124,5 @@ def _output(folder: Path, shown_as: str = "") -> str:
             words = done.stderr.decode(errors="replace").strip().partition("\n")[0]
             raise CannotContinue(f"{named}: {program} {verb}: {words}")
         return done.stdout.decode(errors="replace")
-    nobody = "this is a kustomization, and there is neither kustomize nor kubectl on the PATH"
-    raise CannotContinue(f"{named}: {nobody}; pipe it in: kustomize build {named} | seatrial check -")
+    missing = "build the kustomization: neither kustomize nor kubectl is on the PATH"
+    raise CannotContinue(f"{named}: {missing}; install one, or run: kustomize build {named} | seatrial check -")

@@ -1,4 +1,4 @@
-"""What an Application changes of a kustomization before it is built, as `kustomize edit` would write it.
+"""Edits of an Argo CD Application to a kustomization before it is built, as `kustomize edit` would write them.
 
 Upstream: `Build` in util/kustomize/kustomize.go of Argo CD 3.5.
 """
@@ -18,7 +18,7 @@ Edit = Callable[[Body], Body]
 
 
 def edits_of(source: Body) -> Edit | None:
-    """How the kustomization changes; None where it is built as it is."""
+    """The edit to the kustomization; None if it is built unchanged."""
     asked = source.get("kustomize") or {}
     wanted = {
         key: value for key, value in asked.items() if value and key in (*SET, *ADDED, *APPENDED, "images", "replicas")
@@ -46,7 +46,7 @@ def _edited(kustomization: Body, wanted: Body) -> Body:
 
 
 def _image(text: str) -> Body:
-    """`name=new:tag`, `name:tag`, `name@digest`: any part of it."""
+    """An image override: `name=new:tag`, `name:tag` or `name@digest`."""
     old, _, new = text.rpartition("=")
     name, _, digest = new.partition("@")
     tag = ""

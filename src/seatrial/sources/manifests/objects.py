@@ -1,4 +1,4 @@
-"""Documents become the objects of a release. Knows nothing of where the documents came from."""
+"""From YAML documents to the objects of a release. Knows nothing of the origin of the documents."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Found(Struct, frozen=True):
 
 
 def objects_in(document: Document, file: str, where: Where) -> Iterator[Found]:
-    """The object of a document, or those of a list: for Kubernetes, whatever has `items` is a list.
+    """The object of a document, or the items of a list: for Kubernetes, anything with `items` is a list.
 
-    As `unstructuredJSONScheme.decode` of apimachinery: items without kind and apiVersion have those of their list.
+    As in `unstructuredJSONScheme.decode` of apimachinery, items without kind and apiVersion inherit those of the list.
     """
     if document.body is not None:
         yield from _flattened(Found(document.body, document, (), file, where))
 
 
 def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, str], bool]) -> Iterator[Resource]:
-    """Objects with their names. One without a namespace has that of its release, unless its kind knows none."""
+    """Objects with their refs. One without a namespace gets that of the release, unless its kind is cluster-scoped."""
     for one in found:
         group, kind = group_of(str(one.body["apiVersion"])), str(one.body["kind"])
         clustered = scopes.get((group, kind), is_cluster_scoped(group, kind))
@@ -49,7 +49,7 @@ def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, st
 
 
 def defined_scopes(found: Iterable[Found]) -> dict[tuple[str, str], bool]:
-    """Which kinds these objects define, or what an operator makes of them, and whether those are cluster-scoped."""
+    """Custom kinds that these objects define, directly or through an operator, and whether they are cluster-scoped."""
     bodies = (body for one in found for body in (one.body, *crds_of(one.body)))
     specs = [body.get("spec") for body in bodies if body["kind"] == "CustomResourceDefinition"]
     return {(str(dig(s, "group")), str(dig(s, "names", "kind"))): dig(s, "scope") == "Cluster" for s in specs}

@@ -1,4 +1,4 @@
-"""Files that are part of something else than manifests, and whose folder is what can be checked."""
+"""Files that belong to a chart, a program or a kustomization, whose folder is the input to check."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LANGUAGES = (".cjs", ".js", ".mjs", ".py", ".ts")
 
 
 def part_of(path: str) -> str:
-    """What a file belongs to, as a sentence that names what to check in its place; empty where it may stand alone."""
+    """An error sentence that names the folder to check instead; empty if the file is an input of its own."""
     where = Path(path)
     whole = WHOLES.get(where.name, "")
     beside = (name for name, other in WHOLES.items() if other == PROGRAM)
     if where.suffix in LANGUAGES and any((where.parent / name).is_file() for name in beside):
         whole = PROGRAM
     folder = shown(str(where.parent))
-    return f"{shown(path)}: this is a file of {whole}; name its folder: {folder}" if whole else ""
+    return f"{shown(path)}: this file is part of {whole}; pass its folder: {folder}" if whole else ""

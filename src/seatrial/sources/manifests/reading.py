@@ -1,4 +1,4 @@
-"""Plain manifests: files, folders and standard input become a release. Knows nothing of charts."""
+"""Reading manifests from files, folders and standard input into a release. Knows nothing of charts."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def read_manifests(
     instead: Mapping[str, str] | None = None,
     recursive: bool = True,
 ) -> Release:
-    """What a file, a folder or standard input (`-`) says should be in the cluster.
+    """The objects in a file, a folder or standard input (`-`).
 
-    A folder is read as `kubectl apply -R -f` does: the .json, .yaml and .yml files in it and in the folders below, each
-    folder by name; one with a kustomization.yaml is built, as `-k` does. Without `-R` the folders below are left out.
-    `instead` holds what to read in the place of files, by the paths that the user would type.
+    A folder is read as by `kubectl apply -R -f`: its .json, .yaml and .yml files and those of its subfolders, sorted by
+    name; a folder with a kustomization.yaml is built, as with `-k`. `recursive=False` skips subfolders, as without
+    `-R`. `instead` is text to use instead of files, by the path that the user would type.
     """
     if path != STDIN and kustomize.is_kustomization(Path(path)):
         return kustomize.build(Path(path), release, namespace)
     texts = (_text(name, instead or {}) for name in _files(path, recursive=recursive))
     found = [one for text in texts for one in _objects(text)]
     if not found:
-        raise NothingToCheck(f"{shown(path)}: there is no Kubernetes object in it")
+        raise NothingToCheck(f"{shown(path)}: contains no Kubernetes object")
     scopes = defined_scopes(found)
     return Release(release, namespace, path, tuple(resources(found, namespace, scopes)))
 
 
 def kinds_in(path: str) -> set[tuple[str, str]]:
-    """Groups and kinds of what is written in a file or folder; what cannot be read is left to who needs it."""
+    """Groups and kinds of the objects in a file or folder; unreadable files are skipped."""
     if kustomize.is_kustomization(Path(path)):
         return {(resource.ref.group, resource.ref.kind) for resource in read_manifests(path).resources}
     found: set[tuple[str, str]] = set()

@@ -1,4 +1,7 @@
-"""Pulumi programs become releases, without the engine and without a cloud: run, read, or taken from its records."""
+"""From Pulumi programs to releases, without Pulumi's engine and without a cloud.
+
+A program is run, a YAML program is read, and a preview or stack export is replayed.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,20 @@ from seatrial.sources import git
 from seatrial.sources.files import shown
 from seatrial.sources.pulumi import node, python, yamlprogram
 from seatrial.sources.pulumi.charts import Charts
-from seatrial.sources.pulumi.committed import Checkout, as_committed, checked_out
+from seatrial.sources.pulumi.commits import Checkout, as_committed, checked_out
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.naming import NAMESPACE
-from seatrial.sources.pulumi.project import Project, read_project, with_configuration
-from seatrial.sources.pulumi.recorded import read_recording, replay
+from seatrial.sources.pulumi.project import PulumiProject, read_project, with_configuration
+from seatrial.sources.pulumi.recordings import read_recording, replay
 
-Register = Callable[[Project, Monitor], None]
+Register = Callable[[PulumiProject, Monitor], None]
 RUNTIMES: dict[str, Register] = {"nodejs": node.run, "python": python.run, "yaml": yamlprogram.read}
-"""How the programs of each runtime are made to register."""
+"""The function that registers the resources of a program, by runtime."""
 INSTEAD = (
-    "give what Pulumi makes of it in the place of the folder: pulumi preview --json --show-sames > preview.json, or of "
-    "what is deployed: pulumi stack export > stack.json"
+    "pass the output of Pulumi instead: pulumi preview --json --show-sames > preview.json, or for the deployed stack: "
+    "pulumi stack export > stack.json"
 )
-EMPTY = {False: "the program registers nothing", True: "there is no resource in it"}
+EMPTY = {False: "the program registers no resources", True: "contains no resources"}
 
 
 def read_program(
@@ -40,9 +43,9 @@ def read_program(
     kube_version: str = "",
     api_versions: tuple[str, ...] = (),
 ) -> Release:
-    """What a program registers, or has registered, as a release; `charts` says where those are that it fetches.
+    """The resources that a program registers, as a release; `charts` are local copies of the charts it fetches.
 
-    `git:REF` is the program at `beside` as it was; `config` is what the user gives beside that of its stack.
+    `git:REF` is the program at `beside` at that commit; `config` is added to the configuration of its stack.
     """
     found = Charts(Path(), dict(charts or {}), kube_version, api_versions)
     if not git.is_ref(path):
@@ -70,11 +73,11 @@ def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = N
     return Release(project.name, NAMESPACE, path, resources, program=program, left_out=left_out)
 
 
-def _registered(project: Project, register: Register, charts: Charts) -> Monitor:
-    """A whole run; once more where a chart asks the cluster for what other parts of the program bring."""
-    brought: list[Body] = []
+def _registered(project: PulumiProject, register: Register, charts: Charts) -> Monitor:
+    """Run the program; a second time if a chart looks up CRDs that the program itself creates."""
+    own_crds: list[Body] = []
     while True:
-        monitor = Monitor(project, charts, brought)
+        monitor = Monitor(project, charts, own_crds)
         try:
             register(project, monitor)
         except CannotContinue as why:
@@ -83,12 +86,12 @@ def _registered(project: Project, register: Register, charts: Charts) -> Monitor
                 raise
         if monitor.refused is None:
             return monitor
-        if brought or not monitor.definitions():
+        if own_crds or not monitor.definitions():
             raise monitor.refused
-        brought = monitor.definitions()
+        own_crds = monitor.definitions()
 
 
-def _runs(project: Project) -> Register:
+def _runs(project: PulumiProject) -> Register:
     if project.runtime not in RUNTIMES:
-        raise CannotContinue(f"{project.file}: programs for {project.runtime} are not run here; {INSTEAD}")
+        raise CannotContinue(f"{project.file}: the runtime {project.runtime} is not supported; {INSTEAD}")
     return RUNTIMES[project.runtime]

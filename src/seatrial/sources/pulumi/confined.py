@@ -1,7 +1,7 @@
-"""Started as a process of its own: gives up the network and other means, then becomes the program it is to run.
+"""A sandbox: a separate process that drops the network and write access, then executes the program.
 
-Run by path, with the only folder that may be written to, what is to be hidden, what of that is to be seen all the same
-(both joined as a PATH is), and the command; knows nothing but the standard library.
+Run by path, with the only writable folder, the paths to hide, the paths to show in spite of that (both joined like
+PATH), and the command. Uses the standard library only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLONE_NEWNET = 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 MOUNT_SETATTR = 442
-"""The number of this call on every architecture: the C library may be older than it."""
+"""The syscall number on every architecture: the C library may be too old to have a wrapper."""
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY = 1
 PR_SET_PDEATHSIG, SIGKILL = 1, 9
@@ -29,7 +29,7 @@ FILE_BYTES_MAX = 64 * 1024 * 1024
 HOME_BYTES_MAX = 4 * FILE_BYTES_MAX
 MEMORY_BYTES_MAX = 4 * 1024 * 1024 * 1024
 PROCESSES_MAX = 4096
-"""Threads among them, and on older kernels all of the user's: it is to end a bomb and nothing else."""
+"""Includes threads, and on older kernels all processes of the user: it only stops fork bombs."""
 
 
 class Attributes(ctypes.Structure):
@@ -48,7 +48,7 @@ def main() -> None:
     home, hidden, seen, *command = sys.argv[1:]
     shown = [home, *seen.split(os.pathsep), str(Path(command[0]).resolve().parent.parent)]
     alone = sys.platform == "linux" and _alone(home, hidden.split(os.pathsep), shown)
-    if sys.platform == "linux":  # Whoever ends seatrial ends the program, too; new namespaces forget it.
+    if sys.platform == "linux":  # The program ends together with seatrial; entering namespaces resets this.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
     if os.getppid() != parent:
         return
@@ -63,21 +63,21 @@ def main() -> None:
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (least, least))
     if alone:
-        _first_of_its_kind()
+        _become_init()
     os.execv(command[0], command)
 
 
 def _alone(home: str, hidden: list[str], shown: list[str]) -> bool:
-    """Enter namespaces without a network, without other processes, and with a disk that cannot be written to.
+    """Enter namespaces without a network, without other processes, and with a read-only disk.
 
-    The kernel lets everyone do so on most machines; elsewhere the guards inside of the program have to do.
+    Most kernels allow this to every user; elsewhere only the guards inside of the program protect the system.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID):
         return False
     for file, text in (("uid_map", f"{user} {user} 1"), ("setgroups", "deny"), ("gid_map", f"{group} {group} 1")):
-        with suppress(OSError):  # Without a name in the new one, nobody could write to the home below.
+        with suppress(OSError):  # Without a user mapping the home below would not be writable.
             Path("/proc/self", file).write_text(text)
     own = libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
     size = f"size={HOME_BYTES_MAX},mode=700".encode()
@@ -85,7 +85,7 @@ def _alone(home: str, hidden: list[str], shown: list[str]) -> bool:
         libc.mount(b"tmpfs", home.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, size)
         and libc.mount(home.encode(), home.encode(), None, MS_BIND, None)
     ):
-        return True  # Without a place to write to it could not even begin: then the disk is left to the guards.
+        return True  # Without a writable folder it could not start: then only the guards protect the disk.
     for number, path in enumerate(hidden):
         _hide(libc, Path(path), [*map(Path, shown)], Path(home, ".hidden", str(number)))
     for mount, flags, attributes in (
@@ -98,31 +98,31 @@ def _alone(home: str, hidden: list[str], shown: list[str]) -> bool:
 
 
 def _hide(libc: ctypes.CDLL, path: Path, shown: list[Path], empty: Path) -> None:
-    """Put nothing in the place of a file or folder, but for folders in it that are to be seen."""
+    """Replace a file or folder by an empty one, except for the folders in it to show."""
     if not path.exists() or any(path.is_relative_to(one) for one in shown):
-        return  # It is the project itself, or a part of it.
+        return  # The project itself, or a part of it.
     if not path.is_dir():
         libc.mount(b"/dev/null", bytes(path), None, MS_BIND, None)
         return
     empty.mkdir(parents=True)
     for one in sorted(one for one in shown if one.is_relative_to(path)):
         place = empty / one.relative_to(path)
-        with suppress(OSError):  # It may be there already, in one that holds it and that cannot be written to.
+        with suppress(OSError):  # It may already exist in a read-only parent.
             place.mkdir(parents=True)
         libc.mount(bytes(one), bytes(place), None, MS_BIND | MS_REC, None)
     libc.mount(bytes(empty), bytes(path), None, MS_BIND | MS_REC, None)
 
 
-def _first_of_its_kind() -> None:
-    """Go on as the first process of the namespace: whatever it starts ends with it, and it ends with us."""
+def _become_init() -> None:
+    """Continue as the first process of the PID namespace: all its children end with it, and it ends with us."""
     child = os.fork()
     if child == 0:
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
-        # The processes of others are not seen any more; a container may forbid to look at one's own, too.
+        # Hides other processes; a container may forbid the mount.
         libc.mount(b"proc", b"/proc", b"proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
         return
-    os.closerange(3, 1024)  # Who reads from it is to notice when it is gone.
+    os.closerange(3, 1024)  # So that the reader of its pipes notices when it ends.
     _, status = os.waitpid(child, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 

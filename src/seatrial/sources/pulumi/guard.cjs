@@ -1,5 +1,5 @@
-// Closes what node's permission model leaves open to a program: the network, where the kernel leaves us one, and threads
-// that are told not to inherit the model. Loaded into every thread there is, before anything of the program.
+// Closes what node's permission model leaves open to a program: the network, if the kernel has not removed it, and
+// threads that do not inherit the model. Loaded into every thread before the program.
 
 "use strict";
 

@@ -1,4 +1,4 @@
-"""What recorders say, and its shape: whatever else comes through their pipe is not theirs. Decides nothing."""
+"""The messages of the recorders. Anything else that comes through their pipe is refused. Decides nothing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from seatrial.model.resource import Body
 
-LAST_WORDS = ("ended", "raised", "lacking")
+FINAL_MESSAGES = ("ended", "raised", "lacking")
 
 
-class Options(Struct, frozen=True, rename="camel"):
-    """Resource options, as far as their kind is relied on."""
+class OptionsMessage(Struct, frozen=True, rename="camel"):
+    """Resource options whose types matter here."""
 
     delete_before_replace: bool | None = None
     replace_on_changes: tuple[str, ...] = ()
@@ -22,8 +22,8 @@ class Options(Struct, frozen=True, rename="camel"):
     custom_timeouts: dict[str, str] = {}
 
 
-class Register(Struct, frozen=True, rename="camel"):
-    """A resource, made or read; what is read has an id."""
+class RegisterMessage(Struct, frozen=True, rename="camel"):
+    """A registered or read resource; one that is read has an id."""
 
     type: str
     name: str
@@ -34,48 +34,48 @@ class Register(Struct, frozen=True, rename="camel"):
     property_dependencies: dict[str, tuple[str, ...]] = {}
     asked: tuple[tuple[str, str], ...] = ()
     aliases: tuple[dict[str, Any], ...] = ()
-    options: Options = Options()
+    options: OptionsMessage = OptionsMessage()
     file: str = ""
     line: int = 0
 
 
-class Call(Struct, frozen=True):
-    """What a provider is asked for."""
+class CallMessage(Struct, frozen=True):
+    """A function call of a provider."""
 
     token: str
     args: dict[str, Any]
 
 
-class Raised(Struct, frozen=True):
-    """The end of a program that did not end well."""
+class RaisedMessage(Struct, frozen=True):
+    """The program ended with an exception."""
 
     type: str
     message: str
     frames: tuple[tuple[str, int, str, str | None], ...] = ()
 
 
-class Lacking(Struct, frozen=True):
-    """The SDK is not there."""
+class LackingMessage(Struct, frozen=True):
+    """The Pulumi SDK is not installed."""
 
     message: str
 
 
-class Ended(Struct, frozen=True):
-    """All is registered."""
+class EndedMessage(Struct, frozen=True):
+    """The program ended normally."""
 
 
 SHAPES: dict[str, type[Struct]] = {
-    "register": Register,
-    "read": Register,
-    "call": Call,
-    "raised": Raised,
-    "lacking": Lacking,
-    "ended": Ended,
+    "register": RegisterMessage,
+    "read": RegisterMessage,
+    "call": CallMessage,
+    "raised": RaisedMessage,
+    "lacking": LackingMessage,
+    "ended": EndedMessage,
 }
 
 
 def understood(line: str) -> Body | None:
-    """A message as the recorders write them; None where it is none."""
+    """A message of a recorder; None if the line is not one."""
     try:
         message = json.loads(line)
         msgspec.convert(message, SHAPES[message["do"]])

@@ -1,6 +1,6 @@
-"""The engine's end of a program: takes registrations, answers them as a preview would, and renders charts.
+"""The resource monitor: takes the registrations of a program, answers them as a preview would, and renders charts.
 
-Knows nothing of languages: whoever runs or reads a program speaks to this in the same messages.
+Knows nothing of languages: all recorders and readers of programs send the same messages.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from seatrial.sources.pulumi.charts import (
     dropped_hooks,
     in_namespace,
 )
-from seatrial.sources.pulumi.inside import ordered_children
+from seatrial.sources.pulumi.components import ordered_children
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
 from seatrial.sources.pulumi.options import aliases_of, options_of
-from seatrial.sources.pulumi.project import RECORDED, Project
+from seatrial.sources.pulumi.project import RECORDED, PulumiProject
 from seatrial.sources.pulumi.providers import (
     elsewhere,
     left_out,
@@ -62,25 +62,25 @@ STACK_REFERENCE = "pulumi:pulumi:StackReference"
 
 
 class Late(Struct, frozen=True):
-    """Why a chart is not rendered before these are in the cluster."""
+    """Why a chart does not render before these CRDs are in the cluster."""
 
     words: str = ""
     after: tuple[Ref, ...] = ()
 
 
 class Monitor:
-    """One run of a program, as it registers."""
+    """One run of a program."""
 
-    def __init__(self, project: Project, charts: Charts, brought: Iterable[Body] = ()) -> None:
-        """`brought` are the definitions that the program is known to make; charts may ask the cluster for them."""
+    def __init__(self, project: PulumiProject, charts: Charts, own_crds: Iterable[Body] = ()) -> None:
+        """`own_crds` are the CRDs that the program creates; charts may look them up in the cluster."""
         self._project = project
         self._root = project.root
         self._charts = charts
         self._config = project.config
-        self._brought = tuple(brought)
+        self._own_crds = tuple(own_crds)
         self._late: dict[str, Late] = {}
         self.refused: CannotContinue | None = None
-        """Why a chart could not be rendered; the rest of the program may make what it lacks."""
+        """Why a chart could not be rendered; the rest of the program may create what it needs."""
         self._registrations: list[Registration] = []
         self._rendered: dict[Ref, Resource] = {}
         self._asked: dict[str, list[tuple[str, str]]] = {}
@@ -92,7 +92,7 @@ class Monitor:
         self._answers = {"register": self._register, "read": self._read, "call": self._call}
 
     def answer(self, message: Body) -> Body:
-        """What the engine would say to one message of a program; an error is the program's to handle."""
+        """The answer of the engine to one message of a program; an error is passed to the program."""
         try:
             return self._answers[message["do"]](message)
         except CannotContinue as why:
@@ -112,12 +112,12 @@ class Monitor:
         )
 
     def definitions(self) -> list[Body]:
-        """The definitions that the program makes."""
+        """The CRDs that the program creates."""
         bodies = (body for one in self._registrations for body in (one.object, *one.definitions, *one.contents))
         return [body for body in bodies if body and body.get("kind") == "CustomResourceDefinition"]
 
     def resources(self) -> Iterator[Resource]:
-        """The objects of the program, each with the place where it was written."""
+        """The objects of the program, each with its place."""
         for one in self._placed():
             if one.object is not None and one.ref is not None and not (one.reads or one.patches):
                 yield self._resource(one.ref, one.object, one)
@@ -125,7 +125,7 @@ class Monitor:
                 yield self._resource(ref_of(body), body, one)
 
     def _placed(self) -> Iterator[Registration]:
-        """All registrations, now that it is known which definitions the program brings."""
+        """All registrations, with scopes from the CRDs of the program."""
         clustered = {
             (str(dig(body, "spec", "group")), str(dig(body, "spec", "names", "kind")))
             for body in self.definitions()
@@ -144,7 +144,7 @@ class Monitor:
     def _register(self, message: Body) -> Body:
         one = self._registration(message)
         self._registrations.append(one)
-        if one.remote and not message.get("expanded"):  # Who wrote down what was registered has the children too.
+        if one.remote and not message.get("expanded"):  # A recording already contains the children.
             self._expand(one)
         return {"urn": one.urn, "id": self._id(one), "state": self._state(one)}
 
@@ -174,7 +174,7 @@ class Monitor:
         )
         self._registrations.append(one)
         if type_ == STACK_REFERENCE:
-            self._unknown.append(f"{short(urn)}: what another stack gives out is not known, and stays so")
+            self._unknown.append(f"{short(urn)}: the outputs of another stack are unknown")
         return {"urn": urn, "id": one.reads, "state": {**inputs, **(body or {})}}
 
     def _registration(self, message: Body) -> Registration:
@@ -200,7 +200,7 @@ class Monitor:
         if type_ == HELM_RELEASE:
             return self._helm_release(one)
         if custom and UNKNOWN in (metadata(inputs).get("name"), metadata(inputs).get("namespace")):
-            self._unknown.append(f"{short(urn)}: its name or namespace is not known, and taken to be {NOT_KNOWN}")
+            self._unknown.append(f"{short(urn)}: its name or namespace is unknown; assuming {NOT_KNOWN!r}")
         return as_object(one) if custom else one
 
     def _manner(self, message: Body) -> Manner:
@@ -224,7 +224,7 @@ class Monitor:
         )
 
     def _expand(self, one: Registration) -> None:
-        """What the provider makes of a remote component."""
+        """Register the children of a remote component, as the provider does."""
         for child in ordered_children(one, self._content(one), self._project.stack, self._project.name):
             self._registrations.append(child)
 
@@ -236,7 +236,7 @@ class Monitor:
             rendered = self._render(one, named, called, namespace, self._charts.values(inputs))
             found = [] if rendered is None else list(as_v4_chart(rendered, crds=not inputs.get("skipCrds")))
             self.dropped += [] if rendered is None else map(in_namespace, dropped_hooks(rendered))
-            self._varies = self._varies or self._charts.makes_up(named, looks=True)
+            self._varies = self._varies or self._charts.generates_values(named, looks=True)
         elif one.type.startswith("kubernetes:yaml/v2:"):
             files = [inputs["file"]] if "file" in inputs else inputs.get("files") or []
             found = [*self._charts.read_files(files if isinstance(files, list) else [files], namespace)]
@@ -244,14 +244,14 @@ class Monitor:
         elif one.type == DIRECTORY_V2:
             found = self._built(short(one.urn), str(inputs.get("directory") or ""), namespace)
         else:
-            self._unknown.append(f"{short(one.urn)}: what is in it cannot be told without the provider")
+            self._unknown.append(f"{short(one.urn)}: its content is unknown without the provider")
             found = []
         self._rendered.update((r.ref, in_namespace(r)) for r in found)
         placed = (in_namespace(r) for r in (*found, *inline))
         return [_unawaited(r) if inputs.get("skipAwait") else r for r in placed]
 
     def _inline(self, inputs: Body, namespace: str) -> Iterator[Resource]:
-        """What is written in the program itself: where in it cannot be told, only who wrote it."""
+        """Objects written in the program itself; their place is that of the component."""
         texts = inputs.get("yaml") or ()
         for text in [texts] if isinstance(texts, str) else texts:
             yield from decoded(str(text), namespace, self._project.file)
@@ -261,7 +261,7 @@ class Monitor:
     def _built(self, who: str, named: str, namespace: str) -> list[Resource]:
         found = self._charts.built(named, namespace)
         if found is None:
-            self._unknown.append(f"{who}: the kustomization {named} is not on disk")
+            self._unknown.append(f"{who}: the kustomization {named} was not found on disk")
         return found or []
 
     def _render(self, one: Registration, named: str, called: str, namespace: str, values: Body) -> Release | None:
@@ -273,11 +273,11 @@ class Monitor:
         return rendered
 
     def _rendering(self, who: str, named: str, **options: Any) -> Release | None:
-        """What a chart renders to on an empty cluster, or else when there is what the program itself brings."""
+        """A chart rendered for an empty cluster or, if that fails, with the CRDs of the program in it."""
         try:
             return self._charts.render(named, **options)
         except NotRendered as refused:
-            for definitions in _by_group(self._brought):
+            for definitions in _by_group(self._own_crds):
                 with suppress(NotRendered):
                     rendered = self._charts.render(named, **options, also=api_versions(definitions))
                     self._late[who] = Late(refused.words, tuple(map(ref_of, definitions)))
@@ -288,18 +288,18 @@ class Monitor:
     def _call(self, message: Body) -> Body:
         token, args = str(message["token"]), plain(message["args"])
         if token == "kubernetes:helm:template":
-            return {"result": {"result": self._template(_chart_asked_for(args))}}
+            return {"result": {"result": self._template(_chart_options(args))}}
         if token == "kubernetes:yaml:decode":
             return {"result": {"result": self._decode(args)}}
         if token == "kubernetes:kustomize:directory":
             found = [in_namespace(r) for r in self._built("Directory", str(args.get("directory") or ""), NAMESPACE)]
             self._rendered.update((r.ref, r) for r in found)
             return {"result": {"result": [r.body for r in found]}}
-        self._unknown.append(f"the program calls {token}, which was answered with nothing")
+        self._unknown.append(f"the program calls {token}, which is not supported; it got an empty result")
         return {"result": {"result": []} if token.startswith(KUBERNETES) else {}}
 
     def _template(self, options: Body) -> list[Body]:
-        """The invoke behind helm.v3.Chart."""
+        """The function call of helm.v3.Chart."""
         named = str(options.get("path") or options.get("chart") or "")
         called, namespace = str(options.get("release_name") or ""), str(options.get("namespace") or NAMESPACE)
         values = options.get("values") or {}
@@ -307,7 +307,7 @@ class Monitor:
         if rendered is None:
             self._unknown.append(_unknown_chart(f"v3.Chart {called}", named))
             return []
-        self._varies = self._varies or self._charts.makes_up(named, looks=False)
+        self._varies = self._varies or self._charts.generates_values(named, looks=False)
         wanted = as_v3_chart(
             rendered,
             crds=not options.get("skip_crd_rendering"),
@@ -318,7 +318,7 @@ class Monitor:
         return [r.body for r in found]
 
     def _decode(self, args: Body) -> list[Body]:
-        """The text may be that of a file or of the program: which one is not told, so it is placed by its component."""
+        """The text may come from a file or from the program, so its place is that of its component."""
         text, namespace = str(args.get("text") or ""), str(args.get("defaultNamespace") or NAMESPACE)
         return [r.body for r in decoded(text, namespace, self._project.file)]
 
@@ -336,7 +336,7 @@ class Monitor:
         return f"{one.name}-id"
 
     def _state(self, one: Registration) -> Body:
-        """The outputs of a resource: what went in, and the names that were given; all else stays unknown."""
+        """The outputs of a resource: its inputs and generated names; everything else is unknown."""
         if one.object is None:
             return dict(one.inputs)
         return {**one.object, **one.inputs, "metadata": {**metadata(one.object), **metadata(one.inputs)}}
@@ -358,7 +358,7 @@ class Monitor:
         return Resource(ref, body, origin(place.file, lambda path: place))
 
     def _around(self, one: Registration) -> Place:
-        """The place of the nearest component that has one, or the project file."""
+        """The place of the nearest parent that has one, or the project file."""
         named = {other.urn: other for other in self._registrations}
         parent = named.get(one.parent)
         while parent is not None and parent.place is None:
@@ -366,18 +366,18 @@ class Monitor:
         return parent.place if parent and parent.place else Place(self._project.file, 1, "file")
 
 
-def _chart_asked_for(args: Body) -> Body:
+def _chart_options(args: Body) -> Body:
     try:
         options = json.loads(args["jsonOpts"])
     except (KeyError, TypeError, ValueError):
         options = None
     if not isinstance(options, dict):
-        raise CannotContinue("the program asks for no chart that could be understood")
+        raise CannotContinue("read the chart options of the program: jsonOpts is not a JSON object")
     return options
 
 
 def _by_group(definitions: Iterable[Body]) -> Iterator[list[Body]]:
-    """The definitions of each group for themselves, and then all of them."""
+    """The CRDs of each API group, then all of them."""
     groups: dict[str, list[Body]] = {}
     for one in definitions:
         groups.setdefault(str(dig(one, "spec", "group")), []).append(one)
@@ -400,4 +400,4 @@ def _unawaited(resource: Resource) -> Resource:
 
 
 def _unknown_chart(who: str, named: str) -> str:
-    return f"{who}: the chart {named} is not on disk; --chart {named.rpartition('/')[2]}=PATH says where it is"
+    return f"{who}: the chart {named} was not found on disk (pass --chart {named.rpartition('/')[2]}=PATH)"

@@ -1,4 +1,4 @@
-"""The Kubernetes object that a registration stands for, with a name of the provider's where the program gives none."""
+"""The Kubernetes object of a registration, with a generated name if the program sets none."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from seatrial.sources.pulumi.values import UNKNOWN
 NAMESPACE = "default"
 AUTO_NAMED = "pulumi.com/autonamed"
 PATCH = "Patch"
-"""How the type of a resource ends that says something about an object of others."""
+"""The suffix of resource types that patch an existing object."""
 NOT_KNOWN = "unknown"
 ENCODED = base64.b64encode(NOT_KNOWN.encode()).decode()
 ENCODES = (("Secret", "data"), ("ConfigMap", "binaryData"))
 
 
 def as_object(one: Registration) -> Registration:
-    """The Kubernetes object that a resource is; auto-named where the program gives no name."""
+    """The Kubernetes object of a resource; auto-named if the program sets no name."""
     if not one.type.startswith(KUBERNETES) or one.type.startswith("kubernetes:helm.sh/"):
         return one
     api_version, kind = api_version_of(one.type)
@@ -45,28 +45,28 @@ def as_object(one: Registration) -> Registration:
     clustered = is_cluster_scoped(group_of(api_version), kind)
     if not clustered and not meta.get("namespace"):
         body["metadata"] = {**meta, "namespace": one.manner.namespace or NAMESPACE}
-    known = {key: _told(value, key, kind) for key, value in body.items() if value != UNKNOWN}
+    known = {key: _with_placeholders(value, key, kind) for key, value in body.items() if value != UNKNOWN}
     ref = ref_of(known, namespaced=not clustered, namespace=NAMESPACE)
     return replace(one, object=known, ref=ref, auto_named=not named, patches=patches)
 
 
 def scoped(one: Registration, clustered: set[tuple[str, str]]) -> Registration:
-    """A registration that knows which kinds (by group) belong to no namespace, as definitions in the program say."""
+    """The registration without a namespace if CRDs of the program make its kind cluster-scoped."""
     contents = tuple(_unplaced(body) if _kind(body) in clustered else body for body in one.contents)
     if one.ref is None or one.object is None or (one.ref.group, one.ref.kind) not in clustered:
         return replace(one, contents=contents)
     return replace(one, object=_unplaced(one.object), ref=Ref(one.ref.kind, "", one.ref.name, one.ref.group))
 
 
-def _told(value: Any, key: str, kind: str) -> Any:
-    """A value as an API server takes it, where only a real run knows it: a word, encoded where that is wanted."""
+def _with_placeholders(value: Any, key: str, kind: str) -> Any:
+    """A value with placeholders that the API server accepts instead of unknown values."""
     match value:
         case str() if value == UNKNOWN:
             return ENCODED if (kind, key) in ENCODES else NOT_KNOWN
         case dict():
-            return {name: _told(one, key, kind) for name, one in value.items()}
+            return {name: _with_placeholders(one, key, kind) for name, one in value.items()}
         case list():
-            return [_told(one, key, kind) for one in value]
+            return [_with_placeholders(one, key, kind) for one in value]
     return value
 
 
@@ -79,14 +79,14 @@ def _kind(body: Body) -> tuple[str, str]:
 
 
 def suffix(seed: str) -> str:
-    """Eight hexadecimal digits as the provider gives; the same ones each time, and others for another object."""
+    """Eight hexadecimal digits, as the provider generates them; deterministic here."""
     return hashlib.sha256(seed.encode()).hexdigest()[:8]
 
 
 def _given_name(one: Registration, ref: Ref) -> str:
-    """Another one whenever another object comes of it: who is replaced has a new name, who is changed keeps his.
+    """The generated name: it changes when the object is replaced, and stays when it is updated.
 
-    Who has an alias has the name that was given under it.
+    A resource with an alias keeps the name generated under the alias.
     """
     content = {
         path: found

@@ -7,7 +7,7 @@ from typing import Any
 
 from seatrial.model.program import Options, Registration, urn_of
 from seatrial.model.resource import Body
-from seatrial.sources.pulumi.project import Project
+from seatrial.sources.pulumi.project import PulumiProject
 
 
 def options_of(said: Body) -> Options:
@@ -27,15 +27,15 @@ def options_of(said: Body) -> Options:
     )
 
 
-def aliases_of(message: Body, project: Project, before: list[Registration]) -> tuple[str, ...]:
-    """The URNs under which a resource may be known: those it says itself, and those that follow from its parent's.
+def aliases_of(message: Body, project: PulumiProject, before: list[Registration]) -> tuple[str, ...]:
+    """The former URNs of a resource: its own aliases, and those that follow from its parent's.
 
     Upstream: `generateAliases` in `pkg/resource/deploy/step_generator.go` of Pulumi 3.259.
     """
     return tuple(dict.fromkeys([*_said(message, project), *_inherited(message, project, before)]))
 
 
-def _said(message: Body, project: Project) -> Iterator[str]:
+def _said(message: Body, project: PulumiProject) -> Iterator[str]:
     for alias in message.get("aliases") or ():
         if alias.get("urn"):
             yield str(alias["urn"])
@@ -50,8 +50,8 @@ def _said(message: Body, project: Project) -> Iterator[str]:
         )
 
 
-def _inherited(message: Body, project: Project, before: list[Registration]) -> Iterator[str]:
-    """A child whose name begins with that of its parent had a name that began with the parent's former one."""
+def _inherited(message: Body, project: PulumiProject, before: list[Registration]) -> Iterator[str]:
+    """If the name of a child begins with that of its parent, its former name begins with the parent's former name."""
     parent = next((one for one in before if one.urn == message.get("parent")), None)
     for former in parent.aliases if parent else ():
         name, called = str(message["name"]), former.rpartition("::")[2]

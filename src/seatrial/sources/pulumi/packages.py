@@ -1,4 +1,4 @@
-"""Packages that are installed for node: which there are, and where they really lie. Runs nothing."""
+"""Installed node packages and their real folders. Runs nothing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PACKAGES = "node_modules"
 
 
 def looked_through(folder: Path) -> Iterator[Path]:
-    """Where node looks for packages, from a folder upwards."""
+    """The folders in which node looks for packages, from a folder upwards."""
     return (path for one in (folder, *folder.parents) if (path := one / PACKAGES).is_dir())
 
 
 def packages_in(installed: Path) -> Iterator[Path]:
-    """Every package, also those of a scope such as `@pulumi`."""
+    """Every package, including those of a scope such as `@pulumi`."""
     for entry in sorted(installed.iterdir()) if installed.is_dir() else ():
         if entry.name.startswith("@") and entry.is_dir():
             yield from sorted(entry.iterdir())
@@ -26,7 +26,7 @@ def packages_in(installed: Path) -> Iterator[Path]:
 
 
 def workspace_of(folder: Path) -> Path:
-    """The folder whose packages belong together with this one; where there is none, this one."""
+    """The root of the workspace that contains a folder; without a workspace, the folder itself."""
     for above in (folder, *folder.parents):
         if (above / "pnpm-workspace.yaml").is_file() or "workspaces" in described(above):
             return above
@@ -34,7 +34,7 @@ def workspace_of(folder: Path) -> Path:
 
 
 def described(folder: Path) -> Body:
-    """The package.json of a folder; nothing where there is none to be understood, as the SDK takes it."""
+    """The package.json of a folder; empty if it is missing or broken, as in the SDK."""
     try:
         body = json.loads((folder / "package.json").read_bytes())
     except (OSError, ValueError):
@@ -43,6 +43,6 @@ def described(folder: Path) -> Body:
 
 
 def home_of(package: Path) -> Path:
-    """The folder that a package lies in with all that it was installed with; where it is only linked, itself."""
+    """The node_modules folder that contains a package; for a linked package, the package itself."""
     real = package.resolve()
     return Path(*real.parts[: real.parts.index(PACKAGES) + 1]) if PACKAGES in real.parts else real

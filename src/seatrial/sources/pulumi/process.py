@@ -1,6 +1,6 @@
-"""A Pulumi program as a process of its own: with pipes to us, a time limit, and nothing of the user's around it.
+"""A Pulumi program as a sandboxed process: pipes to us, a time limit, and nothing of the user's environment.
 
-No credentials in its environment, an empty home, no network where the kernel lets us take it away. Decides nothing.
+No credentials, an empty home, and no network if the kernel allows that. Decides nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO, Any
 from msgspec import Struct
 
 from seatrial.model.resource import Body
-from seatrial.sources.pulumi.messages import LAST_WORDS, understood
+from seatrial.sources.pulumi.messages import FINAL_MESSAGES, understood
 
 CONFINED = Path(__file__).with_name("confined.py")
 MESSAGES_MAX = 50_000
@@ -32,14 +32,14 @@ SECRETIVE = (
     *("/run/secrets", "/var/run/secrets", "/run/user", "/run/credentials"),
     *("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock"),
 )
-"""Beside the home of the user: tokens of whatever runs us, and sockets of those who would run anything."""
+"""Hidden besides the user's home: tokens of the host, and sockets of container runtimes."""
 
 
-class Farewell(Struct, frozen=True):
-    """How a program ended: the last thing it told us, and what it wrote."""
+class ProgramExit(Struct, frozen=True):
+    """How a program ended: its last message, and its output."""
 
     message: Body
-    """`ended`, `raised`, `lacking`, or `gone` where it ended without a word."""
+    """`ended`, `raised`, `lacking`, or `gone` if it ended without a message."""
     said: str = ""
     late: bool = False
 
@@ -52,11 +52,11 @@ def run(
     folder: Path,
     seconds: float,
     seen: Iterable[Path] = (),
-) -> Farewell:
-    """Run a program to its end, and answer what it asks meanwhile.
+) -> ProgramExit:
+    """Run a program to its end, and answer its messages.
 
-    `command` gets the descriptors that it is to speak by, and its home. Of what is hidden, it sees its own folder and
-    those in `seen`.
+    `command` gets the file descriptors for the messages, and the home. Of the hidden paths, the program sees its own
+    folder and those in `seen`.
     """
     with _home() as home, _pipes() as (theirs, ours), Path(home, "said").open("w+b") as said:
         process = subprocess.Popen(
@@ -67,7 +67,7 @@ def run(
             stdout=said,
             stderr=said,
             pass_fds=theirs,
-            start_new_session=True,  # a group of its own, so that whatever it starts ends with it
+            start_new_session=True,  # a process group, so that its children end with it
         )
         for descriptor in theirs:
             os.close(descriptor)
@@ -81,17 +81,17 @@ def run(
             _end(process)
             process.wait()
         said.seek(0)
-        return Farewell(last, said.read(SAID_BYTES_MAX).decode(errors="replace").strip(), late=not in_time)
+        return ProgramExit(last, said.read(SAID_BYTES_MAX).decode(errors="replace").strip(), late=not in_time)
 
 
 def version_of(interpreter: str) -> str:
-    """What an interpreter says when it is asked for its version."""
+    """The output of `--version` of an interpreter."""
     asked = [interpreter, "--version"]
     return subprocess.run(asked, capture_output=True, text=True, check=False, env={}, timeout=10).stdout
 
 
 def _view(seen: Iterable[Path]) -> Iterator[str]:
-    """What is hidden from a program, and what of it is to be seen: two lists, each joined as a PATH is."""
+    """The paths hidden from a program, and the paths shown in spite of that: two lists, each joined like PATH."""
     hidden = dict.fromkeys(os.path.realpath(path) for path in (Path.home(), *SECRETIVE))
     yield os.pathsep.join(hidden)
     yield os.pathsep.join(dict.fromkeys(os.path.realpath(path) for path in (CONFINED.parent, *seen)))
@@ -104,11 +104,11 @@ def _converse(reads: IO[str], writes: IO[str], setting: Body, answer: Callable[[
         for count, line in enumerate(iter(lambda: reads.readline(MESSAGE_CHARS_MAX), "")):
             said += len(line)
             if count == MESSAGES_MAX or said > SAID_CHARS_MAX:
-                return _complaint(f"registers more than {MESSAGES_MAX} resources, or {SAID_CHARS_MAX} characters")
+                return _complaint(f"it registers more than {MESSAGES_MAX} resources or {SAID_CHARS_MAX} characters")
             message = understood(line)
             if message is None:
-                return _complaint("it writes into a pipe that is not its own, or more than can be taken at once")
-            if message["do"] in LAST_WORDS:
+                return _complaint(f"it sent an invalid message, or one longer than {MESSAGE_CHARS_MAX} characters")
+            if message["do"] in FINAL_MESSAGES:
                 return message
             _say(writes, answer(message))
     return {"do": "gone"}
@@ -134,7 +134,7 @@ def _home() -> Iterator[str]:
 
 @contextmanager
 def _pipes() -> Iterator[tuple[tuple[int, int], tuple[IO[str], IO[str]]]]:
-    """The ends that the program reads from and writes to, and ours."""
+    """The pipe ends of the program, and ours."""
     their_reads, our_writes = os.pipe()
     our_reads, their_writes = os.pipe()
     writes = os.fdopen(our_writes, "w", encoding="utf-8")
@@ -148,12 +148,12 @@ def _pipes() -> Iterator[tuple[tuple[int, int], tuple[IO[str], IO[str]]]]:
 
 
 def _environment(home: str) -> dict[str, str]:
-    """Nothing of the user's: no credentials, no cluster, no proxies."""
+    """An environment without credentials, clusters or proxies of the user."""
     usual = {"HOME": home, "TMPDIR": home, "PATH": os.defpath, "LANG": "C.UTF-8"}
-    return {**usual, "PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1"}  # Sets have the same order each time.
+    return {**usual, "PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1"}  # Makes the order of sets deterministic.
 
 
 def _end(process: subprocess.Popen[Any]) -> None:
-    """End it with all that it has started."""
-    with suppress(ProcessLookupError):  # It may just have ended by itself.
+    """Kill the process and its children."""
+    with suppress(ProcessLookupError):  # It may already have ended.
         os.killpg(process.pid, signal.SIGKILL)

@@ -19,13 +19,13 @@ from seatrial.text.yamlfile import Document, documents
 
 USUAL_STACK = "dev"
 RECORDED = "recorded"
-"""The runtime of what Pulumi wrote down itself: nothing is run."""
+"""The runtime of previews and stack exports: nothing is run."""
 SECRET = "[secret]"
-"""What a program gets for a value that is encrypted."""
+"""The value that a program gets for an encrypted one."""
 
 
-class Project(Struct, frozen=True):
-    """A folder with a program, and what its files say about how to run it."""
+class PulumiProject(Struct, frozen=True):
+    """A folder with a program, and how to run it."""
 
     folder: Path
     path: str
@@ -34,7 +34,7 @@ class Project(Struct, frozen=True):
     name: str
     runtime: str
     document: Document | None = None
-    """The project file, which is the program where that is in YAML."""
+    """The project file, which is also the program if that is in YAML."""
     main: str = ""
     runtime_options: dict[str, Any] = {}
     stack: str = USUAL_STACK
@@ -42,23 +42,23 @@ class Project(Struct, frozen=True):
     secrets: tuple[str, ...] = ()
     """The keys whose values are encrypted."""
     today: Path | None = None
-    """The folder of the working tree that this one is an older state of: there is what is installed for it."""
+    """For a commit, the same folder in the working tree, where its packages are installed."""
     packages: tuple[Path, ...] = ()
-    """Folders outside of the project that hold packages of it."""
+    """Folders outside of the project that contain its packages."""
 
     @property
     def root(self) -> Path:
-        """What the program is a part of: the repository or the workspace that holds it."""
+        """The repository or workspace that contains the program."""
         return min(project_of(self.folder), workspace_of(self.folder), key=lambda path: len(path.parts))
 
     @property
     def program(self) -> Path:
-        """What is run: a file, or a folder whose language says which file of it."""
+        """The file to run, or a folder with the default file of its language."""
         return Path(os.path.normpath(self.folder / self.main))
 
     @property
     def working_folder(self) -> Path:
-        """Where the engine runs program and providers: beside what `main` names (`getPwdMain`)."""
+        """The working directory of program and providers: the folder of `main` (`getPwdMain`)."""
         return self.program if self.program.is_dir() else self.program.parent
 
     def typed(self, file: Path) -> str:
@@ -66,11 +66,11 @@ class Project(Struct, frozen=True):
         return shown(str(Path(self.path, os.path.relpath(file, self.folder))))
 
 
-def read_project(path: str) -> Project:
+def read_project(path: str) -> PulumiProject:
     folder = Path(path)
     found = project_file(folder)
     if found is None:
-        raise CannotContinue(f"{shown(path)}: there is no Pulumi.yaml in it")
+        raise CannotContinue(f"{shown(path)}: read the Pulumi project: no Pulumi.yaml in this folder")
     document = next(iter(documents(read_text(str(found), "read the Pulumi project"))), None)
     body = document.body if document else None
     if document is None or not isinstance(body, dict) or not body.get("name") or not body.get("runtime"):
@@ -83,8 +83,8 @@ def read_project(path: str) -> Project:
     config.update(_configured(settings.get("config") or {}, str(body["name"])))
     main = str(body.get("main") or "")
     if not (folder / main).exists():
-        raise CannotContinue(f"{shown(str(found))}: main: there is no {main} in {shown(path)}")
-    return Project(
+        raise CannotContinue(f"{shown(str(found))}: read the Pulumi project: main: no {main} in {shown(path)}")
+    return PulumiProject(
         folder=folder.resolve(),
         path=shown(path),
         file=shown(str(found)),
@@ -99,15 +99,15 @@ def read_project(path: str) -> Project:
     )
 
 
-def with_configuration(project: Project, given: dict[str, Any]) -> Project:
-    """The project with what the user gives beside its files: keys are of the project where they name no other."""
+def with_configuration(project: PulumiProject, given: dict[str, Any]) -> PulumiProject:
+    """The project with further configuration; a key without a namespace gets that of the project."""
     named = {key if ":" in key else f"{project.name}:{key}": _text(value) for key, value in given.items()}
     secrets = tuple(key for key in project.secrets if key not in named)
     return replace(project, config={**project.config, **named}, secrets=secrets)
 
 
 def _stack(folder: Path) -> str:
-    """The stack whose settings are there; `dev` where there are several, or none."""
+    """The stack that has settings; `dev` if it is one of them or if there are none."""
     found = sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in folder.glob("Pulumi.*.yaml"))
     return found[0] if found and USUAL_STACK not in found else USUAL_STACK
 
@@ -121,7 +121,7 @@ def _stack_settings(folder: Path, stack: str) -> dict[str, Any]:
 
 
 def _configured(written: Any, project: str) -> Iterator[tuple[str, str]]:
-    """Configuration as a program gets it: every value a string, objects as JSON."""
+    """Configuration as a program reads it: every value a string, objects as JSON."""
     for key, value in written.items() if isinstance(written, dict) else ():
         name = key if ":" in key else f"{project}:{key}"
         if isinstance(value, dict) and "secure" in value:

@@ -1,7 +1,7 @@
-"""The Kubernetes providers of a program: of which cluster its resources are, in which namespace, and how they change.
+"""The Kubernetes providers of a program: cluster and namespace of its resources, and how they are updated.
 
-Upstream: `Configure` in `provider/pkg/provider/provider.go` of pulumi-kubernetes 4.32. Of a kubeconfig nothing is read:
-two that are alike are taken for one cluster, all others for two.
+Upstream: `Configure` in `provider/pkg/provider/provider.go` of pulumi-kubernetes 4.32. A kubeconfig is not read: equal
+ones count as the same cluster, different ones as different clusters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMED_MAX = 3
 
 
 def settings_of(provider: str, registrations: Iterable[Registration], config: dict[str, str]) -> Body:
-    """What a provider is told by its inputs, or the default one by the configuration of the stack."""
+    """The settings of a provider: its inputs, or for the default one the configuration of the stack."""
     for one in registrations:
         if one.urn == provider and one.type == PROVIDER:
             origins = one.property_dependencies
@@ -39,9 +39,9 @@ def manner_of(settings: Body) -> Manner:
 
 
 def elsewhere(registrations: list[Registration], config: dict[str, str]) -> dict[str, str]:
-    """The resources that are not of the cluster that is rehearsed, each with the provider that says so.
+    """The resources of other clusters than the rehearsed one, each with its provider.
 
-    That cluster is the one of the default provider where anything uses it, else the one that is used first.
+    The rehearsed cluster is that of the default provider if any resource uses it, else the first that is used.
     """
     used = [one for one in registrations if one.custom and one.type.startswith(KUBERNETES)]
     providers = dict.fromkeys(one.provider for one in used)
@@ -53,21 +53,21 @@ def elsewhere(registrations: list[Registration], config: dict[str, str]) -> dict
 
 
 def left_out(away: dict[str, str], registrations: list[Registration], config: dict[str, str]) -> list[str]:
-    """What is not rehearsed, provider by provider."""
+    """Sentences about the resources that are not rehearsed, one per provider."""
     sentences = []
     for provider in dict.fromkeys(away.values()):
         names = [short(urn) for urn, of in away.items() if of == provider]
         more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
         to_folder = FOLDER in settings_of(provider, registrations, config)
-        where = f"writes files ({FOLDER}) and to no cluster" if to_folder else "is of another cluster"
+        where = f"writes files ({FOLDER}) instead of to a cluster" if to_folder else "is for another cluster"
         whose = f"the provider {provider.rpartition('::')[2]}" if provider else "the default provider"
         are = "is" if len(names) == 1 else "are"
-        sentences.append(f"{whose} {where}: {', '.join(names[:NAMED_MAX])}{more} {are} not rehearsed here")
+        sentences.append(f"{whose} {where}: {', '.join(names[:NAMED_MAX])}{more} {are} not rehearsed")
     return sentences
 
 
 def without_objects(one: Registration) -> Registration:
-    """A resource of which nothing comes to this cluster; what depends on it goes on."""
+    """A resource that creates nothing in this cluster; its dependents still run."""
     return replace(one, object=None, ref=None, reads="", contents=(), definitions=())
 
 

@@ -1,4 +1,4 @@
-"""Pulumi programs in Python: run with the interpreter that their folder names, against our end of the monitor."""
+"""Pulumi programs in Python: run with the interpreter of the project, against our resource monitor."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 from seatrial.sources.files import project_of
 from seatrial.sources.pulumi import process
-from seatrial.sources.pulumi.complaints import complain
+from seatrial.sources.pulumi.failures import raise_failure
 from seatrial.sources.pulumi.monitor import Monitor
-from seatrial.sources.pulumi.project import Project
+from seatrial.sources.pulumi.project import PulumiProject
 
 RECORDER = Path(__file__).with_name("recorder.py")
 USUAL_VENVS = (".venv", "venv")
@@ -22,15 +22,15 @@ SDK = "lib/python*/site-packages/pulumi"
 SECONDS_MAX = 60.0
 
 
-def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> None:
-    """Have a program register all that it wants; what it raises is told with its own lines."""
+def run(project: PulumiProject, monitor: Monitor, seconds: float = SECONDS_MAX) -> None:
+    """Run a program until all its resources are registered; its exceptions are reported with its own frames."""
     interpreter = _interpreter(project)
 
     def command(reads: int, writes: int, home: str) -> list[str]:
         return [str(interpreter), "-s", "-B", str(RECORDER), str(reads), str(writes)]
 
     opened = _opened(project, interpreter)
-    farewell = process.run(
+    ended = process.run(
         command,
         _setting(project, opened),
         monitor.answer,
@@ -38,18 +38,18 @@ def run(project: Project, monitor: Monitor, seconds: float = SECONDS_MAX) -> Non
         seconds=seconds,
         seen=opened,
     )
-    if farewell.message["do"] == "lacking":
-        raise CannotContinue(_lacking(project, interpreter, str(farewell.message["message"])))
-    if farewell.message.get("type") == "ModuleNotFoundError":
-        where = f"it was run with {interpreter}, unless virtualenv in {project.file} names another"
-        farewell = replace(farewell, message={**farewell.message, "message": f"{farewell.message['message']}; {where}"})
-    complain(farewell, project, seconds)
+    if ended.message["do"] == "lacking":
+        raise CannotContinue(_lacking(project, interpreter, str(ended.message["message"])))
+    if ended.message.get("type") == "ModuleNotFoundError":
+        where = f"it ran with {interpreter}; set virtualenv in {project.file} to use another"
+        ended = replace(ended, message={**ended.message, "message": f"{ended.message['message']}; {where}"})
+    raise_failure(ended, project, seconds)
 
 
-def _interpreter(project: Project) -> Path:
-    """That of the virtualenv which the project names, or which lies beside it or above in its repository; else our own.
+def _interpreter(project: PulumiProject) -> Path:
+    """The Python of the project's virtualenv, or of one in its folder or above; else our own.
 
-    Above is where uv and Poetry have the one of a workspace; without Pulumi it is that of something else.
+    uv and Poetry put the virtualenv of a workspace in a parent folder; one without Pulumi belongs to something else.
     """
     named = project.runtime_options.get("virtualenv")
     for folder in (str(named),) if named else USUAL_VENVS:
@@ -61,21 +61,21 @@ def _interpreter(project: Project) -> Path:
     return Path(sys.executable)
 
 
-def _around(project: Project) -> Iterator[Path]:
-    """The folder of the project and those above that belong to it; of a commit also where people work today."""
+def _around(project: PulumiProject) -> Iterator[Path]:
+    """The folder of the project and its parents up to the root; for a commit also those of the working tree."""
     for here, root in ((project.folder, project.root), (project.today, project_of(project.today or project.folder))):
         if here is not None:
             yield from (one for one in (here, *here.parents) if one.is_relative_to(root))
 
 
-def _opened(project: Project, interpreter: Path) -> list[Path]:
-    """The project, and what Python itself is made of."""
+def _opened(project: PulumiProject, interpreter: Path) -> list[Path]:
+    """The project, and the installation of Python."""
     pythons = (interpreter.parent.parent, interpreter.resolve().parent.parent, Path(sys.prefix), Path(sys.base_prefix))
     return sorted({project.root, *pythons})
 
 
-def _setting(project: Project, opened: list[Path]) -> Body:
-    """Closed are the user's home, but for what is opened, and other processes."""
+def _setting(project: PulumiProject, opened: list[Path]) -> Body:
+    """Closed are the user's home, except for the opened paths, and /proc."""
     return {
         "project": project.name,
         "stack": project.stack,
@@ -87,9 +87,9 @@ def _setting(project: Project, opened: list[Path]) -> Body:
     }
 
 
-def _lacking(project: Project, interpreter: Path, message: str) -> str:
+def _lacking(project: PulumiProject, interpreter: Path, message: str) -> str:
     wanted = "pip install pulumi pulumi-kubernetes"
     return (
-        f"{project.path}: run the program: {interpreter} has no Pulumi ({message}); make the virtualenv that "
-        f"{project.file} names, or install it there: {wanted}"
+        f"{project.path}: run the program: {interpreter} has no Pulumi ({message}); create the virtualenv that "
+        f"{project.file} names, or install Pulumi there: {wanted}"
     )

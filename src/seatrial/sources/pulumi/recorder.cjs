@@ -1,7 +1,7 @@
-// Runs inside the node of a Pulumi program: has it register with us in the place of the engine.
+// Runs inside the node of a Pulumi program, which then registers with us instead of the engine.
 //
-// Started by path, with whatever `@pulumi/pulumi` lies beside the program. Every request is written as a line of JSON
-// to one pipe, and answered by a line on another: the same messages as those of recorder.py.
+// Started by path, with the `@pulumi/pulumi` of the program. Every request is a line of JSON on one pipe; the answer is
+// a line on another. The messages are those of recorder.py.
 
 "use strict";
 
@@ -12,15 +12,15 @@ const { inspect } = require("util");
 const guard = require("./guard.cjs");
 
 const ROOT = "pulumi:pulumi:Stack";
-const TOLD_THE_USER = 32; // The exit code of the SDK's own runner when it has said all there is to say.
+const TOLD_THE_USER = 32; // The exit code of the SDK's own runner after it has printed the error.
 const [reads, writes] = process.argv.slice(2, 4).map(Number);
 const buffer = Buffer.alloc(1 << 16);
 let rest = "";
 
-function told() {
+function receive() {
     while (!rest.includes("\n")) {
         const count = fs.readSync(reads, buffer);
-        if (count === 0) throw new Error("seatrial is gone");
+        if (count === 0) throw new Error("the connection to seatrial was closed");
         rest += buffer.toString("latin1", 0, count);
     }
     const end = rest.indexOf("\n");
@@ -36,13 +36,13 @@ function say(message) {
 
 function ask(message) {
     say(message);
-    const answer = told();
+    const answer = receive();
     if (answer.error) throw new Error(answer.error);
     return answer;
 }
 
-// Calls are done one after another, and only when nobody in the program has anything left to do: the same order each
-// time. What is asked of a provider comes last: rendering a chart takes longer than registering a resource.
+// Calls run one after another, and only when the program has nothing else to do, so that the order is deterministic.
+// Provider functions come last: rendering a chart takes longer than registering a resource.
 const registrations = [];
 const invocations = [];
 let turning = false;
@@ -141,7 +141,7 @@ function described(req, heard) {
     };
 }
 
-// Each a URN, or what was different: a name, a type, a parent.
+// Each a URN, or the parts that were different: a name, a type, a parent.
 function aliases(req) {
     const said = req.getAliasesList().map((alias) => {
         const spec = alias.getSpec();
@@ -173,8 +173,8 @@ function options(req) {
     };
 }
 
-// What each resource names in `dependsOn`, before the SDK expands it (outputs name nothing yet), and the place in the
-// program itself: it need not be the one that made the resource, and the SDK does not find it in ES modules.
+// The `dependsOn` of each resource before the SDK expands it (outputs are not resolved yet), and the place in the
+// program: a component of a package may create the resource, and the SDK does not find the place in ES modules.
 function overhear(pulumi) {
     const heard = new Map();
     const runtime = pulumi.require("@pulumi/pulumi/runtime/resource");
@@ -195,7 +195,7 @@ function overhear(pulumi) {
     return heard;
 }
 
-// Innermost are we, the two classes of the SDK, and then that of the resource: where it is made is wanted.
+// The innermost frames are ours, two classes of the SDK, and the class of the resource; its creation is the next one.
 function place() {
     const limit = Error.stackTraceLimit;
     Error.stackTraceLimit = Infinity;
@@ -204,7 +204,7 @@ function place() {
     return all.slice(3).find(([file]) => !file.includes("/node_modules/"));
 }
 
-// The SDK's own way to load a program, whatever it is written in, without the command line around it.
+// Loads a program as the SDK does, for every language, without its command line.
 function runner(from) {
     const index = from.resolve("@pulumi/pulumi/cmd/run/index.js");
     from.cache[index] = { id: index, filename: index, loaded: true, exports: {
@@ -213,7 +213,7 @@ function runner(from) {
     return from("@pulumi/pulumi/cmd/run/run").run;
 }
 
-// ES modules in TypeScript are compiled in a thread of node's own. No other may be started, and nothing else loaded there.
+// ES modules in TypeScript are compiled in a thread of node. No other thread may be started, and it loads nothing else.
 function guardModules() {
     const register = Module.register;
     Module.register = (specifier, parent, options) => {
@@ -235,8 +235,8 @@ function raised(wrong) {
 }
 
 function refusal(wrong) {
-    const what = { FileSystemRead: "read nothing outside of its project", FileSystemWrite: "write no file" };
-    if (wrong.permission in what) return `seatrial lets this program ${what[wrong.permission]}: ${wrong.resource}`;
+    const what = { FileSystemRead: "lets this program read only its project", FileSystemWrite: "does not let this program write files" };
+    if (wrong.permission in what) return `seatrial ${what[wrong.permission]}: ${wrong.resource}`;
     return `${guard.WORDS}: ${wrong.permission}`;
 }
 
@@ -244,7 +244,7 @@ function reasons(wrong) {
     return wrong.cause instanceof Error ? `${wrong.message}: ${wrong.cause.message}` : wrong.message;
 }
 
-// Of what is thrown in another thread only the words come over.
+// Of an error in another thread only the message is known.
 function words(thrown) {
     return typeof thrown === "object" ? inspect(thrown) : String(thrown);
 }
@@ -264,7 +264,7 @@ function lineOf([file, line]) {
 }
 
 function main() {
-    const setting = told();
+    const setting = receive();
     const from = Module.createRequire(setting.within);
     const pulumi = { require: from, project: setting.project, stack: setting.stack };
     let over = false;

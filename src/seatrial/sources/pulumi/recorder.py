@@ -1,7 +1,7 @@
-"""Runs inside the interpreter of a Pulumi program: has it register with us in the place of the engine.
+"""Runs inside the interpreter of a Pulumi program, which then registers with us instead of the engine.
 
-Started by path, with a Python that may not have seatrial: it knows nothing but the standard library and the `pulumi`
-that is there. Every request is written as a line of JSON to one pipe, and answered by a line on another.
+Started by path, with a Python that may not have seatrial: uses only the standard library and the installed `pulumi`.
+Every request is a line of JSON on one pipe; the answer is a line on another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REFUSED = (
     *("socket.gethostbyname", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork"),
     *("os.forkpty", "pty.spawn", "os.kill", "os.killpg", "signal.pthread_kill", "ctypes.dlsym", "ctypes.dlsym/handle"),
 )
-"""What a program has no business with while it only says what it wants."""
+"""Operations that a program does not need to register resources."""
 CHANGES = (
     *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod"),
     *("os.chown", "os.utime", "os.setxattr", "os.removexattr", "shutil.rmtree", "shutil.move", "sqlite3.connect"),
@@ -36,41 +36,40 @@ LOOKS = ("os.listdir", "os.scandir", "os.chdir")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 DEVICES = ("/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/dev/tty")
 ADDRESSES_MAX = 6 * 1024 * 1024 * 1024
-"""Memory that is shared is counted nowhere else."""
+"""Also limits shared memory, which no other limit counts."""
 ROOT = "pulumi:pulumi:Stack"
 
 
-class Parent:
-    """The two pipes to whoever started us."""
+class Pipes:
+    """The two pipes to the parent process."""
 
     def __init__(self, reads: int, writes: int) -> None:
         self._reads = os.fdopen(reads, "r", encoding="utf-8")
         self._writes = os.fdopen(writes, "w", encoding="utf-8")
         self._lock = threading.Lock()
 
-    def told(self) -> Any:
+    def receive(self) -> Any:
         return json.loads(self._reads.readline() or "null")
 
-    def say(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         self._writes.write(json.dumps(message) + "\n")
         self._writes.flush()
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            self.say(message)
-            answer = self.told()
+            self.send(message)
+            answer = self.receive()
         if not isinstance(answer, dict):
-            raise RuntimeError("seatrial is gone")
+            raise RuntimeError("the connection to seatrial was closed")
         if answer.get("error"):
             raise RuntimeError(answer["error"])
         return answer
 
 
-class Loop(asyncio.SelectorEventLoop):
-    """A loop in which every call takes longer than all that the program does meanwhile: the same order each time.
+class OrderedLoop(asyncio.SelectorEventLoop):
+    """An event loop with a deterministic order: a call completes only when the program has nothing else to do.
 
-    Calls are done one after another, and only when nobody in the program has anything left to do. In a real run it is
-    so but for luck: what the engine is asked takes milliseconds at least.
+    Calls run one after another. A real run usually has the same order, since the engine takes milliseconds to answer.
     """
 
     def __init__(self) -> None:
@@ -101,14 +100,14 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def main() -> None:
-    parent = Parent(int(sys.argv[1]), int(sys.argv[2]))
-    setting = parent.told()
+    parent = Pipes(int(sys.argv[1]), int(sys.argv[2]))
+    setting = parent.receive()
     try:
         pulumi = importlib.import_module("pulumi")
     except ImportError as missing:
-        parent.say({"do": "lacking", "message": str(missing)})
+        parent.send({"do": "lacking", "message": str(missing)})
         return
-    loop = Loop()
+    loop = OrderedLoop()
     asyncio.set_event_loop(loop)
     _number(pulumi)
     asked = _overheard(pulumi)
@@ -116,29 +115,29 @@ def main() -> None:
         _mocks(pulumi, parent),
         project=setting["project"],
         stack=setting["stack"],
-        preview=True,  # What is not known stays unknown, and `apply` does not run on it.
+        preview=True,  # Unknown values stay unknown, and `apply` does not run on them.
         monitor=_monitor(pulumi, parent, asked),
     )
     pulumi.runtime.set_all_config(setting["config"], setting["secrets"])
     program = setting["program"]
     sys.argv = [program]
     sys.path.insert(0, program if Path(program).is_dir() else str(Path(program).parent))
-    sys.excepthook = lambda kind, wrong, trace: parent.say({"do": "raised", **_described(wrong)})
+    sys.excepthook = lambda kind, wrong, trace: parent.send({"do": "raised", **_described(wrong)})
     _disarm()
-    with suppress(OSError, ValueError):  # Some systems know no such limit.
+    with suppress(OSError, ValueError):  # Some systems do not have this limit.
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES_MAX, ADDRESSES_MAX))
     sys.addaudithook(_guard(setting["home"], setting["closed"], setting["open"]))
     try:
         loop.run_until_complete(
             pulumi.runtime.stack.run_pulumi_func(lambda: runpy.run_path(program, run_name="__main__") and None)
         )
-    except SystemExit as left:  # The one that does not come to the hook.
-        parent.say({"do": "raised", **_described(left)})
+    except SystemExit as left:  # Does not reach sys.excepthook.
+        parent.send({"do": "raised", **_described(left)})
         return
-    parent.say({"do": "ended"})
+    parent.send({"do": "ended"})
 
 
-def _mocks(pulumi: Any, parent: Parent) -> Any:
+def _mocks(pulumi: Any, parent: Pipes) -> Any:
     class Mocks(pulumi.runtime.Mocks):  # type: ignore[misc]
         def call(self, args: Any) -> Any:
             return parent.ask({"do": "call", "token": args.token, "args": _plain(args.args)})["result"]
@@ -149,7 +148,7 @@ def _mocks(pulumi: Any, parent: Parent) -> Any:
     return Mocks()
 
 
-def _monitor(pulumi: Any, parent: Parent, asked: dict[tuple[str, str], list[list[str]]]) -> Any:
+def _monitor(pulumi: Any, parent: Pipes, asked: dict[tuple[str, str], list[list[str]]]) -> Any:
     mocks: Any = importlib.import_module("pulumi.runtime.mocks")
     resource_pb2 = importlib.import_module("pulumi.runtime.proto.resource_pb2")
     struct_pb2 = importlib.import_module("google.protobuf.struct_pb2")
@@ -162,7 +161,7 @@ def _monitor(pulumi: Any, parent: Parent, asked: dict[tuple[str, str], list[list
         return answer, state
 
     class Monitor(mocks.MockMonitor):  # type: ignore[misc]
-        """Answers as the engine would, and remembers the requests themselves: mocks are not told of dependencies."""
+        """Answers as the engine would, from the requests themselves: mocks do not see dependencies."""
 
         def RegisterResource(self, request: Any) -> Any:
             if request.type == ROOT:
@@ -213,12 +212,12 @@ def _reading(request: Any, to_dict: Any) -> dict[str, Any]:
 
 
 def _provider(request: Any) -> str:
-    """The URN of the provider of a resource, or of what is in a component; references end with an id."""
+    """The URN of the provider of a resource or of the content of a component; references end with an id."""
     return str(request.provider or dict(request.providers).get("kubernetes", "")).rpartition("::")[0]
 
 
 def _aliases(request: Any, to_dict: Any) -> list[dict[str, Any]]:
-    """Each a URN, or what was different: a name, a type, a parent."""
+    """Each a URN, or the parts that were different: a name, a type, a parent."""
     said = [{"urn": alias.urn} if alias.urn else to_dict(alias.spec) for alias in request.aliases]
     return [*said, *({"urn": urn} for urn in request.aliasURNs)]
 
@@ -238,17 +237,17 @@ def _options(request: Any) -> dict[str, Any]:
 
 
 def _number(pulumi: Any) -> None:
-    """Have sets of resources keep the order in which these were made.
+    """Make sets of resources keep the order in which the resources were created.
 
-    The SDK expands `depends_on` in the order of a set, which is that of addresses in memory: whether a chart is looked
-    at before or after something that is waited for would be up to chance, as it is in a real run.
+    The SDK expands `depends_on` in the order of a set, which is that of memory addresses: as in a real run, it would
+    be random whether a chart is expanded before or after another dependency.
     """
     numbers = count()
     pulumi.Resource.__hash__ = lambda self: self.__dict__.setdefault("_number", next(numbers))
 
 
 def _overheard(pulumi: Any) -> dict[tuple[str, str], list[list[str]]]:
-    """What each resource names in `depends_on`, before the SDK expands it; outputs name nothing yet."""
+    """The `depends_on` of each resource before the SDK expands it; outputs are not resolved yet."""
     runtime: Any = importlib.import_module("pulumi.runtime.resource")
     prepare = runtime.prepare_resource
     heard: dict[tuple[str, str], list[list[str]]] = {}
@@ -269,7 +268,7 @@ def _name(res: Any) -> str:
 
 
 def _disarm() -> None:
-    """Take away the way to start processes that no hook hears of."""
+    """Disable the one way to start processes that raises no audit event."""
 
     def refused(*args: Any) -> Any:
         raise PermissionError("seatrial runs this program without a network and without processes: fork_exec")
@@ -279,7 +278,7 @@ def _disarm() -> None:
 
 
 def _guard(home: str, closed: list[str], opened: list[str]) -> Any:
-    """Refuses what a program could do harm with. Once set it cannot be taken away; C code does not pass by here."""
+    """An audit hook that refuses harmful operations. It cannot be removed; C code is not covered."""
 
     def within(path: Any, folders: list[str]) -> bool:
         try:
@@ -289,22 +288,22 @@ def _guard(home: str, closed: list[str], opened: list[str]) -> Any:
         return any(real == folder or real.startswith(folder.rstrip("/") + "/") for folder in folders)
 
     def holds(path: Any, folders: list[str]) -> bool:
-        """Whether it is a folder above these: what is opened from there does not say where it lies."""
+        """Whether it is a parent of these folders: files opened relative to it do not show their full path."""
         return any(within(folder, [os.path.realpath(os.fsdecode(path))]) for folder in folders)
 
     def guard(event: str, args: tuple[Any, ...]) -> None:
         if event in REFUSED:
             raise PermissionError(f"seatrial runs this program without a network and without processes: {event}")
         if event in LOOKS and within(args[0], closed) and not within(args[0], opened):
-            raise PermissionError(f"seatrial lets this program read nothing of yours beside its project: {args[0]}")
+            raise PermissionError(f"seatrial lets this program read only its project: {args[0]}")
         if event in CHANGES and not within(args[0], [home]):
-            raise PermissionError(f"seatrial lets this program change no file: {event} {args[0]}")
+            raise PermissionError(f"seatrial does not let this program change files: {event} {args[0]}")
         if event != "open" or isinstance(args[0], int):
             return
         if args[2] is not None and args[2] & WRITING and not within(args[0], [home, *DEVICES]):
-            raise PermissionError(f"seatrial lets this program write no file: {args[0]}")
+            raise PermissionError(f"seatrial does not let this program write files: {args[0]}")
         if (within(args[0], closed) and not within(args[0], opened)) or holds(args[0], closed):
-            raise PermissionError(f"seatrial lets this program read nothing of yours beside its project: {args[0]}")
+            raise PermissionError(f"seatrial lets this program read only its project: {args[0]}")
 
     return guard
 

@@ -1,4 +1,4 @@
-"""Property values as they travel between programs, engine and state: secrets, references and unknowns among them."""
+"""Property values in Pulumi's wire format: secrets, references and unknowns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 def plain(value: Any) -> Any:
-    """A value without its wrappings. Numbers of Protocol Buffers are floats: whole ones become what they were."""
+    """A value without Pulumi's wrappers. Protocol Buffers only have floats: whole numbers become integers again."""
     match value:
         case dict() if SIGNATURE in value:
             return _unwrapped(value)
@@ -36,6 +36,6 @@ def _unwrapped(value: dict[str, Any]) -> Any:
     if value[SIGNATURE] in ASSETS:
         return {key: plain(one) for key, one in value.items() if key != SIGNATURE}
     if "plaintext" in value:  # `pulumi stack export --show-secrets`
-        with suppress(ValueError, TypeError):  # It is JSON again, where Pulumi wrote it.
+        with suppress(ValueError, TypeError):  # Pulumi writes it as JSON.
             return plain(json.loads(value["plaintext"]))
     return plain(value.get("value", "[secret]"))

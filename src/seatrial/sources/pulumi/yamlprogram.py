@@ -1,7 +1,7 @@
-"""Pulumi programs in YAML: resources of a Pulumi.yaml, with their references resolved. Runs nothing.
+"""Pulumi programs in YAML: the resources of a Pulumi.yaml with resolved references. Runs nothing.
 
-Upstream: `pkg/pulumiyaml` of pulumi-yaml 1.2x. References are dependencies, by way of variables too; keys that are not
-known are dropped with a warning, so a misspelled `dependsOn` depends on nothing.
+Upstream: `pkg/pulumiyaml` of pulumi-yaml 1.2x. References are dependencies, also through variables; unknown keys are
+dropped with a warning, so a misspelled `dependsOn` depends on nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.program import LOCAL_COMPONENTS, PROVIDER, REMOTE_COMPONENTS, api_version_of
 from seatrial.model.resource import Body
 from seatrial.sources.pulumi.monitor import Monitor
-from seatrial.sources.pulumi.project import Project
+from seatrial.sources.pulumi.project import PulumiProject
 from seatrial.sources.pulumi.values import UNKNOWN
 from seatrial.text.yamlfile import Document
 
@@ -30,13 +30,13 @@ STEP = re.compile(r"\[\"([^\"]+)\"\]|\['([^']+)'\]|\[(\d+)\]|\.?([^.\[\]]+)")
 NO_TYPE = "kubernetes:apiextensions.k8s.io:CustomResource"
 
 
-def read(project: Project, monitor: Monitor) -> None:
-    """Register the resources of a program, each after those that it refers to."""
+def read(project: PulumiProject, monitor: Monitor) -> None:
+    """Register the resources of a program, each after the resources that it refers to."""
     document = project.document
     assert document is not None
     resources = document.body.get("resources") or {}
     if not isinstance(resources, dict):
-        raise CannotContinue(f"{document.place('resources')}: resources is a mapping of names")
+        raise CannotContinue(f"{document.place('resources')}: read the program: resources is not a mapping")
     known = _Known(project, document, monitor)
     pending = {str(name): body or {} for name, body in resources.items()}
     known.refuse_circles()
@@ -49,9 +49,9 @@ def read(project: Project, monitor: Monitor) -> None:
 
 
 class _Known:
-    """The resources that are registered so far, by the names they go by in the program."""
+    """The resources registered so far, by their names in the program."""
 
-    def __init__(self, project: Project, document: Document, monitor: Monitor) -> None:
+    def __init__(self, project: PulumiProject, document: Document, monitor: Monitor) -> None:
         self._project = project
         self._document = document
         self._monitor = monitor
@@ -61,7 +61,7 @@ class _Known:
         self._types: dict[str, str] = {}
         self._providers: dict[str, str] = {}
         self._default = ""
-        """The provider of whatever names none."""
+        """The provider of resources that name none."""
 
     def refuse_circles(self) -> None:
         for name, value in self._variables.items():
@@ -70,7 +70,7 @@ class _Known:
                 raise CannotContinue(f"{place}: circular dependency of variable '{name}' transitively on itself")
 
     def behind(self, value: Any) -> set[str]:
-        """The names that a value refers to, and those that the variables among them do."""
+        """The names that a value refers to, directly or through variables."""
         found = _names(value)
         for _ in self._variables:
             found |= {other for name in found & self._variables.keys() for other in _names(self._variables[name])}
@@ -78,7 +78,7 @@ class _Known:
 
     def register(self, name: str, body: Body) -> None:
         self._warn(name, body)
-        self._refuse_strangers(name, body)
+        self._refuse_undefined(name, body)
         options = body.get("options") or {}
         written = body.get("properties") or {}
         by_property = {key: self._urns(value) for key, value in written.items()}
@@ -120,18 +120,18 @@ class _Known:
             for key in keys:
                 if key not in known:
                     place = self._document.place("resources", name, *filter(None, (where.rstrip("."), key)))
-                    said = f"{where}{key} of {name} is not known to Pulumi, which warns and drops it"
-                    self._monitor.warnings.append(f"{place}: {said}")
+                    unknown = f"{where}{key} of {name} is unknown to Pulumi, which ignores it with a warning"
+                    self._monitor.warnings.append(f"{place}: {unknown}")
 
-    def _refuse_strangers(self, name: str, body: Body) -> None:
-        """Names that are nobody's."""
+    def _refuse_undefined(self, name: str, body: Body) -> None:
+        """Refuse references to undefined names."""
         declared = {**(self._document.body.get("config") or {}), **(self._document.body.get("configuration") or {})}
         own = {key.removeprefix(f"{self._project.name}:") for key in (*self._project.config, *declared)}
         known = {*self._answers, *self._variables, *self._project.config, *own, "pulumi"}
         for key, value in (body.get("properties") or {}).items():
-            if strangers := sorted(self.behind(value) - known):
+            if undefined := sorted(self.behind(value) - known):
                 place = self._document.place("resources", name, "properties", key)
-                raise CannotContinue(f'{place}: resource or variable named "{strangers[0]}" could not be found')
+                raise CannotContinue(f'{place}: resource or variable named "{undefined[0]}" could not be found')
 
     def _target(self, written: Any, name: str) -> str:
         wanted = _reference(written)
@@ -145,7 +145,7 @@ class _Known:
         return str(found["urn"]) if found else ""
 
     def _provider(self, options: Body, type_: str) -> str:
-        """That which a resource names, else that of its parent, else the default one."""
+        """The provider of a resource: its own, else that of its parent, else the default one."""
         several = options.get("providers") or ()
         named = [*(several.values() if isinstance(several, dict) else several), options.get("provider")]
         given = next((urn for urn in map(self._urn, named) if f"::{PROVIDER}::" in urn), "")
@@ -153,7 +153,7 @@ class _Known:
         return "" if type_ == PROVIDER else given or inherited
 
     def _alias(self, written: Any) -> Body:
-        """A URN, or what was different: a name, a type, a parent."""
+        """A URN, or the parts that were different: a name, a type, a parent."""
         if not isinstance(written, dict):
             return {"urn": str(written)}
         return {**written, "parentUrn": self._urn(written.get("parent"))}
@@ -214,7 +214,7 @@ def _inside(value: Any, path: list[str]) -> Any:
 
 
 def _type(type_: str, properties: Body) -> str:
-    """The token of a resource; a CustomResource goes by the apiVersion and kind in its properties."""
+    """The type token of a resource; for a CustomResource from the apiVersion and kind in its properties."""
     if type_.startswith("kubernetes:apiextensions.k8s.io") and type_.endswith(":CustomResource"):
         return f"kubernetes:{properties.get('apiVersion')}:{properties.get('kind')}"
     if type_ in ("kubernetes:Provider", PROVIDER):

@@ -1,6 +1,6 @@
-"""Where a template asks how it is being rendered: first install or upgrade, what is in the cluster, or chance.
+"""Conditions in templates on install or upgrade, on the state of the cluster, or on random values.
 
-Reads text only; what the question decides is seen by rendering.
+Reads text only; the effect of a condition is found by rendering.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 from seatrial.model.resource import Place
 from seatrial.sources.charts.chart import template_texts
 from seatrial.sources.charts.files import ChartFiles
-from seatrial.sources.charts.gotemplate import Action, actions, definitions
+from seatrial.sources.charts.gotemplate import TemplateAction, actions, definitions
 from seatrial.text.source import Text
 
 _ASKS = re.compile(
@@ -26,34 +26,34 @@ _CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 _DECIDES = re.compile(r"(?:else\s+)?(?:if|with|range)\b")
 
 
-class Gate(Struct, frozen=True):
-    """One question, and where it is asked."""
+class Condition(Struct, frozen=True):
+    """One condition and its place."""
 
     asks: str
     """`.Release.IsInstall`"""
     place: Place
 
 
-def asks_anything(chart: ChartFiles) -> bool:
-    """Whether any template's text may come out otherwise the next time, or in another cluster."""
+def has_conditions(chart: ChartFiles) -> bool:
+    """Whether any template may render differently the next time or on another cluster."""
     return any(_ASKS.search(text.content) or ".Capabilities" in text.content for text in template_texts(chart))
 
 
-def makes_up(chart: ChartFiles, *, looks: bool) -> bool:
-    """Whether a template makes values up; who `looks` into the cluster may find there the one that it made before."""
+def generates_values(chart: ChartFiles, *, looks: bool) -> bool:
+    """Whether a template generates random values; with `looks`, one that uses `lookup` may keep the previous value."""
     texts = [text.content for text in template_texts(chart)]
     kept = looks and any(_LOOKUP.search(text) for text in texts)
     return not kept and any(_CHANCE.search(text) for text in texts)
 
 
-def gate_of(chart: ChartFiles, file: str) -> Gate | None:
-    """The question that a template asks, itself or in a template that it calls; one that decides something first."""
+def condition_of(chart: ChartFiles, file: str) -> Condition | None:
+    """The condition of a template or of a template it calls; one in an `if`, `with` or `range` comes first."""
     texts = {text.path: text for text in template_texts(chart)}
     named = {d.name: (text, d.start, d.end) for text in texts.values() for d in definitions(text.content)}
     start = texts.get(file)
     if start is None:
         return None
-    found: list[tuple[bool, Gate]] = []
+    found: list[tuple[bool, Condition]] = []
     waiting: list[tuple[Text, int, int]] = [(start, 0, len(start.content))]
     seen: set[str] = set()
     while waiting:
@@ -66,6 +66,6 @@ def gate_of(chart: ChartFiles, file: str) -> Gate | None:
     return min(found, key=lambda entry: entry[0], default=(True, None))[1]
 
 
-def _asked(text: Text, action: Action) -> Iterator[tuple[bool, Gate]]:
+def _asked(text: Text, action: TemplateAction) -> Iterator[tuple[bool, Condition]]:
     if asks := _ASKS.search(action.says):
-        yield not _DECIDES.match(action.says), Gate(asks[0], Place(text.path, text.line(action.start)))
+        yield not _DECIDES.match(action.says), Condition(asks[0], Place(text.path, text.line(action.start)))

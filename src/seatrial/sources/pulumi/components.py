@@ -1,7 +1,7 @@
-"""What the provider makes of a chart or of YAML in a remote component: children, and the order between them.
+"""The children that the provider registers for a chart or YAML in a remote component, and their dependencies.
 
-Upstream: `provider/pkg/provider/yaml/v2/yaml.go` of pulumi-kubernetes 4.32, which asks the graph of cli-utils: custom
-resources come after their definitions, namespaced objects after their Namespace, and whoever says so after others.
+Upstream: `provider/pkg/provider/yaml/v2/yaml.go` of pulumi-kubernetes 4.32, which uses the graph of cli-utils: custom
+resources depend on their CRDs, namespaced objects on their Namespace, and others on what their annotation names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEPENDS_ON = "config.kubernetes.io/depends-on"
 def ordered_children(
     component: Registration, content: list[Resource], stack: str, project: str
 ) -> Iterator[Registration]:
-    """The registrations of the objects in a component, definitions first."""
+    """The registrations of the objects in a component, CRDs first."""
     prefix = str(component.inputs.get("resourcePrefix") or component.name)
     urns = {r.ref: urn_of(stack, project, component.urn, _type(r), _name(r.ref, prefix)) for r in content}
     defines = {

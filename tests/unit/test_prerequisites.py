@@ -1,4 +1,4 @@
-"""What a release takes for granted: who is taken to define, to run and to be there."""
+"""Prerequisites: CRDs, operators and objects that a release needs and does not contain."""
 
 from __future__ import annotations
 
@@ -33,56 +33,53 @@ def read(tmp_path: Path, text: str) -> list[Release]:
 
 
 @pytest.mark.parametrize(
-    ("version", "usually"),
-    [("v1", "external-secrets brings it"), ("v1beta1", "external-secrets brings it (v1beta1 before 0.17.0)")],
+    ("version", "installed"),
+    [("v1", "external-secrets installs it"), ("v1beta1", "external-secrets installs it (v1beta1 before 0.17.0)")],
 )
-def test_a_definition_that_is_missing_says_who_brings_it_and_until_when(
-    tmp_path: Path, version: str, usually: str
+def test_a_missing_crd_names_the_operator_that_installs_it_and_until_which_version(
+    tmp_path: Path, version: str, installed: str
 ) -> None:
-    taken = needed.definitions(read(tmp_path, EXTERNAL.replace("VERSION", version)))
-    assert [prerequisite.object for _, prerequisite in taken] == [
+    found = needed.crds(read(tmp_path, EXTERNAL.replace("VERSION", version)))
+    assert [prerequisite.object for _, prerequisite in found] == [
         "CustomResourceDefinition/clustersecretstores.external-secrets.io",
         "CustomResourceDefinition/externalsecrets.external-secrets.io",
     ]
-    assert [prerequisite.why for _, prerequisite in taken] == [
-        "ExternalSecret/demo/app needs one of this kind and no release defines it; external-secrets brings it",
-        f"ExternalSecret/demo/app is of this kind (external-secrets.io/{version} must be served) and no release defines"
-        f" it; {usually}",
+    assert [prerequisite.why for _, prerequisite in found] == [
+        "ExternalSecret/demo/app needs an object of this kind; external-secrets installs it",
+        f"ExternalSecret/demo/app is of this kind (external-secrets.io/{version} must be served); {installed}",
     ]
-    store, external = (body["spec"] for body, _ in taken)
+    store, external = (body["spec"] for body, _ in found)
     assert (store["scope"], [entry["name"] for entry in store["versions"]]) == ("Cluster", ["v1"])
     assert (external["scope"], [entry["name"] for entry in external["versions"]]) == ("Namespaced", [version])
 
 
-def test_a_kind_that_nobody_knows_is_defined_as_it_is_used(tmp_path: Path) -> None:
-    taken = needed.definitions(read(tmp_path, "{apiVersion: canal.example/v2, kind: Lock, metadata: {name: north}}"))
-    assert [(body["metadata"]["name"], prerequisite.why) for body, prerequisite in taken] == [
-        (
-            "locks.canal.example",
-            "Lock/demo/north is of this kind (canal.example/v2 must be served) and no release defines it",
-        )
+def test_an_unknown_kind_gets_a_crd_for_the_used_version(tmp_path: Path) -> None:
+    found = needed.crds(read(tmp_path, "{apiVersion: canal.example/v2, kind: Lock, metadata: {name: north}}"))
+    assert [(body["metadata"]["name"], prerequisite.why) for body, prerequisite in found] == [
+        ("locks.canal.example", "Lock/demo/north is of this kind (canal.example/v2 must be served)")
     ]
 
 
-def test_what_the_trial_assumes_is_not_taken_for_granted_again(tmp_path: Path) -> None:
+def test_objects_declared_in_the_trial_are_not_prerequisites(tmp_path: Path) -> None:
     given = assumed_objects(Operator("external-secrets", "1.0.0"))
     releases = read(tmp_path, EXTERNAL.replace("VERSION", "v1beta1"))
-    assert needed.definitions(releases, (), given) == []
+    assert needed.crds(releases, (), given) == []
     assert needed.operators(releases, given) == []
 
 
-def test_an_operator_that_acts_on_what_is_used_is_taken_to_run(tmp_path: Path) -> None:
-    taken = needed.operators(read(tmp_path, EXTERNAL.replace("VERSION", "v1")))
-    assert [(prerequisite.object, prerequisite.why) for _, prerequisite in taken] == [
+def test_an_operator_that_reconciles_a_used_kind_is_assumed_to_run(tmp_path: Path) -> None:
+    found = needed.operators(read(tmp_path, EXTERNAL.replace("VERSION", "v1")))
+    assert [(prerequisite.object, prerequisite.why, prerequisite.operator) for _, prerequisite in found] == [
         (
             "Deployment/external-secrets/external-secrets",
-            "external-secrets has to run, there or elsewhere: it acts on ExternalSecret/demo/app",
+            "it reconciles ExternalSecret/demo/app",
+            "external-secrets",
         )
     ]
-    assert [body["metadata"]["namespace"] for body, _ in taken] == ["kube-system"]
+    assert [body["metadata"]["namespace"] for body, _ in found] == ["kube-system"]
 
 
-def test_an_operator_that_the_release_brings_is_not_taken_to_run_already(tmp_path: Path) -> None:
+def test_an_operator_that_the_release_installs_is_not_assumed_to_run(tmp_path: Path) -> None:
     operator = """---
     apiVersion: apps/v1
     kind: Deployment
@@ -93,10 +90,10 @@ def test_an_operator_that_the_release_brings_is_not_taken_to_run_already(tmp_pat
     assert needed.operators(read(tmp_path, text)) == []
 
 
-def test_a_store_that_is_outside_is_made_up_and_a_secret_that_is_made_is_not(tmp_path: Path) -> None:
+def test_a_missing_store_is_assumed_and_a_secret_that_the_operator_creates_is_not(tmp_path: Path) -> None:
     releases = read(tmp_path, EXTERNAL.replace("VERSION", "v1") + "---" + POD)
-    definitions = [body for body, _ in needed.definitions(releases)]
-    assert [body for body, _ in needed.objects(releases, definitions)] == [
+    crds = [body for body, _ in needed.crds(releases)]
+    assert [body for body, _ in needed.objects(releases, crds)] == [
         {
             "apiVersion": "external-secrets.io/v1",
             "kind": "ClusterSecretStore",
@@ -108,7 +105,7 @@ def test_a_store_that_is_outside_is_made_up_and_a_secret_that_is_made_is_not(tmp
     assert [prerequisite.object for _, prerequisite in needed.objects(alone)] == ["Secret/demo/app-secret"]
 
 
-def test_a_secret_that_a_described_operator_makes_is_not_made_up(tmp_path: Path) -> None:
+def test_a_secret_that_a_described_operator_creates_is_not_assumed(tmp_path: Path) -> None:
     described = Operator("sync", kinds=("RemoteSecret.sync.example",), produces={"secret": "spec.target.name"})
     remote = (
         "{apiVersion: sync.example/v1, kind: RemoteSecret, metadata: {name: a}, spec: {target: {name: app-secret}}}"
@@ -118,7 +115,7 @@ def test_a_secret_that_a_described_operator_makes_is_not_made_up(tmp_path: Path)
     assert needed.objects(releases, given, described_in(given)) == []
 
 
-def test_accounts_and_roles_that_others_bring_may_do_what_is_asked_of_them(tmp_path: Path) -> None:
+def test_assumed_service_accounts_and_roles_have_all_rights(tmp_path: Path) -> None:
     text = """
 apiVersion: v1
 kind: Pod

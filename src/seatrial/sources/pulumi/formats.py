@@ -1,4 +1,4 @@
-"""The shape of the files that Pulumi writes, as far as it is relied on. Knows nothing of what is made of them."""
+"""The format of the files that Pulumi writes, as far as it matters here. Knows nothing of their use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 
-class State(Struct, frozen=True, rename="camel"):
+class ResourceState(Struct, frozen=True, rename="camel"):
     """A resource (`ResourceV3`)."""
 
     inputs: dict[str, Any] | None = None
@@ -20,26 +20,26 @@ class State(Struct, frozen=True, rename="camel"):
 
 
 class Pending(Struct, frozen=True):
-    """What was begun when it was interrupted."""
+    """An operation that was interrupted."""
 
     resource: dict[str, Any] | None = None
 
 
 class Deployment(Struct, frozen=True):
-    """What `pulumi stack export` is about."""
+    """The output of `pulumi stack export`."""
 
     resources: list[Any] | None = None
     pending_operations: list[Pending] | None = None
 
 
 class Diagnostic(Struct, frozen=True):
-    """What a preview says of a resource."""
+    """A message in a preview."""
 
     severity: str | None = None
 
 
 class Preview(Struct, frozen=True, rename="camel"):
-    """What `pulumi preview --json` writes (`PreviewDigest`)."""
+    """The output of `pulumi preview --json` (`PreviewDigest`)."""
 
     steps: list[dict[str, Any]] | None = None
     diagnostics: list[Diagnostic] | None = None
@@ -47,7 +47,7 @@ class Preview(Struct, frozen=True, rename="camel"):
 
 
 def misfit(value: Any, shape: type[Struct]) -> str:
-    """What is not as Pulumi writes it, and where; empty where all is."""
+    """The first deviation from the format, and where; empty if there is none."""
     try:
         msgspec.convert(value, shape)
     except msgspec.ValidationError as wrong:

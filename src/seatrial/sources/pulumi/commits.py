@@ -1,6 +1,6 @@
-"""A Pulumi program as it was at a commit: all files of that time in a folder of its own, and what is installed today.
+"""A Pulumi program at a commit: the files of the commit in a temporary folder, with the packages of the working tree.
 
-Packages are in no commit: those of the working tree are used, but for packages that are themselves in the commit.
+Installed packages are not in a commit: those of the working tree are used, except packages that the commit contains.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ WANTED = (
     *("package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock"),
     *("requirements.txt", "pyproject.toml", "poetry.lock", "uv.lock", "Pipfile.lock"),
 )
-"""The files that say which packages a program wants."""
+"""The files that declare the packages of a program."""
 
 
 class Checkout(Struct, frozen=True):
-    """A commit on disk, for as long as a program of it runs."""
+    """A commit in a temporary folder."""
 
     tree: git.Tree
     root: Path
     own: str
     """The path of the program in it."""
     packages: tuple[Path, ...] = ()
-    """Where those are installed that it uses."""
+    """Where the packages are installed that it uses."""
 
     @property
     def path(self) -> str:
@@ -49,49 +49,49 @@ class Checkout(Struct, frozen=True):
         """The same folder in the working tree."""
         return Path(self.tree.top, self.own)
 
-    def told(self, text: str) -> str:
-        """What is said of this folder, said of the commit: nobody else knows where it lay."""
+    def named(self, text: str) -> str:
+        """Text with `git:REF:path` instead of the temporary folder."""
         return text.replace(f"{self.root}/", self.tree.shown("")).replace(str(self.root), self.tree.shown("")[:-1])
 
 
 @contextmanager
 def checked_out(source: str, beside: str) -> Iterator[Checkout]:
-    """The commit that `git:REF` names, as files; whatever is complained of meanwhile is said of the commit."""
+    """Write `git:REF` to a temporary folder; errors inside the block name the commit instead of that folder."""
     tree, own = git.located(source, beside)
     with tempfile.TemporaryDirectory(prefix="seatrial-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve()
         git.export(tree, root)
-        (root / ".git").touch()  # It is one project as far as links may lead.
+        (root / ".git").touch()  # Marks the project root, the limit for symlinks.
         found = Checkout(tree, root, own, tuple(sorted(set(_borrowed(Path(tree.top).resolve(), root)))))
         try:
             if not Path(found.path).exists():
-                where = f"{found.path}: it was not there at {tree.ref}"
-                raise CannotContinue(f"{where}; if the program was elsewhere then: git:{tree.ref}:FOLDER")
+                where = f"{found.path}: does not exist at {tree.ref}"
+                raise CannotContinue(f"{where}; if the program was in another folder, use git:{tree.ref}:FOLDER")
             yield found
         except (CannotContinue, NothingToCheck) as why:
-            why.args = (found.told(str(why)),)
+            why.args = (found.named(str(why)),)
             raise
 
 
 def as_committed(release: Release, checkout: Checkout) -> Release:
-    """A release whose places are those of the commit, and whose paths are those of the working tree."""
+    """The release with places in the commit, and with paths in values as in the working tree."""
     assert release.program is not None
     program = release.program
-    told = Program(
+    committed = Program(
         program.project,
         tuple(_registration(one, checkout) for one in program.registrations),
         program.stack,
-        tuple(map(checkout.told, program.unknown)),
-        tuple(checkout.told(words) for words in (*program.warnings, *_other_packages(checkout))),
+        tuple(map(checkout.named, program.unknown)),
+        tuple(checkout.named(words) for words in (*program.warnings, *_other_packages(checkout))),
         program.recorded,
     )
-    return replace(release, resources=tuple(_resource(one, checkout) for one in release.resources), program=told)
+    return replace(release, resources=tuple(_resource(one, checkout) for one in release.resources), program=committed)
 
 
 def _borrowed(today: Path, root: Path) -> Iterator[Path]:
-    """Link what is installed in the working tree, and say where that is.
+    """Link the packages of the working tree into the commit, and yield where they are installed.
 
-    In a monorepo npm and pnpm link packages to the folders that they are written in: those are of the commit.
+    In a monorepo npm and pnpm link local packages to their source folders: those of the commit are used.
     """
     for folder, inside, _ in os.walk(root):
         if PACKAGES in inside:
@@ -111,13 +111,13 @@ def _borrowed(today: Path, root: Path) -> Iterator[Path]:
 
 
 def _other_packages(checkout: Checkout) -> Iterator[str]:
-    """What is to be said where the program wanted other packages then."""
+    """A warning for each package file that differs from that of the working tree."""
     own = Path(checkout.path).relative_to(checkout.root)
     for folder in (own, *own.parents):
         for name in WANTED:
             then, now = (Path(top, folder, name) for top in (checkout.root, checkout.tree.top))
             if then.is_file() and (not now.is_file() or then.read_bytes() != now.read_bytes()):
-                yield f"{then} is not that of today; the program was run with the packages that are installed today"
+                yield f"{then} differs from the working tree; the program was run with the currently installed packages"
 
 
 def _registration(one: Registration, checkout: Checkout) -> Registration:
@@ -132,16 +132,16 @@ def _registration(one: Registration, checkout: Checkout) -> Registration:
 
 
 def _resource(one: Resource, checkout: Checkout) -> Resource:
-    then = origin(checkout.told(one.file), lambda path: _place(place_of(one.place(*path)), checkout))
+    then = origin(checkout.named(one.file), lambda path: _place(place_of(one.place(*path)), checkout))
     return Resource(one.ref, _worked_on(one.body, checkout), then)
 
 
 def _place(place: Place, checkout: Checkout) -> Place:
-    return replace(place, file=checkout.told(place.file))
+    return replace(place, file=checkout.named(place.file))
 
 
 def _worked_on(value: Any, checkout: Checkout) -> Any:
-    """A value as the program would have given it where people work: a path that it joins is no difference."""
+    """A value with paths in the working tree instead of the temporary folder, so that they are no difference."""
     match value:
         case str():
             return value.replace(str(checkout.root), checkout.tree.top)

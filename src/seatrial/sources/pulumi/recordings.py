@@ -1,7 +1,7 @@
-"""What Pulumi wrote down itself: the files of `pulumi preview --json` and `pulumi stack export`. Runs nothing.
+"""The output of `pulumi preview --json` and `pulumi stack export`. Runs nothing.
 
 Upstream: `pkg/display/json.go` (PreviewDigest) and `sdk/go/common/apitype/core.go` (UntypedDeployment, ResourceV3) of
-Pulumi 3.259. Both hold resources as the engine got them, with the dependencies that were registered.
+Pulumi 3.259. Both contain resources as the engine got them, with the registered dependencies.
 """
 
 from __future__ import annotations
@@ -23,64 +23,64 @@ from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Origin, Ref, group_of, metadata, name_of
 from seatrial.sources.files import read_text, shown
 from seatrial.sources.programs import is_preview
+from seatrial.sources.pulumi.formats import Deployment, Preview, ResourceState, misfit
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.naming import NAMESPACE
-from seatrial.sources.pulumi.project import RECORDED, SECRET, Project
+from seatrial.sources.pulumi.project import RECORDED, SECRET, PulumiProject
 from seatrial.sources.pulumi.values import plain
-from seatrial.sources.pulumi.written import Deployment, Preview, State, misfit
 from seatrial.text.source import Text
 
-DOING = "read what Pulumi wrote"
+DOING = "read the Pulumi output"
 VERSIONS = (3, 4)
 GOING = ("delete", "delete-replaced", "discard", "discard-replaced", "read-discard", "remove-pending-replace")
-"""What a preview says of resources that are not there any more afterwards."""
+"""Preview operations of resources that do not exist afterwards."""
 HOLDS_VALUES = {"Secret": ("data", "stringData"), "ConfigMap": ("data", "binaryData")}
-"""Where an object may lack its values and still be of use: who names a key of it says that it is there."""
+"""Fields that may be encrypted: their keys are known from the objects that refer to them."""
 ENCRYPTED = base64.b64encode(SECRET.encode()).decode()
 URN = re.compile(r'"urn":\s*("(?:[^"\\]|\\.)*")')
 
 
 class Recording(Struct, frozen=True):
-    """The resources of a file, in the order in which they were registered."""
+    """The resources in a file, in the order of their registration."""
 
     text: Text
     states: list[Body]
     warnings: tuple[str, ...] = ()
     remedy: str = ""
-    """How to get at what is encrypted in it."""
+    """How to get the encrypted values."""
 
 
-def read_recording(path: str) -> tuple[Project, Recording]:
-    """The stack that a file is about, and what is in it."""
+def read_recording(path: str) -> tuple[PulumiProject, Recording]:
+    """The project and stack of a file, and its resources."""
     text = read_text(path, DOING)
     try:
         body = json.loads(text.content.removeprefix("\ufeff"))
     except json.JSONDecodeError as broken:
         where = f"line {broken.lineno}, column {broken.colno}"
-        raise CannotContinue(f"{text.path}: {DOING}: it is no whole JSON document: it breaks off at {where}") from None
+        raise CannotContinue(f"{text.path}: {DOING}: not valid JSON: error at {where}") from None
     except RecursionError:
-        raise CannotContinue(f"{text.path}: {DOING}: it is nested too deeply") from None
+        raise CannotContinue(f"{text.path}: {DOING}: nested too deeply") from None
     if isinstance(body, dict) and "deployment" in body:
         recording = _exported(body, text)
     elif isinstance(body, dict) and is_preview(body):
         recording = _previewed(body, text)
     else:
-        wanted = "`pulumi preview --json` nor `pulumi stack export`"
-        raise CannotContinue(f"{text.path}: {DOING}: neither {wanted} writes such a file")
+        wanted = "`pulumi preview --json` or `pulumi stack export`"
+        raise CannotContinue(f"{text.path}: {DOING}: not the output of {wanted}")
     names = (str(state["urn"]).split("::") for state in recording.states)
     stack, name = next(((one[0].rpartition(":")[2], one[1]) for one in names), ("", ""))
     beside = Path(path).parent
-    project = Project(beside.resolve(), shown(str(beside)), text.path, name, RECORDED, stack=stack)
+    project = PulumiProject(beside.resolve(), shown(str(beside)), text.path, name, RECORDED, stack=stack)
     return project, recording
 
 
-def replay(recording: Recording, project: Project, monitor: Monitor) -> None:
-    """Register what was registered, as it was."""
+def replay(recording: Recording, project: PulumiProject, monitor: Monitor) -> None:
+    """Register the resources of a recording."""
     monitor.warnings += recording.warnings
     try:
         states = [{**state, "inputs": plain(state.get("inputs") or {})} for state in recording.states]
     except RecursionError:
-        raise CannotContinue(f"{recording.text.path}: {DOING}: it is nested too deeply") from None
+        raise CannotContinue(f"{recording.text.path}: {DOING}: nested too deeply") from None
     wanted = _wanted_keys(states)
     lines = dict(_lines(recording.text))
     parents = {state.get("parent") for state in states}
@@ -95,15 +95,15 @@ def replay(recording: Recording, project: Project, monitor: Monitor) -> None:
 def _exported(body: Body, text: Text) -> Recording:
     version, deployment = body.get("version"), body["deployment"]
     if version not in VERSIONS:
-        raise CannotContinue(f"{text.path}: {DOING}: version {version} of stack exports is not known, only 3 and 4")
+        raise CannotContinue(f"{text.path}: {DOING}: version {version} of stack exports is not supported, only 3 and 4")
     if not isinstance(deployment, dict):
-        raise CannotContinue(f"{text.path}: {DOING}: its deployment is empty")
+        raise CannotContinue(f"{text.path}: {DOING}: the deployment is empty")
     _refuse_misfit(deployment, Deployment, text)
     states = [state for state in _states(deployment.get("resources") or [], text) if not state.get("delete")]
     begun = [one for one in deployment.get("pending_operations") or [] if isinstance(one, dict)]
     warnings = tuple(
-        f"{text.path}: {one.get('type')} {short(str((one.get('resource') or {}).get('urn')))} was interrupted: what "
-        "became of it is not on record"
+        f"{text.path}: {one.get('type')} {short(str((one.get('resource') or {}).get('urn')))} was interrupted; its "
+        "outcome is not in the export"
         for one in begun
     )
     return Recording(text, states, warnings, "export it with: pulumi stack export --show-secrets")
@@ -120,25 +120,25 @@ def _previewed(body: Body, text: Text) -> Recording:
     left_out = int((body.get("changeSummary") or {}).get("same") or 0) - shown_same
     if left_out > 0:
         raise CannotContinue(
-            f"{text.path}: {DOING}: it leaves out {left_out} resources that do not change; make it with: pulumi "
+            f"{text.path}: {DOING}: it omits {left_out} resources that do not change; create it with: pulumi "
             "preview --json --show-sames"
         )
     after = [step.get("newState") for step in steps if step.get("op") not in GOING]
     by_urn = {state["urn"]: state for state in _states([state for state in after if state], text)}
-    return Recording(text, list(by_urn.values()), remedy="a preview never shows it")
+    return Recording(text, list(by_urn.values()), remedy="a preview never contains secrets")
 
 
 def _refuse_misfit(value: Body, shape: type[Struct], text: Text) -> None:
     if wrong := misfit(value, shape):
         what = short(str(value["urn"])) if "urn" in value else "it"
-        raise CannotContinue(f"{text.path}: {DOING}: {what} is not as Pulumi writes it: {wrong}")
+        raise CannotContinue(f"{text.path}: {DOING}: {what} does not have the format of Pulumi: {wrong}")
 
 
 def _states(written: Any, text: Text) -> Iterator[Body]:
     for state in written if isinstance(written, list) else ():
         if not isinstance(state, dict) or str(state.get("urn")).count("::") < 3 or not state.get("type"):
-            raise CannotContinue(f"{text.path}: {DOING}: there is a resource without a URN or a type in it")
-        _refuse_misfit(state, State, text)
+            raise CannotContinue(f"{text.path}: {DOING}: a resource has no URN or no type")
+        _refuse_misfit(state, ResourceState, text)
         if state["type"] != STACK:
             yield state
 
@@ -163,12 +163,12 @@ def _message(state: Body, inputs: Body) -> Body:
 
 
 def _durations(timeouts: Body) -> dict[str, str]:
-    """In seconds, which is how they are written down."""
+    """Timeouts as durations; Pulumi writes them in seconds."""
     return {key: f"{value:g}s" for key, value in timeouts.items() if isinstance(value, int | float) and value}
 
 
 def _deciphered(state: Body, wanted: dict[Ref, set[str]], recording: Recording, monitor: Monitor) -> Body:
-    """The inputs of a resource without what is encrypted, or a refusal where nothing can be made of the rest."""
+    """The inputs of a resource with placeholders for encrypted values; refuses a resource that needs them."""
     inputs, type_ = state["inputs"], str(state["type"])
     own = {key: value for key, value in inputs.items() if not key.startswith("__")}
     hidden = [key for key, value in own.items() if value == SECRET]
@@ -178,20 +178,20 @@ def _deciphered(state: Body, wanted: dict[Ref, set[str]], recording: Recording, 
     helms = type_ in (HELM_RELEASE, CHART_V4)
     lost = [key for key in hidden if (key == "values" if helms else key not in values)]
     if lost:
-        what = f"{lost[0]} of {short(state['urn'])} is a secret and not readable"
+        what = f"{lost[0]} of {short(state['urn'])} is an encrypted secret"
         raise CannotContinue(f"{recording.text.path}: {DOING}: {what}; {recording.remedy}")
     keys = sorted(wanted.get(ref, set()) - set().union(*(own[key] for key in values if isinstance(own.get(key), dict))))
     for key in hidden:
         own[key] = dict.fromkeys(keys, SECRET if key == "stringData" else ENCRYPTED)
     if not helms:
         monitor.warnings.append(
-            f"{ref}: its {' and '.join(hidden)} cannot be read; each key that others name is taken to be there"
+            f"{ref}: {' and '.join(hidden)} cannot be read; assuming that all keys exist that other objects refer to"
         )
     return own
 
 
 def _wanted_keys(states: Iterable[Body]) -> dict[Ref, set[str]]:
-    """The keys of Secrets and ConfigMaps that objects name."""
+    """The keys of Secrets and ConfigMaps that objects refer to."""
     wanted: dict[Ref, set[str]] = {}
     for state in states:
         if str(state["type"]).startswith(KUBERNETES):
@@ -208,7 +208,7 @@ def _ref(state: Body) -> Ref:
 
 
 def _lines(text: Text) -> Iterator[tuple[str, int]]:
-    """On which line each resource is told of first."""
+    """The first line of each resource."""
     line, before, seen = 1, 0, set()
     for found in URN.finditer(text.content):
         line, before = line + text.content.count("\n", before, found.start()), found.start()
@@ -218,8 +218,8 @@ def _lines(text: Text) -> Iterator[tuple[str, int]]:
             yield urn, line
 
 
-def _position(state: Body, project: Project, file: str, lines: dict[str, int]) -> Body:
-    """Where the program made it, if that lies beside the file; else where the file tells of it."""
+def _position(state: Body, project: PulumiProject, file: str, lines: dict[str, int]) -> Body:
+    """The line in the program if its file exists, else the line in the recording."""
     written = urlparse(str(state.get("sourcePosition") or ""))
     line = written.fragment.partition(",")[0]
     source = project.folder / unquote(written.path).lstrip("/")
