@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.kinds.scripts.running import Course, Reply, course
+from seatrial.kinds.scripts.run_state import Course, Reply
+from seatrial.kinds.scripts.running import course
 from seatrial.model.resource import Ref
 
 SECRET = Ref("Secret", "demo", "token")
@@ -73,8 +74,40 @@ CASES = {
     "otherwise": ("if refused; then exit 1; elif there; then exit 7; else exit 2; fi", "7; forbidden"),
     "an end without a word is that of the last command": ("refused\nexit", "1; forbidden"),
     "what stands in the background is not waited for": ("refused &\nthere", "0"),
-    "a function is not read": ("f() { there; }\nf", "?"),
-    "nor a choice": ("case $x in a) there;; esac", "?"),
+    "a function runs when it is called": ("f() { exit 3; }\nthere\nf\nexit 4", "3"),
+    "with its arguments": ('f() { if [ "$1" = x ] && [ $# = 2 ]; then return 5; fi; }\nf x y', "5"),
+    "it may return": ("f() { refused; return; there; }\nf && exit 3; exit 4", "4; forbidden"),
+    "its local variables are its own": ("A=1; f() { local A=2; B=3; }; f; exit $A$B", "13"),
+    "a function that calls itself is not followed": ("f() { f; }; f", "?"),
+    "what a function waits for": (
+        "check() { missing; }\nuntil check; do sleep 1; done",
+        "waits for Secret/demo/token; not found",
+    ),
+    "set -e ignores what a function that is asked does": (
+        "set -e\nf() { refused; there; }\nif f; then exit 6; fi",
+        "6; forbidden",
+    ),
+    "a choice that is known": ("A=web-1; case $A in db*) exit 1;; web*|x) exit 2;; esac", "2"),
+    "a choice of anything else": ("case $x in *) exit 3;; esac", "3"),
+    "a choice that is not known": ("case $x in a) there;; esac", "?"),
+    "no choice": ("A=1; case $A in 2) exit 3;; esac", "0"),
+    "quotes make a pattern a text": ("A=ab; case $A in 'a*') exit 1;; a*) exit 2;; esac", "2"),
+    "a subshell ends by itself": ("(exit 3); (exit 4) || exit 5", "5"),
+    "and has variables of its own": ("A=1; (A=2); exit $A", "1"),
+    "of a loop the last turn counts": ("for i in 1 2; do [ $i = 2 ]; done && exit 4", "4"),
+    "a group does not end a script by what was ignored in it": (
+        "set -e; { refused && there; }; exit 3",
+        "3; forbidden",
+    ),
+    "but a function does": ("set -e; f() { refused && there; }; f; exit 3", "1; forbidden"),
+    "what a command prints is not known": ("A=$(refused) && exit 3", "?"),
+    "a variable is split into words": ('A="x = x"; [ $A ] && exit 3', "3"),
+    "or quoted": ('A="x = y"; [ "$A" ] && exit 3', "3"),
+    "a comparison that lacks a side": ("A=; [ $A = x ]; exit $?", "?"),
+    "and ends a script with set -e": ("set -e; A=; [ $A = x ]", "2; [: =: unary operator expected"),
+    "double brackets compare with patterns": ("A=abc; [[ $A == a* ]] && exit 3", "?"),
+    "arithmetic commands are not evaluated": ("((A = 1)); exit 3", "?"),
+    "a sum is": ("A=2; exit $((A * 3))", "6"),
     "a count without end is not followed": ("N=1\nwhile [ $N -gt 0 ]; do N=$((N + 1)); done", "?"),
 }
 

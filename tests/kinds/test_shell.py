@@ -41,6 +41,25 @@ CASES = {
     "negation": ("! a", ["will a"]),
     "comments": ("a # b\n# c", ["will! a"]),
     "assignments before a command": ("A=1 env B=2 a $C", ["will! a ?"]),
+    "they are gone after it": ("A=1 a $A; b $A", ["will a ?", "will! b ?"]),
+    "a variable is split into words": ('A="b  c"; a $A "$A"', ["will! a b c b  c"]),
+    "a function runs where it is called": ("f() { a $1; b; }\nc\nf x", ["will c", "will a x", "will! b"]),
+    "with set -e all of it counts": ("set -e; f() { a; b; }; f; c", ["will set -e", "will! a", "will! b", "will! c"]),
+    "unless it is asked": ("set -e; f() { a; b; }; if f; then c; fi", ["will set -e", "will a", "will b", "may c"]),
+    "one that is not called may run": ("f() { a; }; b", ["will! b", "may a"]),
+    "one that calls itself is given up": ("f() { a; f; }; f", ["will a"]),
+    "a subshell has variables of its own": ("A=1; (A=2; a $A); b $A", ["will a 2", "will! b 1"]),
+    "of a group the end counts": ("{ a; b; }", ["will a", "will! b"]),
+    "a group may be the end": ("a || { b; exit 1; }\nc", ["will! a", "may b", "may exit 1", "will! c"]),
+    "or tolerate a failure": (
+        "set -e; { a; b; } || true; c",
+        ["will set -e", "will a", "will b", "may true", "will! c"],
+    ),
+    "arrays hold commands": ('A=($(a) "$(b)"); c', ["will a", "will b", "will! c"]),
+    "process substitutions run": ("a <(b)", ["will b", "will! a ?"]),
+    "double brackets are one command": ("[[ -n $X && $X != 2 ]] && a", ["will! [[ -n 1 && 1 != 2 ]]", "will! a"]),
+    "parentheses in quotes end nothing": ('a "$(b ")")" c', ["will b )", "will! a ? c"]),
+    "a pipe out of a loop": ("for x in 1; do a; done | b", ["will a", "will! b"]),
 }
 
 
@@ -56,7 +75,7 @@ def test_variables_are_put_in_where_they_are_known() -> None:
 def test_a_here_document_is_fed_to_its_command() -> None:
     script = "cat <<EOF | a\nkind: $K\nEOF\nb <<-'END'\n\tx\n\tEND\nc <<< text"
     found = [(command.words[0], command.stdin) for command in commands_in(script, {"K": "Pod"})]
-    assert found == [("cat", "kind: Pod"), ("a", "kind: Pod"), ("b", "\tx"), ("c", "text")]
+    assert found == [("cat", "kind: Pod"), ("a", "kind: Pod"), ("b", "x"), ("c", "text")]
 
 
 def test_a_command_line_without_a_shell_is_one_command() -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from seatrial.evidence.hooks.runs import acted_on, is_of
 from seatrial.evidence.moment import Moment
 from seatrial.kinds.scripts.containers import faults
-from seatrial.kinds.scripts.running import Course
+from seatrial.kinds.scripts.run_state import Course
 from seatrial.kinds.workloads.pod_template import Path
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig

@@ -24,7 +24,7 @@ from seatrial.kinds.scripts.kubectl_calls import requests_of
 from seatrial.kinds.scripts.shell import (
     SHELLS,
     Certainty,
-    Command,
+    ShellCommand,
     commands_in,
     commands_of,
     script_of,
@@ -85,7 +85,7 @@ def needed(spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: C
             )
 
 
-def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) -> Iterator[tuple[Path, Command]]:
+def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) -> Iterator[tuple[Path, ShellCommand]]:
     """The commands in the containers of a pod with this spec, each with the path of its container."""
     for place, container in containers_of(spec):
         env = environment(container, namespace)

@@ -23,7 +23,8 @@ from seatrial.kinds.scripts.commands import (
 )
 from seatrial.kinds.scripts.kubectl_calls import ApiRequest, requests_of
 from seatrial.kinds.scripts.resource_names import kind_of
-from seatrial.kinds.scripts.running import Course, Reply, course
+from seatrial.kinds.scripts.run_state import Course, Reply
+from seatrial.kinds.scripts.running import course
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.workloads.pod_template import Path, containers_of
 from seatrial.model.refusal import Refusal

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from seatrial.kinds.access.authorizer import Access
+from seatrial.kinds.scripts.expansion import UNKNOWN
 from seatrial.kinds.scripts.kubectl_args import KubectlCall, parse_call
 from seatrial.kinds.scripts.resource_names import ResourceName, find, of_kind
 from seatrial.kinds.scripts.shell import Certainty
-from seatrial.kinds.scripts.words import UNKNOWN
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.resource import Body, version_of
 

@@ -1,53 +1,56 @@
-"""Shell scripts in containers: which commands run, and whether the container fails where one of them does.
+"""Which commands a container runs, and whether it fails if one of them does. Knows no command by name.
 
-Knows the grammar of sh, and no command by name. Functions are read where they stand, as if they were called there.
+Visits the tree of a script without running it: branches may be taken, lists are gone through, functions are read where
+they are called.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from seatrial.kinds.scripts.words import (
-    HERE,
-    UNKNOWN,
-    Token,
-    filled,
-    substitutions,
-    tokens,
-    without_heredocs,
+from seatrial.kinds.scripts.expansion import UNKNOWN, Scope, document_of, errexit, fields, text_of
+from seatrial.kinds.scripts.parser import DECLARES, parse
+from seatrial.kinds.scripts.syntax import (
+    AndOr,
+    Block,
+    Case,
+    Counted,
+    For,
+    Function,
+    Group,
+    If,
+    Loop,
+    Node,
+    Other,
+    Pipeline,
+    Redirected,
+    Simple,
+    Substitution,
+    Variable,
+    Word,
 )
 
 Certainty = Literal["will", "may"]
 
 DEPTH_MAX = 8
-"""Of scripts inside scripts: `sh -c "sh -c ..."`, `$( $( ) )`."""
-
+"""Of scripts in scripts: `sh -c "sh -c ..."`, `$( $( ) )`, functions that call functions."""
+CALLS_MAX = 500
 SHELLS = ("sh", "bash", "ash", "dash", "zsh", "ksh")
-ASKS = ("if", "elif", "while", "until")
-"""After these a command is only asked whether it succeeds."""
-CHOOSES = ("for", "case", "select")
-BRANCHES = ("then", "else")
-CLOSERS = ("fi", "done", "esac", "}")
 PREFIXES = ("time", "exec", "command", "builtin", "sudo", "nohup", "eval")
 PRINTS = ("echo", "printf")
 PASSES_ON = ("cat", "envsubst", "sed", "tee")
-UNSURE = (*BRANCHES, "do", "case", "select")
-"""Blocks whose commands may not run."""
-
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.S)
-_REDIRECTION = re.compile(r"(?:\d*|&)(?:>>?|<)&?(.*)", re.S)
-_EXITS = re.compile(r"-[a-z]*e[a-z]*|errexit")
 
 
-class Command(Struct, frozen=True):
+class ShellCommand(Struct, frozen=True):
     """One simple command of a script."""
 
     words: tuple[str, ...]
-    """Variables are put in where they are known; `UNKNOWN` stands for the rest."""
+    """With variables expanded where they are known; `UNKNOWN` stands for the rest."""
     certainty: Certainty = "will"
     """Whether it runs at all."""
     fatal: bool = True
@@ -60,205 +63,221 @@ class Command(Struct, frozen=True):
     """Whether it is tried until it succeeds: `until ...`, `while ! ...`."""
 
 
-class _Statement(Struct, frozen=True):
-    """Pipelines joined by `&&` and `||`; each with the operator before it."""
-
-    parts: tuple[tuple[str, tuple[tuple[Token, ...], ...]], ...]
-    background: bool
-
-
 class _State(Struct):
-    """Where in a script we are."""
+    """What was set and defined so far."""
 
-    variables: dict[str, str]
-    documents: list[str]
+    scope: Scope
     exits: bool
     """`set -e`: a command that fails ends the script."""
     depth: int
-    blocks: list[str] = []
-    """Open `if`, `then`, `for`, `do`..., innermost last."""
+    functions: dict[str, Node] = {}
+    called: list[str] = []
+    """The functions that were called, as often as they were."""
+    within: tuple[str, ...] = ()
+    """Those that are being called."""
 
 
-def commands_of(words: list[str], env: Mapping[str, str]) -> Iterator[Command]:
+class _Place(Struct, frozen=True):
+    """Where in a script a command is."""
+
+    sure: bool = True
+    """Whether it is reached in every run."""
+    last: bool = True
+    """Whether the script fails with it, without `set -e`."""
+    guarded: bool = False
+    """Whether `set -e` ignores its failure."""
+    asked: str = ""
+    """`if`, `while` or `until` in the condition of one."""
+    negated: bool = False
+
+
+def commands_of(words: list[str], env: Mapping[str, str]) -> Iterator[ShellCommand]:
     """The commands that a container runs whose command line is `words`."""
     script, exits = script_of(words)
     if script is None:
-        yield Command(tuple(words))
+        yield ShellCommand(tuple(words))
     else:
         yield from commands_in(script, env, exits=exits)
 
 
-def commands_in(script: str, env: Mapping[str, str], *, exits: bool = False, depth: int = 0) -> Iterator[Command]:
-    """The commands of a script, in order."""
+def commands_in(script: str, env: Mapping[str, str], *, exits: bool = False, depth: int = 0) -> Iterator[ShellCommand]:
+    """The commands of a script, in order; those of functions that are never called may run."""
     if depth > DEPTH_MAX:
         return
-    text, documents = without_heredocs(script)
-    state = _State(dict(env), documents, exits, depth)
-    statements = list(_statements(tokens(text)))
-    for index, statement in enumerate(statements):
-        yield from _read(statement, state, last=index == len(statements) - 1)
+    state = _State(Scope(dict(env)), exits, depth)
+    yield from _block(parse(script).body, state, _Place())
+    for name in [name for name in state.functions if name not in state.called]:
+        yield from _node(state.functions[name], state, _Place(sure=False))
 
 
 def script_of(words: list[str]) -> tuple[str | None, bool]:
     """The script after `sh -c`, and whether its options end it at the first failure."""
     if not words or words[0].rpartition("/")[2] not in SHELLS:
         return None, False
-    exits = False
     for index, word in enumerate(words[1:], 1):
-        exits = exits or bool(_EXITS.fullmatch(word))
         if re.fullmatch(r"-[a-z]*c[a-z]*", word):
             rest = [other for other in words[index + 1 :] if not other.startswith("-")]
-            return (rest[0] if rest else None), exits
-    return None, exits
+            return (rest[0] if rest else None), errexit(words[1 : index + 1])
+    return None, errexit(words[1:])
 
 
-def _statements(found: list[Token]) -> Iterator[_Statement]:
-    parts: list[tuple[str, list[list[Token]]]] = [("", [[]])]
-    for token in found:
-        pipeline = parts[-1][1]
-        if not token.operator:
-            pipeline[-1].append(token)
-        elif token.text in ("|", "|&"):
-            pipeline.append([])
-        elif token.text in ("&&", "||"):
-            parts.append((token.text, [[]]))
-        elif token.text == "\n" and not pipeline[-1] and (len(parts) > 1 or len(pipeline) > 1):
-            continue  # A line that ends in an operator goes on in the next.
-        else:
-            yield from _statement(parts, background=token.text == "&")
-            parts = [("", [[]])]
-    yield from _statement(parts, background=False)
+def _block(block: Block, state: _State, place: _Place) -> Iterator[ShellCommand]:
+    for index, statement in enumerate(block):
+        yield from _statement(statement, state, replace(place, last=place.last and index == len(block) - 1))
 
 
-def _statement(parts: list[tuple[str, list[list[Token]]]], *, background: bool) -> Iterator[_Statement]:
-    """One statement, or none on an empty line."""
-    if any(command for _, pipeline in parts for command in pipeline):
-        frozen = tuple((operator, tuple(tuple(command) for command in pipeline)) for operator, pipeline in parts)
-        yield _Statement(frozen, background)
-
-
-def _read(statement: _Statement, state: _State, *, last: bool) -> Iterator[Command]:
-    for place, (operator, pipeline) in enumerate(statement.parts):
-        later = [(other, pipe[0]) for other, pipe in statement.parts[place + 1 :]]
-        rescue = next((command for other, command in later if other == "||"), None)
-        gives_up = rescue is not None and _ends_script(rescue)
+def _statement(statement: AndOr, state: _State, place: _Place) -> Iterator[ShellCommand]:
+    for index, (operator, pipeline) in enumerate(statement.parts):
+        later = statement.parts[index + 1 :]
+        rescue = next((other for operator, other in later if operator == "||"), None)
+        gives_up = rescue is not None and _ends_script(rescue.stages[0])
         saved = (rescue is not None and not gives_up) or statement.background
-        feeder: tuple[str, ...] = ()
-        poured = ""
-        passed = feeder, poured
-        for stage, command in enumerate(pipeline):
-            negated, asked, rest = _enter(list(command), state)
-            sure = operator != "||" and not any(block in UNSURE for block in state.blocks)
-            ends = (last and not state.blocks) or (state.exits and not later) or gives_up
-            fatal = sure and ends and not (saved or negated or asked or stage < len(pipeline) - 1)
-            retried = asked and not saved and state.blocks[-1] == ("while" if negated else "until")
-            for found in _simple(rest, state):
-                certainty: Certainty = "will" if sure and found.certainty == "will" else "may"
-                stdin = found.stdin or poured
-                yield Command(found.words, certainty, found.fatal and fatal, stdin, found.feeder or feeder, retried)
-                passed = found.words, _output(found.words, stdin)
-            feeder, poured = passed
+        inner = replace(
+            place,
+            sure=place.sure and operator != "||",
+            last=(place.last or gives_up) and not saved and not pipeline.negated,
+            guarded=place.guarded or saved or pipeline.negated or bool(later),
+            asked="if" if saved and place.asked else place.asked,
+            negated=place.negated != pipeline.negated,
+        )
+        yield from _pipeline(pipeline, state, inner)
+
+
+def _pipeline(pipeline: Pipeline, state: _State, place: _Place) -> Iterator[ShellCommand]:
+    passed: tuple[tuple[str, ...], str] = (), ""
+    for index, stage in enumerate(pipeline.stages):
+        is_end = index == len(pipeline.stages) - 1
+        inner = place if is_end else replace(place, last=False, guarded=True)
+        feeder, poured = passed
+        for found in _node(stage, state, inner):
+            stdin = found.stdin or poured
+            yield replace(found, stdin=stdin, feeder=found.feeder or feeder)
+            passed = found.words, _output(found.words, stdin)
+
+
+def _node(node: Node, state: _State, place: _Place) -> Iterator[ShellCommand]:
+    maybe = replace(place, sure=False, asked="", negated=False)
+    match node:
+        case Simple():
+            yield from _simple(node, state, place)
+        case Group():
+            yield from _block(node.body, replace(state, scope=state.scope.copy()) if node.subshell else state, place)
+        case If():
+            for asks, body in node.branches:
+                yield from _block(asks, state, _asked(place, "if"))
+                yield from _block(body, state, maybe)
+            yield from _block(node.otherwise, state, maybe)
+        case Loop():
+            yield from _block(node.asks, state, _asked(place, "until" if node.until else "while"))
+            yield from _block(node.body, state, maybe)
+        case For():
+            yield from _inside(node.words or (), state, place)
+            state.scope.variables[node.variable] = UNKNOWN
+            inside = replace(place, sure=place.sure and not node.selects, last=False, asked="", negated=False)
+            yield from _block(node.body, state, inside)
+        case Counted():
+            yield from _block(node.body, state, replace(place, last=False, asked="", negated=False))
+        case Case():
+            yield from _inside((node.subject,), state, place)
+            for choice in node.choices:
+                yield from _inside(choice.patterns, state, maybe)
+                yield from _block(choice.body, state, maybe)
+        case Function():
+            state.functions[node.name] = node.body
+        case Redirected():
+            yield from _inside((one.target for one in node.redirections), state, place)
+            yield from _node(node.node, state, place)
+
+
+def _asked(place: _Place, how: str) -> _Place:
+    """In a condition a command is only asked whether it succeeds."""
+    return replace(place, last=False, guarded=True, asked=how, negated=False)
 
 
 def _output(words: tuple[str, ...], stdin: str) -> str:
-    """What a command passes on, where that can be told."""
+    """What a command passes on, if that is known."""
     if words[0] in PRINTS:
         return " ".join(words[1:])
     return stdin if words[0] in PASSES_ON else ""
 
 
-def _ends_script(command: tuple[Token, ...]) -> bool:
-    """`|| exit 1` makes a failure count."""
-    words = [token.text for token in command]
-    return words[:1] == ["exit"] and words[1:2] != ["0"]
+def _ends_script(node: Node) -> bool:
+    """`|| exit 1` makes a failure count, also at the end of a group."""
+    match node:
+        case Simple(words) if words:
+            return words[0].plain == "exit" and [word.plain for word in words[1:2]] != ["0"]
+        case Group(body) if body:
+            return _ends_script(body[-1].parts[-1][1].stages[-1])
+    return False
 
 
-def _enter(rest: list[Token], state: _State) -> tuple[bool, bool, list[Token]]:
-    """Take off the words that open and close blocks. Whether a command is negated, or only asked; what is left."""
-    negated = False
-    while rest and not rest[0].quoted:
-        word = rest[0].text
-        if word in ASKS or word in CHOOSES or word == "{":
-            _open(word, state)
-            if word in CHOOSES:
-                return negated, True, _header(rest[1:], state)
-        elif word in BRANCHES or word == "do":
-            loops = bool(state.blocks) and state.blocks[-1] == "for"
-            _close(state)
-            state.blocks.append("loop" if loops else word)
-        elif word in CLOSERS:
-            _close(state)
-        elif word == "!":
-            negated = True
-        elif word not in PREFIXES:
-            break
-        rest = rest[1:]
-    return negated, bool(state.blocks) and state.blocks[-1] in ASKS, rest
-
-
-def _open(word: str, state: _State) -> None:
-    if word == "elif":
-        _close(state)
-    state.blocks.append(word)
-
-
-def _close(state: _State) -> None:
-    if state.blocks:
-        state.blocks.pop()
-
-
-def _header(rest: list[Token], state: _State) -> list[Token]:
-    """`for X in ...`: what is substituted there runs; the variable is one of many."""
-    if rest and re.fullmatch(r"\w+", rest[0].text):
-        state.variables[rest[0].text] = UNKNOWN
-    return [Token(f"_={token.text}") for token in rest[1:]]
-
-
-def _simple(given: list[Token], state: _State) -> Iterator[Command]:
+def _simple(node: Simple, state: _State, place: _Place) -> Iterator[ShellCommand]:
     """A command without its assignments and redirections, and whatever runs inside its words."""
-    words: list[str] = []
-    stdin = ""
-    target = ""
-    for token in given:
-        for _, inner in substitutions(token.text):
-            yield from _substituted(inner, state)
-        text = filled(token.text, state.variables)
-        assigned = _ASSIGNMENT.fullmatch(token.text) if not words and not target else None
-        redirected = None if token.quoted else _REDIRECTION.fullmatch(token.text)
-        if target:
-            stdin, target = (text if target == "<<<" else stdin), ""
-        elif token.text == HERE:
-            stdin = filled(state.documents.pop(0), state.variables) if state.documents else ""
-        elif token.text == "<<<":
-            target = token.text
-        elif redirected:
-            target = "" if redirected[1] else token.text
-        elif assigned:
-            state.variables[assigned[1]] = filled(assigned[2], state.variables)
-        else:
-            words.append(text)
-    yield from _ran(words, stdin, state)
+    retried = place.asked == ("while" if place.negated else "until")
+    certainty: Certainty = "will" if place.sure else "may"
+    fatal = place.sure and not place.asked and (place.last or (state.exits and not place.guarded))
+    values = [one.value for one in node.assignments]
+    targets = [one.document.word if one.document else one.target for one in node.redirections]
+    for found in _inside((*values, *node.words, *targets), state, place):
+        yield replace(found, retried=retried)
+    words = _words(node, state)
+    if not node.words or (node.words[0].plain in DECLARES):
+        state.scope.assign(node.assignments)
+    stdin = document_of(node.redirections, state.scope)
+    if words and words[0] in state.functions:
+        yield from _called(words, state, place)
+        return
+    for found in _ran(words, stdin, state):
+        sure: Certainty = found.certainty if place.sure else certainty
+        yield replace(found, certainty=sure, fatal=found.fatal and fatal, retried=retried)
 
 
-def _substituted(script: str, state: _State) -> Iterator[Command]:
-    """Commands in `$(...)` run, and their failure is mostly lost. `$((...))` is arithmetic."""
-    for command in () if script.startswith("(") else commands_in(script, state.variables, depth=state.depth + 1):
-        yield Command(command.words, command.certainty, False, command.stdin, command.feeder)
+def _words(node: Simple, state: _State) -> list[str]:
+    given = list(node.words)
+    while given and given[0].plain in PREFIXES:
+        given = given[1:]
+    if given and given[0].plain == "[[":
+        return [text_of(word, state.scope) for word in given]
+    return [text for word in given for text in fields(word, state.scope)]
 
 
-def _ran(words: list[str], stdin: str, state: _State) -> Iterator[Command]:
+def _called(words: list[str], state: _State, place: _Place) -> Iterator[ShellCommand]:
+    """The commands of a function, with the arguments that it is called with; none of one that calls itself."""
+    name, *arguments = words
+    state.called.append(name)
+    if name in state.within or len(state.within) > DEPTH_MAX or len(state.called) > CALLS_MAX:
+        return
+    inner = replace(state, scope=state.scope.call(tuple(arguments)), within=(*state.within, name))
+    yield from _node(state.functions[name], inner, place)
+    state.exits = inner.exits
+
+
+def _inside(words: Iterable[Word], state: _State, place: _Place) -> Iterator[ShellCommand]:
+    """Commands in `$(...)` run, and their failure is mostly lost."""
+    for word in words:
+        for piece in word.pieces:
+            match piece:
+                case Substitution(body) if state.depth < DEPTH_MAX:
+                    inner = replace(state, scope=state.scope.copy(), exits=False, depth=state.depth + 1)
+                    for found in _block(body, inner, _Place(sure=place.sure)):
+                        yield replace(found, fatal=False, retried=False)
+                case Variable(word=Word() as default):
+                    yield from _inside((default,), state, place)
+                case Other(inside):
+                    yield from _inside(inside, state, place)
+
+
+def _ran(words: list[str], stdin: str, state: _State) -> Iterator[ShellCommand]:
     words = _unwrapped(words)
     if not words:
         return
-    if words[0] == "set" and any(_EXITS.fullmatch(word) for word in words[1:]):
-        state.exits = True
-    elif words[0] == "set" and "+e" in words:
-        state.exits = False
+    if words[0] == "set":
+        state.exits = errexit(words[1:], before=state.exits)
     script, exits = script_of(words)
     if script is not None:
-        yield from commands_in(script, state.variables, exits=exits, depth=state.depth + 1)
+        yield from commands_in(script, state.scope.variables, exits=exits, depth=state.depth + 1)
     else:
-        yield Command(tuple(words), stdin=stdin)
+        yield ShellCommand(tuple(words), stdin=stdin)
 
 
 def _unwrapped(words: list[str]) -> list[str]:

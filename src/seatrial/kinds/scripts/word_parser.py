@@ -1,0 +1,327 @@
+"""Reads the words of shell text: quotes, expansions, here-documents. Knows no keyword and no command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from seatrial.kinds.scripts.syntax import (
+    Arithmetic,
+    Block,
+    Literal,
+    Other,
+    Piece,
+    Substitution,
+    Variable,
+    Word,
+)
+
+DEPTH_MAX = 50
+"""Of commands within commands, and of expansions within expansions."""
+_BLANKS = re.compile(r"(?:[ \t\r]|\\\n)+")
+_BARE = re.compile(r"[^\s\\'\"$`;&|()<>]+")
+_INSIDE = re.compile(r'[^\\"$`]+')
+_NAMED = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?!$-])")
+_BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*?$-])(\}|:?[-=+?])")
+_GLOB = re.compile(r"[@?*+!]\(")
+_QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.S)
+
+
+class Unreadable(Exception):
+    """Text that is not a script, or beyond what is read here."""
+
+
+class _Awaited(Struct, frozen=True):
+    """A here-document that begins after the end of the line."""
+
+    end: str
+    tabs: bool
+    then: Callable[[str], None]
+
+
+class Cursor:
+    """A place in shell text. At the end of a line it reads the here-documents that were announced in it."""
+
+    def __init__(self, text: str, depth: int = 0) -> None:
+        self.text, self.place, self.depth = text, 0, depth
+        self._awaited: list[_Awaited] = []
+
+    def enter(self) -> None:
+        self.depth += 1
+        if self.depth > DEPTH_MAX:
+            raise Unreadable
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    def at_end(self) -> bool:
+        return self.place >= len(self.text)
+
+    def at(self, *texts: str) -> bool:
+        return bool(texts) and self.text.startswith(texts, self.place)
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        return pattern.match(self.text, self.place)
+
+    def move(self, place: int) -> None:
+        self.place = place
+
+    def skip(self, text: str) -> bool:
+        if not self.at(text):
+            return False
+        self.place += len(text)
+        return True
+
+    def skip_blanks(self) -> None:
+        """Over blanks, and over a comment up to the end of its line."""
+        if found := self.match(_BLANKS):
+            self.place = found.end()
+        if self.at("#"):
+            end = self.text.find("\n", self.place)
+            self.place = len(self.text) if end < 0 else end
+
+    def operator(self, *operators: str) -> str:
+        """The first of these that is next, which is taken; `&` and `|` are not taken from `&&`, `||` and `&>`."""
+        self.skip_blanks()
+        for operator in operators:
+            if self.at(operator) and not (operator in ("&", "|") and self.at("&&", "||", "&>")):
+                self.place += len(operator)
+                if operator == "\n":
+                    self._read_documents()
+                return operator
+        return ""
+
+    def keyword(self, word: str) -> bool:
+        self.skip_blanks()
+        found = re.compile(rf"{word}(?=[\s;]|$)").match(self.text, self.place)
+        return found is not None and self.skip(word)
+
+    def until(self, end: str) -> str:
+        """The text up to an end, which is taken as well."""
+        place = self.text.find(end, self.place)
+        if place < 0:
+            raise Unreadable
+        found = self.text[self.place : place]
+        self.place = place + len(end)
+        return found
+
+    def arithmetic(self, begin: str) -> str | None:
+        """The text of `((...))`, which is taken; None where the two parentheses do not end together."""
+        depth, start = 0, self.place + len(begin)
+        for place in range(start, len(self.text)):
+            depth += {"(": 1, ")": -1}.get(self.text[place], 0)
+            if depth < 0:
+                if not self.text.startswith("))", place):
+                    return None
+                self.place = place + 2
+                return self.text[start:place]
+        raise Unreadable
+
+    def balanced(self) -> str:
+        """The text of `(...)`, which is taken with its parentheses."""
+        depth, start = 0, self.place
+        while not self.at_end():
+            depth += {"(": 1, ")": -1}.get(self.text[self.place], 0)
+            self.place += 1
+            if not depth:
+                return self.text[start : self.place]
+        raise Unreadable
+
+    def await_document(self, end: str, *, tabs: bool, then: Callable[[str], None]) -> None:
+        self._awaited.append(_Awaited(end, tabs, then))
+
+    def _read_documents(self) -> None:
+        awaited, self._awaited = self._awaited, []
+        for one in awaited:
+            lines: list[str] = []
+            while not self.at_end():
+                line, _, _ = self.text[self.place :].partition("\n")
+                self.place += len(line) + 1
+                line = line.lstrip("\t") if one.tabs else line
+                if line.rstrip("\r") == one.end:
+                    break
+                lines.append(line)
+            one.then("\n".join(lines))
+
+
+Commands = Callable[[Cursor], Block]
+"""Reads the commands of a substitution up to its `)`, which is taken."""
+
+
+def read_word(cursor: Cursor, commands: Commands, *, pattern: bool = False) -> Word | None:
+    """The word that is next, if any. In a pattern, `@(a|b)` is part of it."""
+    start, pieces = cursor.place, list[Piece]()
+    while not cursor.at_end():
+        if pattern and cursor.match(_GLOB):
+            cursor.skip(cursor.text[cursor.place])
+            cursor.balanced()
+            pieces.append(Other())
+        elif found := cursor.match(_BARE):
+            pieces.append(Literal(found[0]))
+            cursor.move(found.end())
+        elif (quoted := _quoted(cursor, commands)) is not None:
+            pieces += quoted
+        elif (piece := _expansion(cursor, commands, quoted=False)) is not None:
+            pieces.append(piece)
+        else:
+            break
+    raw = cursor.text[start : cursor.place]
+    return Word(tuple(pieces), raw) if raw else None
+
+
+def read_array(cursor: Cursor, commands: Commands) -> Word:
+    """`(a b c)` after the `=` of an assignment."""
+    start, words = cursor.place, list[Word]()
+    cursor.skip("(")
+    while not cursor.operator(")"):
+        if not cursor.operator("\n"):
+            word = read_word(cursor, commands)
+            if word is None:
+                raise Unreadable
+            words.append(word)
+    return Word((Other(tuple(words)),), cursor.text[start : cursor.place])
+
+
+def read_regex(cursor: Cursor, commands: Commands) -> Word:
+    """What follows `=~`: parentheses and bars are part of it."""
+    start, words = cursor.place, list[Word]()
+    while (word := read_word(cursor, commands)) is not None or cursor.at("(", ")", "|"):
+        if word is not None:
+            words.append(word)
+        else:
+            cursor.move(cursor.place + 1)
+    return Word((Other(tuple(words)),), cursor.text[start : cursor.place])
+
+
+def quote_removed(raw: str) -> str:
+    return _QUOTES.sub(lambda found: found[1] or found[2] or found[3] or "", raw)
+
+
+def _quoted(cursor: Cursor, commands: Commands) -> list[Piece] | None:
+    """A part of a word in quotes, or one escaped character."""
+    if cursor.skip("\\\n"):
+        return []
+    if cursor.at("\\"):
+        cursor.skip("\\")
+        letter = cursor.text[cursor.place : cursor.place + 1]
+        cursor.skip(letter)
+        return [Literal(letter, quoted=True)]
+    if cursor.skip("'"):
+        return [Literal(cursor.until("'"), quoted=True)]
+    if cursor.skip("$'"):
+        return [Literal(_ansi(cursor), quoted=True)]
+    if cursor.skip('"') or cursor.skip('$"'):
+        return [Literal("", quoted=True), *_double_quoted(cursor, commands)]
+    return None
+
+
+def _double_quoted(cursor: Cursor, commands: Commands) -> Iterator[Piece]:
+    """Up to the closing quote, which is taken; at the end of a here-document there is none."""
+    while not cursor.skip('"'):
+        if cursor.at_end():
+            raise Unreadable
+        yield _inside(cursor, commands)
+
+
+def _inside(cursor: Cursor, commands: Commands) -> Piece:
+    """One piece of a text in which expansions happen and quotes mean nothing."""
+    if found := cursor.match(_INSIDE):
+        cursor.move(found.end())
+        return Literal(found[0], quoted=True)
+    if cursor.skip("\\"):
+        letter = cursor.text[cursor.place : cursor.place + 1]
+        cursor.skip(letter)
+        return Literal("" if letter == "\n" else letter if letter in '$`"\\' else f"\\{letter}", quoted=True)
+    piece = _expansion(cursor, commands, quoted=True)
+    if piece is None:
+        piece = Literal(cursor.text[cursor.place], quoted=True)
+        cursor.move(cursor.place + 1)
+    return piece
+
+
+def _ansi(cursor: Cursor) -> str:
+    """The text of `$'...'`."""
+    text = ""
+    while not cursor.skip("'"):
+        if cursor.at_end():
+            raise Unreadable
+        if cursor.skip("\\"):
+            letter = cursor.text[cursor.place : cursor.place + 1]
+            text += {"n": "\n", "t": "\t", "r": "\r", "'": "'", "\\": "\\", '"': '"'}.get(letter, f"\\{letter}")
+        else:
+            letter = cursor.text[cursor.place]
+            text += letter
+        cursor.skip(letter)
+    return text
+
+
+def _expansion(cursor: Cursor, commands: Commands, *, quoted: bool) -> Piece | None:
+    if cursor.at("$((") and (text := cursor.arithmetic("$((")) is not None:
+        return Arithmetic(text, quoted)
+    if cursor.skip("$(") or (not quoted and (cursor.skip("<(") or cursor.skip(">("))):
+        return Substitution(commands(cursor), quoted)
+    if cursor.skip("`"):
+        return _backticks(cursor, commands, quoted=quoted)
+    if cursor.at("${"):
+        return _braced(cursor, commands, quoted=quoted)
+    if found := cursor.match(_NAMED):
+        cursor.move(found.end())
+        return Variable(found[1], quoted)
+    if cursor.skip("$"):
+        return Literal("$", quoted)
+    return None
+
+
+def _backticks(cursor: Cursor, commands: Commands, *, quoted: bool) -> Substitution:
+    """The commands between backticks, in which a backslash escapes `$`, a backtick and itself."""
+    text = ""
+    while not cursor.skip("`"):
+        if cursor.at_end():
+            raise Unreadable
+        if cursor.at("\\`", "\\$", "\\\\") or (quoted and cursor.at('\\"')):
+            cursor.skip("\\")
+        text += cursor.text[cursor.place]
+        cursor.move(cursor.place + 1)
+    return Substitution(commands(Cursor(f"{text})", cursor.depth)), quoted)
+
+
+def _braced(cursor: Cursor, commands: Commands, *, quoted: bool) -> Variable | Other:
+    """`${NAME}`, with a default, or with what is not modelled."""
+    found = cursor.match(_BRACED)
+    cursor.enter()
+    cursor.move(found.end() if found else cursor.place + 2)
+    if found and found[2] == "}":
+        cursor.leave()
+        return Variable(found[1], quoted)
+    start, pieces = cursor.place, list[Piece]()
+    while not cursor.skip("}"):
+        if cursor.at_end():
+            raise Unreadable
+        inner = _quoted(cursor, commands) if not cursor.at("'") or not quoted else None
+        pieces += inner if inner is not None else [_until_brace(cursor, commands, quoted=quoted)]
+    cursor.leave()
+    word = Word(tuple(pieces), cursor.text[start : cursor.place - 1])
+    return Variable(found[1], quoted, found[2], word) if found else Other((word,), quoted)
+
+
+def _until_brace(cursor: Cursor, commands: Commands, *, quoted: bool) -> Piece:
+    piece = _expansion(cursor, commands, quoted=quoted)
+    if piece is None:
+        piece = Literal(cursor.text[cursor.place], quoted)
+        cursor.move(cursor.place + 1)
+    return piece
+
+
+def read_document(text: str, commands: Commands, *, quoted: bool, depth: int) -> Word:
+    """The text of a here-document; expansions happen in it unless its delimiter is quoted."""
+    if quoted:
+        return Word((Literal(text, quoted=True),), text)
+    cursor, pieces = Cursor(text, depth), list[Piece]()
+    while not cursor.at_end():
+        if cursor.skip('"'):
+            pieces.append(Literal('"', quoted=True))
+        else:
+            pieces.append(_inside(cursor, commands))
+    return Word(tuple(pieces), text)
