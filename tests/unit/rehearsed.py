@@ -30,15 +30,18 @@ TIMELINE = (
     Event(12, 2, "helm", "apply", CONFIG, "refused", 'configmaps "web-config" is forbidden: [quota] exceeded'),
 )
 
-STEPS = (
-    StepResult("install", "web", "default", "./v1", "ok", created=(CONFIG, WEB)),
-    StepResult("upgrade", "web", "default", "./v2", "ok", deleted=(CONFIG,), missing=(CONFIG,)),
-    StepResult("upgrade", "web", "default", "./v2", "failed", "UPGRADE FAILED: [quota] exceeded\nconfigmaps"),
-    StepResult("uninstall", "web", "default", "", "ok", deleted=(WEB,), orphans=(CONFIG,)),
+STEPS = tuple(
+    replace(step, by="Helm", act=f"helm {step.action}")
+    for step in (
+        StepResult("install", "web", "default", "./v1", "ok", created=(CONFIG, WEB)),
+        StepResult("upgrade", "web", "default", "./v2", "ok", deleted=(CONFIG,), missing=(CONFIG,)),
+        StepResult("upgrade", "web", "default", "./v2", "failed", "UPGRADE FAILED: [quota] exceeded\nconfigmaps"),
+        StepResult("uninstall", "web", "default", "", "ok", deleted=(WEB,), orphans=(CONFIG,)),
+    )
 )
 
-LAZY = Rehearsal(EngineId("helm", "4.2.3"), "lazy", STEPS, TIMELINE)
-EAGER = Rehearsal(EngineId("helm", "4.2.3"), "eager", STEPS, TIMELINE)
+LAZY = Rehearsal(EngineId("helm", "4.2.3"), "lazy", STEPS, TIMELINE, label="Helm", actors=("helm",))
+EAGER = replace(LAZY, schedule="eager")
 
 PLACE = Place("v2/templates/configmap.yaml", 7)
 

@@ -26,10 +26,12 @@ UPGRADED = Rehearsal(
     engine=EngineId("helm", "4.2.3"),
     schedule="lazy",
     steps=(
-        StepResult("install", "canal", "default", "./v1", "ok"),
-        StepResult("upgrade", "canal", "default", "./v2", "ok", flags=("--wait",)),
+        StepResult("install", "canal", "default", "./v1", "ok", by="Helm", act="helm install"),
+        StepResult("upgrade", "canal", "default", "./v2", "ok", flags=("--wait",), by="Helm", act="helm upgrade"),
     ),
     timeline=(),
+    label="Helm",
+    actors=("helm",),
 )
 
 

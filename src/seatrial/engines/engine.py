@@ -117,6 +117,8 @@ class Engine(Struct, Generic[A], frozen=True):
     """Engines that it has in it: their requests are its own."""
     other_version: Callable[[Sequence[PlannedStep[Any]], Rehearsal], Other | None] | None = None
     """The same steps for its other major version, to compare, given how they were rehearsed."""
+    explicit: bool = False
+    """Whether its input lists every object, as files and programs do, and charts do not."""
     has_cases: bool = False
     """Whether each ci/*-values.yaml of a chart is a case of its own."""
     wait_flag: str = ""

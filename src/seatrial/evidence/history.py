@@ -10,11 +10,6 @@ from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of
 from seatrial.model.timeline import Event, Rehearsal
 
-REPLACES = ("upgrade", "rollback", "sync", "apply", "up")
-ENGINES = ("helm", "argocd")
-ALL_ENGINES = (*ENGINES, "flux", "kubectl", "pulumi")
-MAKES_ANEW = ("kubectl", "pulumi")
-"""Engines that may delete an object in order to recreate it."""
 DEPLOYS = ("install", "upgrade")
 GOING = ("deleted", "deleting")
 MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
@@ -55,13 +50,13 @@ def newest_resources(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Moment,
 def pruned(moment: Moment) -> Iterator[tuple[Event, Resource]]:
     """The engine's deletions of resources that the new release drops, with their old source."""
     old, new = moment.before, moment.release
-    if old is None or new is None or moment.ended.action not in REPLACES:
+    if old is None or new is None or moment.ended.role not in ("replace", "back"):
         return
     for event in moment.events():
-        if event.actor not in ALL_ENGINES or event.effect not in GOING:
+        if event.actor not in moment.rehearsal.actors or event.effect not in GOING:
             continue
-        if event.actor in MAKES_ANEW and new.find(event.object) is not None:
-            continue
+        if moment.ended.explicit and new.find(event.object) is not None:
+            continue  # It is deleted in order to be recreated.
         was = old.find(event.object)
         if was is not None and not hooks.is_hook(was.body) and as_hook(new, event.object) is None:
             yield event, was

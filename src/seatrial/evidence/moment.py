@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.evidence.acts import act_of, speaker_of
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import Certainty, Damage, Finding, Invariant, Rule
 from seatrial.model.release import Case, Release
@@ -43,12 +42,12 @@ class Moment(Struct, frozen=True):
     @property
     def act(self) -> str:
         """`helm upgrade`, `the sync`."""
-        return act_of(self.engine, self.ended)
+        return self.ended.act
 
     @property
     def speaker(self) -> str:
         """Who acts: `Helm`, or kubectl for a step that someone else takes meanwhile."""
-        return speaker_of(self.engine, self.ended)
+        return self.ended.by
 
     @property
     def says(self) -> str:

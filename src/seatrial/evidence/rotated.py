@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.evidence.history import ENGINES, GOING
+from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, moments
 from seatrial.evidence.secret_data import decoded, is_salted, secret_data
 from seatrial.helm import argocd_hooks, hooks
@@ -62,7 +62,7 @@ def rotated_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[RotatedSecret]
     for earlier, step in same_again(rehearsal, case):
         moment = Moment(rehearsal, case, step)
         for event in _changes(moment):
-            secret = _plain_secret(case.releases[step], event)
+            secret = _plain_secret(moment, event)
             if secret is None or secret.ref in seen:
                 continue
             keys = tuple(_made_up(moment, earlier, event))
@@ -94,9 +94,10 @@ def _named(ended: StepResult) -> tuple[str, str]:
     return ended.release, ended.namespace
 
 
-def _plain_secret(release: Release | None, event: Event) -> Resource | None:
+def _plain_secret(moment: Moment, event: Event) -> Resource | None:
+    release = moment.release
     if (
-        event.actor not in (*ENGINES, "pulumi")
+        event.actor not in moment.rehearsal.actors
         or event.object.kind != "Secret"
         or event.effect != "changed"
         or release is None

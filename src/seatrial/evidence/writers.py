@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from seatrial.model.timeline import Event, Rehearsal
 
-ON_PURPOSE = ("helm", "kubectl", "someone", "kubernetes")
-"""Actors that are not controllers. `kubernetes` creates what exists before the first step."""
+BESIDE = ("someone", "kubernetes")
+"""Actors beside the engine that are not controllers. `kubernetes` creates what exists before the first step."""
 WROTE = ("created", "changed")
 
 
 def wrote_before(rehearsal: Rehearsal, event: Event) -> Event | None:
     """The last deliberate write of the same object before an event."""
     earlier = reversed(rehearsal.timeline[: event.index])
-    return next((e for e in earlier if e.object == event.object and is_written(e)), None)
+    return next((e for e in earlier if e.object == event.object and is_written(rehearsal, e)), None)
 
 
-def is_written(event: Event) -> bool:
+def is_written(rehearsal: Rehearsal, event: Event) -> bool:
     """Whether a client, not a controller, wrote the object."""
-    return event.effect in WROTE and event.actor in ON_PURPOSE
+    return event.effect in WROTE and event.actor in (*rehearsal.actors, *BESIDE)
 
 
 def writer_of(rehearsal: Rehearsal, event: Event) -> tuple[str, str, str]:

@@ -169,6 +169,8 @@ class StepResult(Struct, frozen=True, omit_defaults=True):
     act: str = ""
     """Its name in a sentence: `helm upgrade`, `the sync`."""
     role: Role = "other"
+    explicit: bool = False
+    """Whether the user lists every object in the input, and so expects it to go when the input goes."""
     again: Outcome | None = None
     """The outcome when the step was repeated unchanged. It differs only after a race."""
 

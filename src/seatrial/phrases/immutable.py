@@ -17,7 +17,6 @@ from seatrial.evidence.flux.reconciliations import (
     failed_release,
     flux_says,
 )
-from seatrial.evidence.history import ALL_ENGINES
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
@@ -102,7 +101,7 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
         if (
-            event.actor not in ALL_ENGINES
+            event.actor not in rehearsal.actors
             or event.effect != "refused"
             or event.verb == "delete"
             or event.object in seen

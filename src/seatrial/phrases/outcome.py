@@ -11,7 +11,6 @@ from seatrial.evidence.flux.reconciliations import (
     flux_says,
     goes_on,
 )
-from seatrial.evidence.history import ALL_ENGINES
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.records import last_record, records_of
 from seatrial.helm import hooks
@@ -22,8 +21,6 @@ from seatrial.model.timeline import Event, StepResult
 DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
 NAMES_MAX = 5
 REPLACES = ("upgrade", "rollback")
-DOERS = (*ALL_ENGINES, "someone")
-"""Actors whose changes stay when a step fails: the engine, and anyone who runs kubectl meanwhile."""
 TRIED_AGAIN = (*REPLACES, "apply", "up")
 
 
@@ -93,7 +90,11 @@ def named_is(refs: Iterable[Ref]) -> str:
 def _done(moment: Moment) -> str:
     did: dict[str, dict[Ref, None]] = {}
     for event in _first_try(moment):
-        if event.actor in DOERS and event.effect in DID and not RECORD.fullmatch(event.object.name):
+        if (
+            event.actor in (*moment.rehearsal.actors, "someone")
+            and event.effect in DID
+            and not RECORD.fullmatch(event.object.name)
+        ):
             did.setdefault(DID[event.effect], {})[event.object] = None
     if not did:
         return ""

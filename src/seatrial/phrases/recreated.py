@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from seatrial.evidence.acts import label_of
 from seatrial.evidence.moment import Moment
 from seatrial.model.finding import Damage
 from seatrial.model.resource import Ref
@@ -34,7 +33,7 @@ def lost_sentence(moment: Moment, lost: list[Ref]) -> str:
     gone = [ref for ref in lost if ref in ended.deleted or ref in ended.missing]
     named = ", ".join(map(str, lost[:LOST_MAX])) + (f" and {len(lost) - LOST_MAX} more" if len(lost) > LOST_MAX else "")
     many = "None of them exists" if len(gone) == len(lost) else f"{len(gone)} of them do not exist"
-    back = f" {many} when the step ends." if gone else f" {label_of(moment.engine)} recreates them, empty."
+    back = f" {many} when the step ends." if gone else f" {moment.rehearsal.label} recreates them, empty."
     return f"Deleted with it: {named}.{back}"
 
 

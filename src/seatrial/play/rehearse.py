@@ -191,6 +191,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
         by=engine.label,
         act=action.called(step.flags),
         role=action.role,
+        explicit=engine.explicit,
         failure=ended.failure,
         again=again,
     )

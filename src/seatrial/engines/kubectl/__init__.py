@@ -27,4 +27,5 @@ ENGINE = Engine(
     default_trial=round_trip("apply", "delete", removes_at_once=False),
     stage=stage,
     script=_script,
+    explicit=True,
 )

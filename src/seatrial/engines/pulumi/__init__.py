@@ -40,4 +40,5 @@ ENGINE = Engine(
     stage=stage,
     script=_script,
     memory=Stacks,
+    explicit=True,
 )

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import in_words, operations, pending
-from seatrial.evidence.history import ENGINES, GOING
+from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.producers import chain
 from seatrial.graph import needs_of
@@ -138,7 +138,7 @@ def _is_finished_and_gone(moment: Moment, task: SyncTask) -> bool:
     if task.object.kind != "Job" or moment.live(task.object) is not None:
         return False
     own = (e for e in moment.events() if e.object == task.object and e.effect in GOING)
-    return any(event.actor not in ENGINES for event in own)
+    return any(event.actor not in moment.rehearsal.actors for event in own)
 
 
 def _waits_for_consumer(moment: Moment, ref: Ref) -> bool:

@@ -15,8 +15,6 @@ BOTH: dict[str, Verdict] = {"failed": "fails", "hung": "hangs"}
 ONLY_SLOW: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
 REASONS = (r'failed calling webhook "[^"]+"', r'no matches for kind "[^"]+"', r'namespaces "[^"]+" not found')
 """Patterns of the short reason in an error."""
-INSIDE = {"flux": ("flux", "helm")}
-"""Actors whose requests count as the engine's: Flux embeds Helm."""
 
 
 def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
@@ -64,15 +62,8 @@ def _first_stop(steps: Sequence[Moment]) -> Stop | None:
     return None
 
 
-def actors_of(rehearsal: Rehearsal) -> tuple[str, ...]:
-    """The actors whose requests are the engine's."""
-    name = rehearsal.engine.name
-    return INSIDE.get(name, (name,))
-
-
 def _refusals(moment: Moment) -> Iterator[Event]:
-    actors = actors_of(moment.rehearsal)
-    written = (e for e in moment.events() if e.actor in actors and e.verb != "delete")
+    written = (e for e in moment.events() if e.actor in moment.rehearsal.actors and e.verb != "delete")
     return (event for event in written if event.effect == "refused")
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from seatrial.evidence.compare.engine_differences import Seen
-from seatrial.evidence.compare.engine_outcomes import actors_of
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.webhooks.calls import (
     CONFIGURATIONS,
@@ -205,7 +204,7 @@ def _moments(webhook: _Webhook, rehearsal: Rehearsal, case: Case, resources: dic
 
 
 def _first(webhook: _Webhook, rehearsal: Rehearsal, refs: Sequence[Ref], act: Act) -> Event | None:
-    actors, wanted = actors_of(rehearsal), set(refs)
+    actors, wanted = rehearsal.actors, set(refs)
     effects = WRITTEN if act == "made" else GONE
     sent = [
         event

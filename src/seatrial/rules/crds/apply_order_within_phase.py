@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.flux.reconciliations import is_flux
+from seatrial.evidence.flux.reconciliations import FLUX, is_flux
 from seatrial.evidence.history import pruned
 from seatrial.evidence.moment import Moment, found
 from seatrial.model.finding import Finding, Rule
@@ -49,10 +49,8 @@ WORKLOADS = ("Deployment", "DaemonSet")
 PRUNED_BY_HELM = (
     "Helm creates new resources, deletes those that left the manifest, and only then waits, so --wait does not help."
 )
-PRUNED_BY_FLUX = {
-    "helm": "Helm creates new resources and deletes those that left the manifest; only then Flux waits.",
-    "flux": "Flux applies new resources, prunes those that left the path, and only then checks health.",
-}
+PRUNED_IN_FLUX = "Helm creates new resources and deletes those that left the manifest; only then Flux waits."
+PRUNED_BY_FLUX = "Flux applies new resources, prunes those that left the path, and only then checks health."
 PRUNED_BY_ARGOCD = (
     "Argo CD prunes before it creates anything else of a wave, and waits for neither. The sync option PruneLast=true "
     "prunes at the end, when everything else is healthy."
@@ -106,7 +104,7 @@ def _finding(moment: Moment, event: Event, was: Resource, service: Resource, suc
 
 def _order(moment: Moment, deletion: Event) -> str:
     if is_flux(moment.rehearsal):
-        return PRUNED_BY_FLUX[deletion.actor]
+        return PRUNED_BY_FLUX if deletion.actor == FLUX else PRUNED_IN_FLUX
     return PRUNED_BY.get(moment.speaker, PRUNED_BY_HELM)
 
 

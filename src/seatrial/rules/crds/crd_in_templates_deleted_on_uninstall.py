@@ -48,7 +48,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.flux.reconciliations import is_flux
+from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.flux.reconciliations import FLUX, is_flux
 from seatrial.evidence.history import GOING, cascade, pruned, release_with
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import DEFINITION
@@ -60,13 +61,11 @@ from seatrial.model.timeline import Event, Rehearsal, StepResult
 from seatrial.phrases.outcome import first_named
 
 ENDS = ("uninstall", "delete", "destroy")
-ENGINES = ("helm", "flux", "kubectl", "pulumi")
 PRUNE = "kustomize.toolkit.fluxcd.io/prune"
 DROPPED = {"up": ", which the program no longer registers", "apply": ", which the files no longer contain"}
-WHY = {"helm": ", a template without keep", "flux": ", because its Kustomization prunes"}
+KEPT_IN_FLUX = f"{PRUNE}: disabled on the CRD keeps it, even if the Kustomization is deleted."
 KEPT_BY = {
-    "flux": f"{PRUNE}: disabled on the CRD keeps it, even if the Kustomization is deleted.",
-    "pulumi": "retainOnDelete: true on the CRD leaves it in the cluster; with protect: true Pulumi does not delete it.",
+    "Pulumi": "retainOnDelete: true on the CRD leaves it in the cluster; with protect: true Pulumi does not delete it.",
     "kubectl": "kubectl has no option to keep it: put CRDs into a folder that is never deleted or pruned.",
 }
 Gone = tuple[Event, Resource]
@@ -87,8 +86,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _uninstalled(moment: Moment) -> Iterator[Gone]:
     """CRDs that are deleted with the release, and that the newest revision does not keep."""
-    for event in moment.events():
-        if event.actor not in ENGINES or event.effect not in GOING or event.object.kind != DEFINITION:
+    for event in moment.events() if not is_argocd(moment.rehearsal) else ():
+        if event.actor not in moment.rehearsal.actors or event.effect not in GOING or event.object.kind != DEFINITION:
             continue
         written = moment.case.written(len(moment.case.releases) - 1, event.object)
         kept = hooks.RESOURCE_POLICY if event.actor == "helm" else PRUNE
@@ -145,7 +144,9 @@ def _why(gone: list[Gone], ended: StepResult, *, moved: bool) -> str:
         return ", which moved to crds/"
     if ended.action not in ENDS:
         return DROPPED.get(ended.action, ", which the new revision drops")
-    return WHY.get(gone[0][0].actor, "")
+    if _by_helm(gone):
+        return ", a template without keep"
+    return ", because its Kustomization prunes" if gone[0][0].actor == FLUX else ""
 
 
 def _by_helm(gone: list[Gone]) -> bool:
@@ -163,7 +164,7 @@ def _not_recreated(rehearsal: Rehearsal) -> str:
 
 def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
     if not _by_helm(gone):
-        return KEPT_BY.get(gone[0][0].actor, "")
+        return KEPT_IN_FLUX if gone[0][0].actor == FLUX else KEPT_BY.get(ended.by, "")
     if ended.action not in ENDS:
         return ""
     return (

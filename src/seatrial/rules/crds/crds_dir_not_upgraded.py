@@ -159,7 +159,9 @@ def _is_stale(moment: Moment, one: Stale) -> bool:
 def _is_of_another(moment: Moment, ref: Ref) -> bool:
     """Whether another release has applied its own copy: crd-shared-ownership-downgrade reports that."""
     begun = moment.ended
-    writes = [e for e in moment.rehearsal.of_object(ref) if 0 <= e.step < moment.index and is_written(e)]
+    writes = [
+        e for e in moment.rehearsal.of_object(ref) if 0 <= e.step < moment.index and is_written(moment.rehearsal, e)
+    ]
     owners = [writer_of(moment.rehearsal, event) for event in writes]
     ours = (begun.release, begun.namespace, "")
     return ours in owners and owners[-1] != ours

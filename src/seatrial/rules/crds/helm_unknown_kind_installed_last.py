@@ -52,8 +52,6 @@ from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import after_failure
 
-MAKERS = ("helm", "kubectl")
-
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[tuple[object, object]] = set()
@@ -91,13 +89,13 @@ def _refused(moment: Moment, user: Resource, need: Need) -> Event | None:
         if refused is None and event.effect in ("refused", "said") and any(said in event.message for said in words):
             is_of_user = user.ref in (event.object, owner_of(moment, event.object))
             refused = event if is_of_user else None
-        if event.object == need.object and event.effect == "created" and event.actor in MAKERS:
+        if event.object == need.object and event.effect == "created" and event.actor in moment.rehearsal.actors:
             return refused
     return None
 
 
 def _finding(moment: Moment, user: Resource, need: Need, needed: Resource, refused: Event) -> Finding:
-    who, fails = moment.speaker, refused.actor in MAKERS
+    who, fails = moment.speaker, refused.actor in moment.rehearsal.actors
     last = "which Helm creates last" if who == "Helm" else f"which {who} creates later"
     return found(
         RULE,

@@ -44,14 +44,13 @@ from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import first_named
 
 CREATES_CRDS = {"apiGroups": DEFINITIONS, "resources": "customresourcedefinitions", "verbs": "create"}
-ENGINES = ("helm", "flux")
 SAYS = '"if kind is a CRD, it should be installed before calling Start"'
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[str] = set()
     for event in rehearsal.timeline:
-        if event.actor not in ENGINES or event.effect != "created" or not event.after:
+        if event.actor not in rehearsal.actors or event.effect != "created" or not event.after:
             continue
         running = workload_of(event.after)
         written = case.written(event.step, event.object)

@@ -90,8 +90,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _applied(rehearsal: Rehearsal, case: Case) -> tuple[Moment, Release] | None:
     """The last deployment by kubectl or Pulumi, if that is the engine."""
-    act = {"kubectl": "apply", "pulumi": "up"}.get(rehearsal.engine.name)
-    applied = [(m, m.release) for m in moments(rehearsal, case) if m.release and m.ended.action == act]
+    applied = [
+        (m, m.release)
+        for m in moments(rehearsal, case)
+        if m.release and m.ended.explicit and m.ended.role == "replace" and m.speaker == rehearsal.label
+    ]
     return applied[-1] if applied else None
 
 

@@ -38,7 +38,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import label_of
 from seatrial.evidence.history import newest, owner_of, restarted
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM
@@ -88,7 +87,7 @@ def _seen(moment: Moment, event: Event, workload: Ref, others: list[Ref]) -> Fin
             f'{event.object} reports: "{event.message}"',
             "" if others else _why(written),
             ONE_POD if OTHER_POD in event.message else ONE_NODE,
-            f"{label_of(moment.engine)} reported success; after ten minutes the Deployment reports "
+            f"{moment.rehearsal.label} reported success; after ten minutes the Deployment reports "
             "ProgressDeadlineExceeded."
             if result.outcome == "ok"
             else f"The {result.action} {result.outcome}: {result.error}.",

@@ -39,7 +39,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.history import ENGINES
 from seatrial.evidence.hooks.runs import acted_on, event_of, is_of
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import backs, behind, state, workload_ref
@@ -61,7 +60,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     findings: dict[tuple[Ref, ...], Finding] = {}
     for moment in sorted(moments(rehearsal, case), key=lambda moment: not _is_live(moment)):
         release = acted_on(case, moment.index)
-        created = {e.object for e in moment.events() if e.actor in ENGINES and e.effect == "created"}
+        created = {e.object for e in moment.events() if e.actor in rehearsal.actors and e.effect == "created"}
         for hook in release.resources if release else ():
             if hook.ref.kind in RUN and hook.ref in created and _ran(moment, hook):
                 for finding in _of_hook(moment, hook):

@@ -43,7 +43,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.evidence.acts import label_of
 from seatrial.evidence.history import owner_of
 from seatrial.evidence.moment import Moment, found
 from seatrial.model.finding import Finding, Rule
@@ -85,7 +84,7 @@ def _got_one(rehearsal: Rehearsal, refused: Event) -> bool:
 def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, judge: str) -> Finding:
     moment = Moment(rehearsal, case, event.step)
     ended, workload = rehearsal.steps[event.step], written.ref
-    went_well = f"{label_of(rehearsal.engine)} reports success: it only creates the {workload.kind}, not its pods."
+    went_well = f"{rehearsal.label} reports success: it only creates the {workload.kind}, not its pods."
     return found(
         RULE,
         moment,

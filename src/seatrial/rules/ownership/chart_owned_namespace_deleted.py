@@ -38,7 +38,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.history import ENGINES, GOING, cascade, pruned, release_with
+from seatrial.evidence.flux.reconciliations import FLUX
+from seatrial.evidence.history import GOING, cascade, pruned, release_with
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import written_otherwise
 from seatrial.helm import hooks
@@ -49,10 +50,7 @@ from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import named
 
 EVIDENCE_MAX = 6
-DELETES = (*ENGINES, "kubectl", "pulumi")
 ENDS = ("uninstall", "delete", "destroy")
-ASKED_FOR = ("kubectl", "Pulumi")
-"""Engines whose input usually contains namespaces: users expect that the last step deletes them."""
 MADE_BY_THE_CLUSTER = ("Endpoints", "EndpointSlice", "PersistentVolume")
 KEPT = "helm.sh/resource-policy: keep on an object does not protect it when its namespace is deleted."
 KEPT_BY = {
@@ -72,7 +70,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             went = (e for e in cascade(rehearsal, deletion) if moment.live(e.object) is None)
             named_too = _named_by_kubectl(moment)
             lost = [event for event in went if _should_stay(event, old, new) and event.object not in named_too]
-            if lost or not ends or moment.speaker not in ASKED_FOR:
+            if lost or not ends or not moment.ended.explicit:
                 yield _finding(moment, namespace, deletion, lost)
 
 
@@ -87,8 +85,10 @@ def _deletions(moment: Moment) -> Iterator[tuple[Event, Resource]]:
     named_itself = moment.ended.source.split("/")[0] == "Namespace"
     for event in moment.events() if release and not named_itself else ():
         was_there = release.find(event.object) if release else None
-        own = event.actor in DELETES and event.effect in GOING and event.object.kind == "Namespace"
-        if own and was_there is not None and not hooks.is_hook(was_there.body):
+        # What a Kustomization deletes is listed in its path.
+        own = event.actor in moment.rehearsal.actors and event.actor != FLUX and event.effect in GOING
+        is_namespace = event.object.kind == "Namespace"
+        if own and is_namespace and was_there is not None and not hooks.is_hook(was_there.body):
             yield event, was_there
 
 

@@ -41,7 +41,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.flux.reconciliations import FLUX, holder
-from seatrial.evidence.history import ENGINES, GOING
+from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM, gone, volume_of
 from seatrial.helm import hooks
@@ -58,17 +58,19 @@ KEPT_BY_ARGOCD = (
     "argocd.argoproj.io/sync-options: Delete=false on the PVC keeps it, and so does helm.sh/resource-policy: keep."
 )
 
-DELETES = (*ENGINES, FLUX)
-"""Engines that delete by their own inventory, not by files that the user names."""
-
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
         before = moment.before
         release = before if moment.ended.action in ("uninstall", "delete") else _remedied(moment)
-        for event in moment.events() if release else ():
+        for event in moment.events() if release and not moment.ended.explicit else ():
             claim = release.find(event.object) if release and event.object.kind == CLAIM else None
-            if claim is None or hooks.is_hook(claim.body) or event.actor not in DELETES or event.effect not in GOING:
+            if (
+                claim is None
+                or hooks.is_hook(claim.body)
+                or event.actor not in rehearsal.actors
+                or event.effect not in GOING
+            ):
                 continue
             if volume := volume_of(moment, claim.ref):
                 yield _finding(moment, release, claim, event, volume)

@@ -169,7 +169,7 @@ def _ended(moment: Moment, refs: list[Ref], finalizer: str) -> str:
     """What the engine reports, and what else waits."""
     ended = moment.ended
     who = moment.speaker
-    if ended.outcome == "hung" and who in ("kubectl", "Pulumi"):
+    if ended.outcome == "hung" and ended.explicit:
         return f"{who} {ended.error}."
     content = "Helm reports success; with --wait it waits until its timeout." if who == "Helm" else ""
     content = content if ended.outcome == "ok" else ""

@@ -37,7 +37,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import label_of
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.flux.order import Early, too_early
 from seatrial.evidence.flux.reconciliations import interval_of, is_flux
@@ -141,7 +140,7 @@ def _finding(moment: Moment, release: Release, missing: Missing) -> Finding:
     other = moment.case.releases[missing.step]
     assert other is not None
     later = missing.step > moment.index
-    engine, unit = label_of(moment.engine), "Application" if is_argocd(moment.rehearsal) else "release"
+    engine, unit = moment.rehearsal.label, "Application" if is_argocd(moment.rehearsal) else "release"
     who = missing.user.ref if missing.user else f"{unit} {release.name}"
     return found(
         RULE,
@@ -167,7 +166,7 @@ def _finding(moment: Moment, release: Release, missing: Missing) -> Finding:
 def _no_order(rehearsal: Rehearsal, unit: str) -> str:
     if is_flux(rehearsal):
         return "Flux does not order them, unless dependsOn names the first and waits for it."
-    return f"{label_of(rehearsal.engine)} handles one {unit} at a time: whatever installs them decides the order."
+    return f"{rehearsal.label} handles one {unit} at a time: whatever installs them decides the order."
 
 
 def _look_at(rehearsal: Rehearsal, other: Release, release: Release) -> str:

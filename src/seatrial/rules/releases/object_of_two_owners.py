@@ -80,7 +80,7 @@ def _of_flux(moment: Moment) -> Iterator[Finding]:
     for ref, several in owners.items():
         if len(several) < 2 or _is_hook(moment.case, moment.index, ref):
             continue
-        writes = [e for e in moment.events() if e.object == ref and e.actor in ("flux", "helm") and e.after]
+        writes = [e for e in moment.events() if e.object == ref and e.actor in moment.rehearsal.actors and e.after]
         if not any(event.effect == "changed" for event in writes):
             continue
         if all(owner.kind == "HelmRelease" for owner in several):

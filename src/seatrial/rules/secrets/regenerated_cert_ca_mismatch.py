@@ -34,9 +34,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.acts import label_of
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.history import ENGINES, restarted
+from seatrial.evidence.history import restarted
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.rotated import same_again
 from seatrial.evidence.secret_data import PEM, decoded, secret_data
@@ -73,7 +72,12 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         moment = Moment(rehearsal, case, step)
         release = case.releases[step]
         for event in rehearsal.of_step(step):
-            if release is None or event.effect != "changed" or event.actor not in ENGINES or event.object in seen:
+            if (
+                release is None
+                or event.effect != "changed"
+                or event.actor not in rehearsal.actors
+                or event.object in seen
+            ):
                 continue
             rotated = [client for client in _clients(event.after) if _is_new(client, event.before)]
             servers = list(_servers(moment, release, rotated))
@@ -149,7 +153,7 @@ def _finding(moment: Moment, release: Release, event: Event, clients: list[Clien
         message=f"{every} writes a new CA into {ref}, while {server.workload} "
         + ("keeps running with the old certificate" if changed else "keeps its old certificate forever"),
         details=(
-            _what_collides(label_of(moment.engine), ref, server, changed),
+            _what_collides(moment.rehearsal.label, ref, server, changed),
             _refusal_sentence(clients, damage),
             ""
             if changed
@@ -159,7 +163,7 @@ def _finding(moment: Moment, release: Release, event: Event, clients: list[Clien
             *([written.place(*clients[0].path)] if written else []),
             *(secret.place("data") for secret in server.secrets if secret.ref in changed),
         ],
-        evidence=[event, *(e for e in moment.events() if e.object in changed and e.actor in ENGINES)],
+        evidence=[event, *(e for e in moment.events() if e.object in changed and e.actor in moment.rehearsal.actors)],
         confirm=confirm_twice(ref, _jsonpath(clients[0]), f"{again} to the same chart"),
     )
 

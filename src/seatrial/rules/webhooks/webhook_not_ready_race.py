@@ -57,21 +57,22 @@ from seatrial.evidence.webhooks.calls import (
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import revisions
 
 PENDING = {"install": "pending-install", "upgrade": "pending-upgrade", "rollback": "pending-rollback"}
 
 
 HELM_WAITS = "and does not wait in between; --wait only waits after everything is applied."
+"""Of Helm, in every version."""
+ORDER_OF_HELM_4 = f"Helm 4 creates webhook configurations before all custom kinds, {HELM_WAITS}"
+ORDER_OF_HELM_3 = f"Helm 3 creates webhook configurations and custom kinds in the order of kind names, {HELM_WAITS}"
 ORDERS = {
-    "helm@4": f"Helm 4 creates webhook configurations before all custom kinds, {HELM_WAITS}",
-    "helm@3": f"Helm 3 creates webhook configurations and custom kinds in the order of kind names, {HELM_WAITS}",
-    "argocd": "Argo CD applies webhook configurations and custom kinds of one wave in the order of their names, and "
+    "Argo CD": "Argo CD applies webhook configurations and custom kinds of one wave in the order of their names, and "
     "checks health only after the whole wave is applied.",
     "kubectl": "kubectl applies objects in file order and does not wait.",
-    "pulumi": "Pulumi creates resources without dependencies concurrently.",
-    "flux": "Flux dry-runs all objects of a Kustomization before it applies any, webhook configurations last.",
+    "Pulumi": "Pulumi creates resources without dependencies concurrently.",
+    "Flux": "Flux dry-runs all objects of a Kustomization before it applies any, webhook configurations last.",
 }
 """The order of each engine that puts the webhook before the object."""
 
@@ -140,9 +141,7 @@ def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
             f"started. {apart[0]} does not wait for {apart[1]}: Flux reconciles both concurrently."
         )
     if made is not None and made.step == event.step:
-        # Every engine that embeds Helm embeds Helm 4.
-        engine = "helm@4" if event.actor == "helm" and rehearsal.engine.name != "helm" else str(rehearsal.engine)
-        order = next((words for begins, words in ORDERS.items() if engine.startswith(begins)), "")
+        order = _order_of_kinds(rehearsal, event)
         order = order.replace("--wait waits", "Flux waits") if is_flux(rehearsal) else order
         return (
             f"{configuration} is registered moments before, in the same {rehearsal.steps[event.step].action}, and the "
@@ -188,3 +187,10 @@ def _again(moment: Moment, refused: list[Ref]) -> str:
 
 
 RULE = Rule("ST501", "webhook-not-ready-race", check)
+
+
+def _order_of_kinds(rehearsal: Rehearsal, event: Event) -> str:
+    if event.actor != "helm":
+        return ORDERS.get(rehearsal.label, "")
+    # Every engine that embeds Helm embeds Helm 4.
+    return ORDER_OF_HELM_3 if rehearsal.engine.name == "helm" and rehearsal.engine.major == "3" else ORDER_OF_HELM_4

@@ -112,7 +112,11 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
     step, ref, who = event.step, event.object, Moment(rehearsal, case, event.step).speaker
     moment = Moment(rehearsal, case, step)
     resource = case.written(step, ref)
-    writer = next(e for e in reversed(rehearsal.timeline[: event.index]) if _writes_bundle(e, ref))
+    writer = next(
+        e
+        for e in reversed(rehearsal.timeline[: event.index])
+        if e.actor not in rehearsal.actors and _writes_bundle(e, ref)
+    )
     index = next((i for i, w in enumerate(listed(resource.body, "webhooks")) if _names_bundle(w)), 0) if resource else 0
     return found(
         RULE,
@@ -168,7 +172,7 @@ def _written_by(who: str) -> str:
 
 
 def _writes_bundle(event: Event, ref: Ref) -> bool:
-    if event.object != ref or event.effect != "changed" or event.actor in ("helm", "kubectl", "pulumi"):
+    if event.object != ref or event.effect != "changed":
         return False
     return not all(map(_holds, listed(event.before, "webhooks"))) and all(map(_holds, listed(event.after, "webhooks")))
 
