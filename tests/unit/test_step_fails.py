@@ -169,7 +169,8 @@ def _reviewed(
 ) -> Reviewed:
     of_case = case or Case("", (Release("shop", "default", "chart", (_resource(JOB), _resource(GATE))),) * len(steps))
     own = tuple(replace(finding, schedules=(schedule,)) for finding in findings)
-    return Reviewed(Rehearsal(HELM, schedule, steps, events), of_case, own)
+    called = tuple(replace(step, by="Helm", act=f"helm {step.action}") for step in steps)
+    return Reviewed(Rehearsal(HELM, schedule, called, events, label="Helm", actors=("helm",)), of_case, own)
 
 
 def _resource(ref: Ref) -> Resource:
