@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.evidence.causes import without_covered
 from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
 from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison
@@ -148,7 +149,8 @@ def _unbounded(seen: list[Seen]) -> Iterator[str]:
 
 def _reviewed(rehearsal: Rehearsal, case: Case) -> Reviewed:
     findings = (finding for rule in all_rules() for finding in rule.check(rehearsal, case))
-    return Reviewed(rehearsal, case, tuple(replace(finding, case=case.name) for finding in findings))
+    named = (replace(finding, case=case.name) for finding in findings)
+    return Reviewed(rehearsal, case, without_covered(named, rehearsal, all_rules()))
 
 
 def _findings(reviewed: list[Reviewed]) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import unified_diff
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from story import Block, Ran, Scene, scenes, subjects, told
 
 import seatrial.check
 from seatrial.cli import main
+from seatrial.evidence.causes import overlaps
 from seatrial.model.result import Result
 from seatrial.model.timeline import Rehearsal
 from seatrial.plan.plans import CheckOptions
@@ -99,11 +100,20 @@ def _hold(path: Path, stage: Stage, update: bool) -> None:
     """Hold a story against what really happens; or write down what does."""
     expected = path.read_text()
     seen = told(expected, stage.play)
+    assert [pair for result in stage.results for pair in _reported_twice(result)] == []
     if update:
         path.write_text(seen)
     elif seen != expected:
         lines = unified_diff(expected.splitlines(), seen.splitlines(), "told", "seen", lineterm="")
         pytest.fail("\n".join((f"{path.name} goes otherwise (pytest --update tells it anew):", *lines)), pytrace=False)
+
+
+def _reported_twice(result: Result) -> Iterator[tuple[str, str, int]]:
+    """Pairs of rules that report the same rejection, wait or loss in one step."""
+    for played in result.played:
+        shown_by = (played.rehearsal.engine, played.rehearsal.schedule, played.case)
+        own = [f for f in result.findings if (f.engines[0], f.schedules[0], f.case) == shown_by]
+        yield from ((one.rule, other.rule, one.step) for one, other in overlaps(own, played.rehearsal))
 
 
 def _seen(block: Block, out: str, err: str, result: Result | None) -> str:

@@ -66,6 +66,8 @@ class Rule(Struct, frozen=True):
     code: str
     name: str
     check: Callable[[Rehearsal, Case], Iterator[Finding]]
+    before: tuple[str, ...] = ()
+    """Rules whose findings about the same cause this one replaces."""
 
 
 class Reviewed(Struct, frozen=True):

@@ -129,4 +129,4 @@ def _again(moment: Moment, refs: list[Ref]) -> str:
     return ""
 
 
-RULE = Rule("ST901", "pulumi-component-unordered-or-unawaited", check)
+RULE = Rule("ST901", "pulumi-component-unordered-or-unawaited", check, before=("webhook-not-ready-race",))

@@ -43,7 +43,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import holder, is_flux
 from seatrial.evidence.moment import Moment, found
-from seatrial.evidence.pulumi.programs import is_pulumi, unordered
+from seatrial.evidence.pulumi.programs import is_pulumi
 from seatrial.evidence.webhooks.calls import (
     Call,
     Webhook,
@@ -79,10 +79,8 @@ ORDERS = {
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     unknown = refused_by_cause(rehearsal, case, "authority")
-    reported = {one.ref for one in unordered(rehearsal, case)}  # By the rule that knows why nothing orders them.
-    for configuration, refused in refused_by_cause(rehearsal, case, "unready").items():
-        calls = [call for call in refused if call.event.object not in reported]
-        if calls and configuration not in unknown:  # Its backend would be of no use if it were ready.
+    for configuration, calls in refused_by_cause(rehearsal, case, "unready").items():
+        if configuration not in unknown:  # Its backend would be of no use if it were ready.
             yield _finding(rehearsal, case, calls)
 
 
