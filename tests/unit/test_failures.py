@@ -179,6 +179,14 @@ def test_helm_3_names_the_refusal_that_it_keeps_to_itself() -> None:
             Fault("not-owned", Ref("ConfigMap", "default", "fine")),
         ),
         (
+            'cannot patch: no ConfigMap with the name "fine" found',
+            Fault("not-in-revision", Ref("ConfigMap", "", "fine")),
+        ),
+        (
+            "warning: Hook pre-rollback shop/templates/check.yaml failed: no",
+            Fault("hook-failed", file="shop/templates/check.yaml"),
+        ),
+        (
             "failed post-install: resource Job/default/fill not ready. status: Failed, message: Job Failed",
             Fault("not-ready", Ref("Job", "default", "fill", "batch"), status="Failed"),
         ),

@@ -76,14 +76,16 @@ def said_of(api: Api, kind: str) -> Event:
 def test_an_object_that_is_there_already_is_refused_by_its_reason() -> None:
     api = Api(CONFIG_MAP % "default")
     api.create(CONFIG_MAP % "default")
-    assert refusal_of(api, "ConfigMap") == Refusal(409, "AlreadyExists", 'configmaps "tide" already exists')
+    assert refusal_of(api, "ConfigMap") == Refusal(
+        409, "AlreadyExists", 'configmaps "tide" already exists', "configmaps"
+    )
 
 
 def test_a_missing_namespace_is_named() -> None:
     api = Api()
     words = api.create(CONFIG_MAP % "harbour")
     home = Ref("Namespace", "", "harbour")
-    assert refusal_of(api, "ConfigMap") == Refusal(404, "NotFound", words, missing=(home,))
+    assert refusal_of(api, "ConfigMap") == Refusal(404, "NotFound", words, "namespaces", missing=(home,))
     assert api.events("ConfigMap", "refused")[-1].missing == (home,)
 
 
@@ -116,8 +118,9 @@ def test_the_fields_of_an_invalid_object_are_listed_with_their_values() -> None:
     api = Api(CRD % "")
     api.create(GATE % (1, 10))
     refusal = refusal_of(api, "Gate")
-    words = "Invalid value: 10: spec.height in body should be less than or equal to 9"
-    assert refusal.causes == (FieldCause("spec.height", "FieldValueInvalid", words, "10"),)
+    detail = "spec.height in body should be less than or equal to 9"
+    cause = FieldCause("spec.height", "FieldValueInvalid", f"Invalid value: 10: {detail}", "10", detail)
+    assert refusal.causes == (cause,)
     assert refusal.by == ""
 
 
@@ -135,7 +138,9 @@ def test_an_immutable_field_is_listed() -> None:
     api.apply(JOB % ("", "args: [now],"))
     refusal = refusal_of(api, "Job")
     assert refusal.by == "unchangeable"
-    assert [(cause.field, cause.value) for cause in refusal.causes] == [("spec.template", "")]
+    assert [(cause.field, cause.value, cause.detail) for cause in refusal.causes] == [
+        ("spec.template", "", "field is immutable")
+    ]
 
 
 def test_a_version_that_is_still_stored_is_no_immutable_field() -> None:
@@ -169,6 +174,17 @@ def test_a_conflict_lists_the_fields_of_the_other_manager() -> None:
         "Conflict",
         [(".data.tide", "FieldManagerConflict")],
     )
+
+
+def test_a_webhook_that_is_ignored_is_named_on_the_write() -> None:
+    api = Api((WEBHOOK % "") + "    failurePolicy: Ignore\n")
+    assert api.create(CONFIG_MAP % "default") == OK
+    assert api.events("ConfigMap", "created")[-1].unanswered == ("check.gatekeeper.example",)
+
+
+def test_the_path_of_a_field_has_keys_and_indices() -> None:
+    assert FieldCause("spec.ports[0].name", "", "").path == ("spec", "ports", 0, "name")
+    assert FieldCause("metadata.labels[app.kubernetes.io/name]", "", "").path[-1] == "app.kubernetes.io/name"
 
 
 @pytest.mark.parametrize(("bundle", "untrusted"), [("", False), (", caBundle: bm9uZQ==", True)])

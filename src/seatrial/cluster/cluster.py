@@ -72,6 +72,7 @@ class Cluster:
         self.warnings: list[str] = []
         """Warnings for the client."""
         self.notes: list[str] = []
+        self.unanswered: list[str] = []
         """Notes on the current write for the timeline."""
         self._start()
 
@@ -214,7 +215,7 @@ class Cluster:
 
     def _begin(self) -> None:
         """Warnings and notes belong to one write."""
-        self.warnings, self.notes = [], []
+        self.warnings, self.notes, self.unanswered = [], [], []
 
     def _serves(self, kind: str, group: str) -> bool:
         return self.discovery.of_kind(group, kind) is not None

@@ -53,8 +53,10 @@ class Recorder:
         cause: int | None = None,
         before: Body | None = None,
         after: Body | None = None,
+        unanswered: tuple[str, ...] = (),
     ) -> int:
-        return self._add(Event(len(self._events), self.step, actor, verb, ref, effect, message, cause, before, after))
+        event = Event(len(self._events), self.step, actor, verb, ref, effect, message, cause, before, after)
+        return self._add(replace(event, unanswered=unanswered) if unanswered else event)
 
     def refused(self, actor: str, verb: str, ref: Ref, refusal: Refusal, cause: int | None = None) -> int:
         """Record a refused request."""

@@ -40,7 +40,9 @@ class Refused(Exception):
     def refusal(self) -> Refusal:
         """The refusal as the timeline records it."""
         listed = (_field_cause(cause) for cause in self.details.get("causes") or () if "field" in cause)
-        return Refusal(self.code, self.reason, self.message, self._by, (*listed, *self._unlisted), *self._known)
+        resource = str(self.details.get("kind") or "")
+        causes = (*listed, *self._unlisted)
+        return Refusal(self.code, self.reason, self.message, resource, self._by, causes, *self._known)
 
     def status(self) -> Body:
         body: Body = {
@@ -136,23 +138,25 @@ def _cause(sentence: str) -> Body:
 
 def _field_cause(cause: Body) -> FieldCause:
     message = str(cause["message"])
-    detail, _, quoted = message.partition(" value: ")
-    return FieldCause(str(cause["field"]), str(cause["reason"]), message, _value(quoted) if detail in QUOTES else "")
+    words, _, quoted = message.partition(" value: ")
+    value, detail = _value(quoted) if words in QUOTES else ("", "")
+    return FieldCause(str(cause["field"]), str(cause["reason"]), message, value, detail)
 
 
 QUOTES = ("Invalid", "Duplicate", "Unsupported")
-"""The first word of sentences that quote the value: `Invalid value: "x": ...`."""
+"""How a sentence begins that quotes the value it is about: `Invalid value: "x": ...`."""
 
 
-def _value(quoted: str) -> str:
-    """The quoted value as text; empty for lists, objects and Go source."""
+def _value(quoted: str) -> tuple[str, str]:
+    """The value that a sentence begins with, as text, and the rest. No value for a list, an object and Go source."""
     try:
         value, end = json.JSONDecoder().raw_decode(quoted)
     except json.JSONDecodeError:
-        return ""
+        return "", ""
+    detail = quoted[end:].removeprefix(": ")
     if isinstance(value, dict | list):
-        return ""
-    return value if isinstance(value, str) else quoted[:end]
+        return "", detail
+    return value if isinstance(value, str) else quoted[:end], detail
 
 
 def forbidden(

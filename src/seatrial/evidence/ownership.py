@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment
 from seatrial.helm.ownership import RELEASE_NAME, RELEASE_NAMESPACE
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, annotations_of
 from seatrial.model.timeline import Event
-
-# From checkOwnership in pkg/action/validate.go of Helm 4.2; Helm 3 begins it with a capital letter.
-COMPLAINT = re.compile(
-    r'(?P<kind>\w+) "(?P<name>[^"]*)" in namespace "(?P<namespace>[^"]*)" exists and cannot be imported into '
-    r"the current release: invalid ownership metadata"
-)
 
 
 class Conflict(Struct, frozen=True):
@@ -37,11 +30,8 @@ class Conflict(Struct, frozen=True):
 def conflict(moment: Moment) -> Conflict | None:
     """The object that Helm refuses to adopt in this step; Helm names only the first."""
     ended, release = moment.ended, moment.release
-    said = COMPLAINT.search(ended.error) if ended.outcome == "failed" else None
-    if said is None or release is None:
-        return None
-    named = (said["kind"], said["name"], said["namespace"])
-    resource = next((r for r in release.resources if (r.ref.kind, r.ref.name, r.ref.namespace) == named), None)
+    named = next((fault.object for fault in faults(ended.failure, "not-owned")), None)
+    resource = release.find(named) if release and named else None
     # Under Flux another HelmRelease may have created it in the same step.
     until = moment.index if ended.reconciled else moment.index - 1
     live = moment.at(until).live(resource.ref) if resource else None

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment, moments
 from seatrial.kinds.operators.generated_crds import crds_of
+from seatrial.model.refusal import Fault, GroupVersionKind
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, version_of
 from seatrial.model.timeline import Rehearsal, StepResult
 
 DEFINITION = "CustomResourceDefinition"
 DEFINITIONS = "apiextensions.k8s.io"
-UNMAPPED = re.compile(
-    r'(?:name: "(?P<name>[^"]*)" namespace: "(?P<namespace>[^"]*)" from "[^"]*": )?'
-    r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"'
-)
-
-IN_THE_OLD_ONE = "from current release manifest"
-"""Helm also maps the deployed manifest; a kind missing there was removed by an earlier step."""
 
 
 class Unserved(Struct, frozen=True):
@@ -41,7 +35,9 @@ def unserved(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, Release, l
         return
     for moment in moments(rehearsal, case):
         release = moment.release
-        if moment.ended.outcome != "failed" or release is None or IN_THE_OLD_ONE in moment.ended.error:
+        looked_up = list(faults(moment.ended.failure, "unserved"))
+        # Helm also looks up what is deployed. Where a kind of that is gone, an earlier step deleted it.
+        if release is None or any(fault.during == "current-manifest" for fault in looked_up):
             continue
         if missing := list(_unserved(moment.ended, release)):
             yield moment.index, release, missing
@@ -100,33 +96,33 @@ def served_versions(definition: Body) -> list[str]:
 
 
 def _unserved(ended: StepResult, release: Release) -> Iterator[Unserved]:
-    found: dict[tuple[str, str], set[Ref]] = {}
-    for match in UNMAPPED.finditer(ended.error):
-        users = _registered(match, release, ended) or {_user(match, release, ended)}
-        found.setdefault((match["kind"], match["version"]), set()).update(users)
-    for (kind, api_version), users in found.items():
+    found: dict[GroupVersionKind, set[Ref]] = {}
+    for fault in faults(ended.failure, "unserved"):
+        if fault.kind is not None:
+            users = _registered(fault.kind, ended) or {_user(fault, fault.kind, release, ended)}
+            found.setdefault(fault.kind, set()).update(users)
+    for kind, users in found.items():
         written = (resource for resource in (*release.crds, *release.resources) if resource.ref in users)
-        yield Unserved(kind, api_version, tuple(sorted(users)), tuple(written))
+        yield Unserved(kind.kind, kind.api_version, tuple(sorted(users)), tuple(written))
 
 
-def _registered(match: re.Match[str], release: Release, ended: StepResult) -> set[Ref]:
-    """The objects of a program that failed because of this kind, which Pulumi names by URN."""
-    failed = (one for one in release.program.registrations if f'"{one.urn}"' in ended.error) if release.program else ()
-    refs = {one.ref for one in failed if one.ref is not None}
-    return {ref for ref in refs if (ref.kind, ref.group) == (match["kind"], group_of(match["version"]))}
+def _registered(kind: GroupVersionKind, ended: StepResult) -> set[Ref]:
+    """The objects of a program that failed for this kind."""
+    refs = {fault.object for fault in faults(ended.failure, "not-deployed") if fault.object}
+    return {ref for ref in refs if (ref.kind, ref.group) == (kind.kind, kind.group)}
 
 
-def _user(match: re.Match[str], release: Release, ended: StepResult) -> Ref:
-    """The object that Helm names, or else one of its kind."""
-    group = group_of(match["version"])
+def _user(fault: Fault, kind: GroupVersionKind, release: Release, ended: StepResult) -> Ref:
+    """The object that was looked up, or at least one of its kind."""
+    asked = fault.object or Ref(kind.kind, "", "", kind.group)
     brought = (*release.crds, *release.resources)
-    of_kind = [r for r in brought if (r.ref.kind, r.ref.group) == (match["kind"], group)]
-    namespaces = (match["namespace"] or ended.namespace, "")
+    of_kind = [r for r in brought if (r.ref.kind, r.ref.group) == (kind.kind, kind.group)]
+    namespaces = (asked.namespace or ended.namespace, "")
     anywhere = bool(ended.reconciled)  # Each HelmRelease has a namespace of its own.
-    named = (r.ref for r in of_kind if r.ref.name == match["name"] and (anywhere or r.ref.namespace in namespaces))
-    if anywhere and match["name"] is None and of_kind:
+    named = (r.ref for r in of_kind if r.ref.name == asked.name and (anywhere or r.ref.namespace in namespaces))
+    if anywhere and fault.object is None and of_kind:
         return of_kind[0].ref
-    return next(named, Ref(match["kind"], namespaces[0], match["name"] or "", group))
+    return next(named, Ref(kind.kind, namespaces[0], asked.name, kind.group))
 
 
 def _key(missing: Unserved) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -21,6 +22,9 @@ RefusedBy = Literal[
     "limit-maximum",
 ]
 """Which check refused, if the reason of the Status does not tell."""
+
+
+STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 
 class GroupVersionKind(Struct, frozen=True, gc=False):
@@ -44,6 +48,14 @@ class FieldCause(Struct, frozen=True, gc=False, omit_defaults=True):
     message: str
     value: str = ""
     """The invalid value, if it is a string, a number, a boolean or null."""
+    detail: str = ""
+    """What is wrong with it: the message without the value."""
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """The field as keys and indices: `spec.ports[0].name` is (`spec`, `ports`, 0, `name`)."""
+        steps = (part.strip("[]") for part in STEP_OF_PATH.findall(self.field))
+        return tuple(int(step) if step.isdigit() else step for step in steps)
 
 
 class FailedCall(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -73,6 +85,8 @@ class Refusal(Struct, frozen=True, gc=False, omit_defaults=True):
     reason: str
     """As in the Status: NotFound, AlreadyExists, Invalid; empty if it has none."""
     message: str
+    resource: str = ""
+    """What it is about, as the Status names it: `pods`, `Deployment`."""
     by: RefusedBy = ""
     causes: tuple[FieldCause, ...] = ()
     call: FailedCall | None = None
@@ -90,6 +104,8 @@ FaultOf = Literal[
     "not-ready",
     "not-read",
     "not-deployed",
+    "not-in-revision",
+    "hook-failed",
     "operation-in-progress",
     "name-in-use",
     "no-deployed-release",
@@ -106,6 +122,8 @@ FaultOf = Literal[
 - not-ready: the engine gave up waiting for `object`
 - not-read: the API server refused to read `object`
 - not-deployed: Pulumi failed on the resource `urn`
+- not-in-revision: Helm does not update `object`, which the last revision does not have
+- hook-failed: a hook could not be created, or did not succeed
 - operation-in-progress, name-in-use, no-deployed-release: by Helm's release records
 - conflicting-flags: Helm does not take the flags joined
 - uninstall-incomplete: the release is gone, and something was not done
@@ -129,6 +147,8 @@ class Fault(Struct, frozen=True, gc=False, omit_defaults=True):
     """For `not-ready`: the engine's last status, such as InProgress or Failed."""
     refusal: Refusal | None = None
     """For `not-read`: reads are not in the timeline."""
+    file: str = ""
+    """For `hook-failed`: the template of the hook."""
     urn: str = ""
     """For `not-deployed` and `source-not-rendered` of Pulumi."""
     during: During = ""

@@ -47,6 +47,8 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     """The missing key, if the object in `missing` exists."""
     held_by: tuple[Ref, ...] = ()
     """The pods that hold the volume that a pod waits for."""
+    unanswered: tuple[str, ...] = ()
+    """Webhooks with failurePolicy Ignore that were called for this write and did not answer."""
     reason: str = ""
     """For messages of a controller or kubelet: the reason of the Kubernetes Event, such as FailedMount."""
     failure: Failure = NO_FAILURE
@@ -83,6 +85,19 @@ class SyncTask(Struct, frozen=True, omit_defaults=True):
         return self.phase, self.wave
 
 
+class Condition(Struct, frozen=True, omit_defaults=True):
+    """A condition of an Argo CD Application."""
+
+    type: str
+    """`ExcludedResourceWarning`; empty for what Argo CD only logs."""
+    message: str
+    object: Ref | None = None
+    """The object that it is about."""
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.type else self.message
+
+
 class Operation(Struct, frozen=True, omit_defaults=True):
     """One sync operation of Argo CD, as in the Application's `status.operationState`."""
 
@@ -94,8 +109,8 @@ class Operation(Struct, frozen=True, omit_defaults=True):
     tasks: tuple[SyncTask, ...] = ()
     """In the order in which they run."""
     waits_for: tuple[Ref, ...] = ()
-    conditions: tuple[str, ...] = ()
-    """Further conditions of the Application: `ExcludedResourceWarning: ...`."""
+    conditions: tuple[Condition, ...] = ()
+    """Further conditions of the Application."""
     attempts: int = 1
     hooks_deleted: tuple[Ref, ...] = ()
     automated: bool = False
@@ -196,6 +211,14 @@ class Rehearsal(Struct, frozen=True, omit_defaults=True, dict=True):
     def of_object(self, ref: Ref) -> Iterator[Event]:
         """The events of one object, in order."""
         return iter(self._by_object.get(ref, ()))
+
+    def refusals_of(self, failure: Failure) -> Iterator[Event]:
+        """The refused requests that an error is about."""
+        return (self._by_index[index] for index in failure.events if index in self._by_index)
+
+    @cached_property
+    def _by_index(self) -> dict[int, Event]:
+        return {event.index: event for event in self.timeline}
 
     @cached_property
     def _by_step(self) -> dict[int, list[Event]]:

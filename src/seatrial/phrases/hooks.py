@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from seatrial.evidence.flux.reconciliations import FLUX, failed_act, failed_release
 from seatrial.evidence.hooks.runs import Lack, done_by_helm
 from seatrial.evidence.moment import Moment
@@ -23,8 +21,7 @@ TIMEOUT_SECONDS = 300
 
 def said_of(moment: Moment, ref: Ref, key: str = "") -> Event | None:
     """The last message of the step about a missing object, or about a key of it."""
-    named = re.compile(rf"(?<![-.\w]){re.escape(ref.name)}(?![-.\w])")
-    said = [e for e in moment.events() if e.effect == "said" and named.search(e.message) and key in e.message]
+    said = [e for e in moment.events() if e.effect == "said" and ref in e.missing and e.key == key]
     said = [event for event in said if event.actor != FLUX]
     return said[-1] if said else None
 

@@ -20,19 +20,13 @@ from seatrial.evidence.flux.reconciliations import (
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
+from seatrial.model.refusal import Refusal
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import after_failure, named
 
-# From ValidateImmutableField and its kin under pkg/apis of Kubernetes 1.34.
-MAY_NOT_CHANGE = re.compile(
-    r"immutable|may not change once set|can not be unset|cannot change roleRef|failed rule: self ?== ?oldSelf"
-    r"|updates to [\w. ]+ for fields other than|updates to [\w.]+ are forbidden|may not be changed in an update"
-    r"|pod updates may not change fields|field can not be less than|only dynamically provisioned pvc can be resized"
-)
-VALUE = re.compile(r"Invalid value: (?P<value>[{\[].*[}\]]): ", re.S)
 LONG = 160
 DIFFERENCES_MAX = 4
 
@@ -75,7 +69,7 @@ OF_OTHERS = {
 Path = tuple[str | int, ...]
 
 
-class Refusal(Struct, frozen=True):
+class RejectedChange(Struct, frozen=True):
     """A change of an existing object that the API server rejected."""
 
     step: int
@@ -96,7 +90,7 @@ class Difference(Struct, frozen=True):
     now: Any
 
 
-def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Iterator[Refusal]:
+def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Iterator[RejectedChange]:
     """Each object of these kinds (all kinds if none is given) once, where its change was first rejected."""
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
@@ -113,14 +107,15 @@ def refusals(rehearsal: Rehearsal, case: Case, kinds: Iterable[str] = ()) -> Ite
             continue  # kubectl deletes and recreates it: force-replace-side-effects reports that.
         if event.actor == FLUX and not failed_kustomization(rehearsal.steps[event.step], event.object):
             continue  # Only the dry run was rejected; Flux then deleted the object.
-        if MAY_NOT_CHANGE.search(event.message) and Moment(rehearsal, case, event.step).was(event.object):
+        unchangeable = event.refusal is not None and event.refusal.by == "unchangeable"
+        if unchangeable and Moment(rehearsal, case, event.step).was(event.object):
             seen.add(event.object)
             refusal = _refusal(rehearsal, case, event)
             if not _has_its_own_rule(refusal):
                 yield refusal
 
 
-def differences(refusal: Refusal, *under: Path) -> list[Difference]:
+def differences(refusal: RejectedChange, *under: Path) -> list[Difference]:
     """What differs between the two releases, under these paths."""
     if refusal.written is None or refusal.was is None:
         return []
@@ -132,7 +127,7 @@ def refused(
     rule: Rule,
     rehearsal: Rehearsal,
     case: Case,
-    refusal: Refusal,
+    refusal: RejectedChange,
     *,
     message: str,
     changed: list[Difference],
@@ -150,7 +145,7 @@ def refused(
         message=message,
         details=(
             f"Changed: {_changes(changed)}." if changed else GENERATED,
-            f'The API server rejects it: "{shortened(refusal.event.message)}"',
+            f'The API server rejects it: "{shortened(refusal.event.message, refusal.event.refusal)}"',
             *_what_else(rehearsal, case, refusal),
             way_out,
         ),
@@ -160,12 +155,12 @@ def refused(
     )
 
 
-def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[str]:
+def _what_else(rehearsal: Rehearsal, case: Case, refusal: RejectedChange) -> Iterator[str]:
     """What the failed step leaves behind, and what is often tried and does not help."""
     moment = Moment(rehearsal, case, refusal.step)
     ended = rehearsal.steps[refusal.step]
     if one := failed_kustomization(ended, refusal.ref):
-        yield f"{shortened(flux_says(one))} None of its other objects is applied."
+        yield f"{shortened(flux_says(one), refusal.event.refusal)} None of its other objects is applied."
         yield FORCE_OF_FLUX
         return
     if not is_argocd(rehearsal):
@@ -180,21 +175,25 @@ def _what_else(rehearsal: Rehearsal, case: Case, refusal: Refusal) -> Iterator[s
     yield FORCE_OF_ARGOCD
 
 
-def try_again(rehearsal: Rehearsal, refusal: Refusal) -> str:
+def try_again(rehearsal: Rehearsal, refusal: RejectedChange) -> str:
     """How to retry: `upgrade again`, or the command that makes Flux retry."""
     ended = rehearsal.steps[refusal.step]
     one = failed_release(ended, refusal.ref) or failed_kustomization(ended, refusal.ref)
     return by_hand(one) if one else f"{ended.action} again"
 
 
-def shortened(message: str) -> str:
-    """The error without a long quoted value."""
+def shortened(words: str, refusal: Refusal | None) -> str:
+    """The first line of an error that quotes a refusal, without long values."""
+    return without_values(words, refusal).split("\n")[0]
 
-    def short(match: re.Match[str]) -> str:
-        value = match["value"]
-        return match[0] if len(value) <= LONG else f"Invalid value: {value[0]}...{value[-1]}: "
 
-    return VALUE.sub(short, message).split("\n")[0]
+def without_values(words: str, refusal: Refusal | None) -> str:
+    """An error that quotes a refusal, without long values."""
+    for cause in refusal.causes if refusal else ():
+        quoted = cause.message.removesuffix(f": {cause.detail}").partition(": ")[2]
+        if cause.detail and not cause.value and len(quoted) > LONG:
+            words = words.replace(quoted, f"{quoted[0]}...{quoted[-1]}")
+    return words
 
 
 def version_labels(labels: Any) -> list[str]:
@@ -213,13 +212,13 @@ def dotted(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def _refusal(rehearsal: Rehearsal, case: Case, event: Event) -> Refusal:
+def _refusal(rehearsal: Rehearsal, case: Case, event: Event) -> RejectedChange:
     old, new = Moment(rehearsal, case, event.step).before, case.releases[event.step]
     written = new.find(event.object) if new else None
-    return Refusal(event.step, event, written, old.find(event.object) if old else None)
+    return RejectedChange(event.step, event, written, old.find(event.object) if old else None)
 
 
-def _has_its_own_rule(refusal: Refusal) -> bool:
+def _has_its_own_rule(refusal: RejectedChange) -> bool:
     """Existing hooks are hook-resource-already-exists; forced updates are force-replace-side-effects."""
     helms = refusal.event.actor == "helm"
     hook = helms and refusal.written is not None and hooks.is_hook(refusal.written.body)

@@ -50,7 +50,7 @@ def users_sentence(release: Release, ref: Ref) -> str:
 
 def pods_say(moment: Moment, ref: Ref) -> str:
     """What pods reported about the missing object in this step."""
-    said = [e for e in moment.events() if e.effect == "said" and f'"{ref.name}"' in e.message]
+    said = [e for e in moment.events() if e.effect == "said" and ref in e.missing]
     if not said:
         return ""
     pods = len({event.object for event in said})

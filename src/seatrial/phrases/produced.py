@@ -167,9 +167,7 @@ def _sees(rehearsal: Rehearsal, case: Case, one: Awaited, event: str) -> str:
 
 def _said(rehearsal: Rehearsal, case: Case, one: Awaited) -> Event | None:
     """A pod's message about what it lacks; for an image, the container runtime's message."""
-    image, _, _ = one.need.object.name.partition(":")
-    named = Ref(one.need.object.kind, one.need.object.namespace, image)
-    return said_of(Moment(rehearsal, case, one.step), named if one.need.object.kind == IMAGE else one.need.object)
+    return said_of(Moment(rehearsal, case, one.step), one.need.object)
 
 
 def _elsewhere(one: Awaited, event: str, ended: StepResult) -> str:

@@ -105,7 +105,7 @@ def _operation(operation: Operation) -> JsonOperation:
         message=operation.message,
         attempts=operation.attempts,
         waits_for=_names(operation.waits_for),
-        conditions=list(operation.conditions),
+        conditions=list(map(str, operation.conditions)),
         tasks=tasks,
     )
 

@@ -65,6 +65,7 @@ def request_for(
         cluster.hooks,
         cluster.warn,
         cluster.notes.append,
+        cluster.unanswered.append,
     )
 
 

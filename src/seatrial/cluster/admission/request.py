@@ -41,6 +41,8 @@ class AdmissionRequest(Struct, frozen=True):
     """Warns the client."""
     note: Callable[[str], None] = _ignore
     """Adds a note to the timeline, not to the client."""
+    ignore: Callable[[str], None] = _ignore
+    """Adds a webhook that did not answer and is ignored to the timeline."""
 
     @property
     def group_kind(self) -> tuple[str, str]:

@@ -90,6 +90,7 @@ def _call(hook: Hook, request: AdmissionRequest, world: World) -> None:
         if not hook.ignores:
             raise refused
         request.note(f"ignored: {refused.message}")
+        request.ignore(hook.name)
 
 
 def _failed(hook: Hook, failed: backend.FailedBackendCall) -> Refused:

@@ -118,7 +118,8 @@ def _store(
         meta = {**body["metadata"], "generation": live["metadata"]["generation"] + 1}
         body = {**body, "metadata": meta}
     stored = cluster.store.put(ref, body)
-    index = cluster.recorder.note(actor, verb, ref, "changed", "; ".join(cluster.notes), cause, live, stored)
+    notes, unanswered = "; ".join(cluster.notes), tuple(cluster.unanswered)
+    index = cluster.recorder.note(actor, verb, ref, "changed", notes, cause, live, stored, unanswered)
     cluster.changed(ref, live, stored, index)
     cluster.finish_deletion(ref, stored, actor, index)
     return stored

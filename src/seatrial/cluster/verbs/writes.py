@@ -143,7 +143,8 @@ def create_object(
     if cause is None:
         refuse_large(body, custom=cluster.is_custom(kind))
     stored = cluster.store.put(ref, body)
-    index = cluster.recorder.note(actor, verb, ref, "created", "; ".join(cluster.notes), cause, after=stored)
+    notes, unanswered = "; ".join(cluster.notes), tuple(cluster.unanswered)
+    index = cluster.recorder.note(actor, verb, ref, "created", notes, cause, after=stored, unanswered=unanswered)
     cluster.changed(ref, None, stored, index)
     for uid in cluster.missing_owners(stored):
         cluster.controllers.orphaned(uid, index)

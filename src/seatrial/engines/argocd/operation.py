@@ -24,7 +24,7 @@ from seatrial.engines.script import Part, Pause, Say, Survey, Target, about, wai
 from seatrial.helm.argocd_hooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
 from seatrial.model.resource import Body, Ref, metadata, ref_of
-from seatrial.model.timeline import Operation, OperationPhase, SyncTask
+from seatrial.model.timeline import Condition, Operation, OperationPhase, SyncTask
 from seatrial.readiness.argocd import health
 
 COMPLETED = ("Succeeded", "Failed", "Error")
@@ -43,7 +43,7 @@ class Sync:
         self.failure = NO_FAILURE
         self.stuck: Stuck | None = None
         targets, self.conditions = wanted(app, settings)
-        self.conditions += given_up(app, settings)
+        self.conditions += (Condition("", words) for words in given_up(app, settings))
         self._targets = [with_namespace(target, app) for target in targets]
         self._marked = [(target, marks_of(target)) for target in self._targets]
         self._results: dict[tuple[Ref, str], Result] = {}
@@ -140,9 +140,9 @@ class Sync:
         """Report objects that other Applications also have; whether that ends the operation."""
         wanted_live = [body for target in self._targets if (body := self._live.get(target.ref)) is not None]
         found = list(shared(wanted_live, self.app, self.settings))
-        self.conditions += [f"SharedResourceWarning: {words}" for words in found]
+        self.conditions += found
         if found and "FailOnSharedResource=true" in self.asked.options:
-            self._ends("Failed", f"Shared resource found: {found[0]}")
+            self._ends("Failed", f"Shared resource found: {found[0].message}")
         return self.phase != "Running"
 
     def _is_unmodified(self, target: Target) -> bool:

@@ -25,6 +25,7 @@ from seatrial.model.resource import (
     name_of,
     ref_of,
 )
+from seatrial.model.timeline import Condition
 
 CRD = "CustomResourceDefinition"
 FAILED_TO_LOAD = "ComparisonError: Failed to load target state: "
@@ -63,11 +64,11 @@ def is_excluded(group: str, kind: str, settings: Settings, server: str = IN_CLUS
     return bool(including) and not any(_matches(f, group, kind) for f in including)
 
 
-def wanted(app: App, settings: Settings) -> tuple[list[Target], list[str]]:
+def wanted(app: App, settings: Settings) -> tuple[list[Target], list[Condition]]:
     """The tracked targets of a render, and the conditions about the dropped ones."""
     last: dict[Ref, Target] = {}
     counts: dict[Ref, int] = {}
-    conditions = []
+    conditions: list[Condition] = []
     for target in app.targets:
         key = target.ref if target.ref.name else Ref(*_unnamed(target))
         last.pop(key, None)
@@ -77,12 +78,13 @@ def wanted(app: App, settings: Settings) -> tuple[list[Target], list[str]]:
         if count > 1:
             named = "/".join((ref.group, ref.kind, ref.namespace, ref.name))
             said = f"Resource {named} appeared {count} times among application resources."
-            conditions.append(f"RepeatedResourceWarning: {said}")
+            conditions.append(Condition("RepeatedResourceWarning", said, ref))
     kept = []
     for target in last.values():
         if is_excluded(target.ref.group, target.ref.kind, settings, app.where.server):
             named = f"{target.ref.group}/{target.ref.kind} {target.ref.name}"
-            conditions.append(f"ExcludedResourceWarning: Resource {named} is excluded in the settings")
+            said = f"Resource {named} is excluded in the settings"
+            conditions.append(Condition("ExcludedResourceWarning", said, target.ref))
         else:
             kept.append(Target(target.ref, marked(target, app, settings)))
     return kept, conditions
@@ -137,13 +139,14 @@ def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Bo
             yield body
 
 
-def shared(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[str]:
+def shared(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Condition]:
     """The warnings about targets that are tracked to another Application."""
     for body in bodies:
         owner = _owner(body, settings)
         if owner and owner != app.instance:
             other = owner.replace("_", "/")
-            yield f"{body['kind']}/{name_of(body)} is part of applications {app.namespace}/{app.name} and {other}"
+            said = f"{body['kind']}/{name_of(body)} is part of applications {app.namespace}/{app.name} and {other}"
+            yield Condition("SharedResourceWarning", said, ref_of(body))
 
 
 def _owner(body: Body, settings: Settings) -> str:

@@ -22,7 +22,7 @@ from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
 from seatrial.engines.script import Answer, Part
 from seatrial.helm import hooks
 from seatrial.helm.hooks import ERROR_PREFIX
-from seatrial.model.refusal import NO_FAILURE, Failure
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
 from seatrial.model.resource import Ref
 
 SERVER_SIDE = "--force-conflicts"
@@ -91,7 +91,9 @@ def said_of(answer: Answer, release: HelmRelease, action: str, memory: Memory) -
     events = {event for ref in answer.stuck.waits_for for event in run.get(ref, ())}
     event = next((event for event in hooks.EVENTS_OF[action] if event in events), "")
     waited = yield from timed_out(answer.stuck.waits_for, memory, release.health)
-    return Waited(f"{ERROR_PREFIX.get(event, '')}{waited.words}", answer.stuck, waited.failure)
+    incomplete = Failure(faults=(Fault("uninstall-incomplete"),) if event == "post-delete" else ())
+    words = f"{ERROR_PREFIX.get(event, '')}{waited.words}"
+    return Waited(words, answer.stuck, joined(waited.failure, incomplete))
 
 
 def whose(release: HelmRelease) -> tuple[str, str]:

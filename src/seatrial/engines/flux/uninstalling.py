@@ -53,5 +53,5 @@ def _until_gone(release: HelmRelease) -> Part[Waited]:
         answer = yield Wait(left)
         if answer.stuck is not None:
             words = f"{left[0]} termination timeout: context deadline exceeded"
-            failure = Failure(faults=(Fault("uninstall-incomplete"), Fault("not-ready", left[0], status="Terminating")))
+            failure = Failure(faults=(Fault("uninstall-incomplete", left[0]),))
             return Waited(f"{UNINSTALLED}{words}", answer.stuck, failure)

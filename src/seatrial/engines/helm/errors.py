@@ -21,6 +21,10 @@ NOT_OWNED = re.compile(
 )
 # From pkg/kube/statuswait.go of Helm 4.2.
 NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+)")
+# From pkg/action/hooks.go of Helm 4.2 and Helm 3.22.
+HOOK_FAILED = re.compile(r"(?:\bhook|Hook [a-z-]+) (?P<file>\S+/templates/\S+?)(?::| failed: )")
+# From `Update` in pkg/kube/client.go: of Helm up to 3.21, and of Helm 4.0 and 4.1.
+NOT_IN_REVISION = re.compile(r'(?:no|original object) (?P<kind>\w+) with the name "(?P<name>[^"]+)" (?:not )?found')
 CURRENT_MANIFEST = "from current release manifest"
 HOOK_DELETION = "for deleting hook"
 SENTENCES: tuple[tuple[str, FaultOf], ...] = (
@@ -53,6 +57,9 @@ def _faults(error: str, live: tuple[Ref, ...]) -> Iterator[Fault]:
     for found in NOT_READY.finditer(error):
         matching = (ref for ref in live if str(ref) == found["ref"])
         yield Fault("not-ready", next(matching, _ref(found["ref"])), status=found["status"])
+    for found in NOT_IN_REVISION.finditer(error):
+        yield Fault("not-in-revision", Ref(found["kind"], "", found["name"]))
+    yield from (Fault("hook-failed", file=found["file"]) for found in HOOK_FAILED.finditer(error))
     yield from dict.fromkeys(Fault(of) for words, of in SENTENCES if words in error)
 
 

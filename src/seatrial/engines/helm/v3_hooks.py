@@ -32,11 +32,15 @@ def run(resources: Iterable[Resource], event: str, patience_seconds: float) -> P
     for index, hook in enumerate(chosen):
         if hooks.BEFORE_CREATION in hooks.delete_policies(hook.body):
             yield from _remove(hook)
-        yield from built([hook], f"unable to build kubernetes object for {event} hook {hook.file}: ")
+        try:
+            yield from built([hook], f"unable to build kubernetes object for {event} hook {hook.file}: ")
+        except Failed as why:
+            raise why.because(_failed(hook)) from None
         try:
             yield from create([hook], None)
         except Failed as why:
-            raise why.within(f"warning: Hook {event} {hook.file} failed: {why}") from None
+            words = f"warning: Hook {event} {hook.file} failed: {why}"
+            raise why.within(words).because(_failed(hook)) from None
         try:
             yield from _watch(hook, patience_seconds)
         except Failed:
@@ -51,6 +55,10 @@ def _of(resources: Iterable[Resource], event: str) -> list[Resource]:
     known = [r for r in resources if hooks.is_hook(r.body) and not hooks.unknown_events(r.body)]
     chosen = [r for r in by_kind(known, INSTALL_ORDER) for name in hooks.events_of(r.body) if name == event]
     return sorted(chosen, key=lambda r: (hooks.weight_of(r.body), r.ref.name.encode()))
+
+
+def _failed(hook: Resource) -> Fault:
+    return Fault("hook-failed", hook.ref, file=hook.file)
 
 
 def _remove_succeeded(ran: Iterable[Resource]) -> Part[None]:

@@ -56,6 +56,10 @@ class Failed(Exception):
         """The same in the words of the caller."""
         return Failed(words, self.stuck, self.failure)
 
+    def because(self, fault: Fault) -> Failed:
+        """The same with another reason."""
+        return Failed(str(self), self.stuck, joined(self.failure, Failure(faults=(fault,))))
+
 
 def by_kind(resources: Iterable[Resource], order: Sequence[str]) -> list[Resource]:
     """Known kinds in their order, then all others by name; within a kind as they were written."""

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import operations
 from seatrial.evidence.argocd.unserved import definition_of, unknown_kinds
+from seatrial.evidence.faults import missing_namespaces
 from seatrial.evidence.moment import Moment
-from seatrial.evidence.namespaces import NOT_FOUND
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
@@ -50,8 +50,8 @@ def _lacks(moment: Moment, failed: Operation) -> Iterator[Ref]:
         if unknown.operation == failed and (definition := definition_of(moment.case, unknown)):
             yield definition.ref
     for task in failed.tasks:
-        if task.status == "SyncFailed" and (said := NOT_FOUND.search(task.message)):
-            yield Ref("Namespace", "", said["name"] or said["other"])
+        if task.status == "SyncFailed":
+            yield from missing_namespaces(moment.rehearsal, task.failure)
     if failed.phase == "Running":
         yield from moment.ended.lacking
 

@@ -22,7 +22,7 @@ from seatrial.model.resource import Pointer, Ref, annotations_of
 from seatrial.model.timeline import Event, Operation, Rehearsal, SyncTask
 
 Cause = Literal["claim", "gone", "post-sync", "later", "never"]
-FIRST_CONSUMER = "waiting for first consumer"
+FIRST_CONSUMER = "WaitForFirstConsumer"
 NO_TIMEOUT = "Argo CD has no timeout for a wave; it retries only after an operation has failed."
 
 
@@ -143,7 +143,7 @@ def _is_finished_and_gone(moment: Moment, task: SyncTask) -> bool:
 
 def _waits_for_consumer(moment: Moment, ref: Ref) -> bool:
     said = (e for e in moment.rehearsal.timeline if e.step <= moment.index and e.object == ref and e.effect == "said")
-    return ref.kind == "PersistentVolumeClaim" and any(FIRST_CONSUMER in event.message for event in said)
+    return ref.kind == "PersistentVolumeClaim" and any(event.reason == FIRST_CONSUMER for event in said)
 
 
 def _uses(case: Case, step: int, user: Ref, used: Ref) -> bool:

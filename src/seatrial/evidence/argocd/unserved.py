@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import operations
+from seatrial.evidence.faults import has_fault
 from seatrial.evidence.unserved import Unserved, defined_by, generated_by
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.release import Case, Resource
 from seatrial.model.timeline import Operation, Rehearsal, SyncTask
 
 BUILT_IN = frozenset(group for group, _ in CATALOGUE)
-NO_KIND = "no matches for kind"
 
 
 class Unknown(Struct, frozen=True):
@@ -60,4 +60,4 @@ def _is_unknown(task: SyncTask) -> bool:
     """Rejected because of its kind, which is not a built-in kind in a removed version."""
     if task.status != "SyncFailed" or task.object.group in BUILT_IN:
         return False
-    return not task.state or NO_KIND in task.message
+    return not task.state or has_fault(task.failure, "unserved")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.faults import failed_webhook, failure_of, missing_namespaces, unserved_kinds
 from seatrial.evidence.moment import Moment, moments
+from seatrial.model.refusal import Failure
 from seatrial.model.result import Ending, Standing, Stop, Verdict
 from seatrial.model.timeline import Event, Rehearsal
 
 SCHEDULES = ("lazy", "eager")
 BOTH: dict[str, Verdict] = {"failed": "fails", "hung": "hangs"}
 ONLY_SLOW: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
-REASONS = (r'failed calling webhook "[^"]+"', r'no matches for kind "[^"]+"', r'namespaces "[^"]+" not found')
-"""Patterns of the short reason in an error."""
 
 
 def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
@@ -53,12 +52,14 @@ def _first_stop(steps: Sequence[Moment]) -> Stop | None:
     for slow in steps:
         ended, refused = slow.ended, next(_refusals(slow), None)
         if ended.outcome == "ok" and refused is not None and _is_made_later(slow.rehearsal, refused):
-            return Stop(_reason(refused.message), str(refused.object))
+            return Stop(_reason(slow, failure_of(refused), refused.message), str(refused.object))
         if ended.outcome == "ok":
             continue
-        if refused is not None and refused.message in ended.error:
-            return Stop(_reason(refused.message), str(refused.object))
-        return Stop(f"waits for {ended.waits_for[0]}" if ended.waits_for else _reason(ended.error))
+        if refused is not None and refused.index in ended.failure.events:
+            return Stop(_reason(slow, failure_of(refused), refused.message), str(refused.object))
+        if ended.waits_for:
+            return Stop(f"waits for {ended.waits_for[0]}")
+        return Stop(_reason(slow, ended.failure, ended.error))
     return None
 
 
@@ -74,6 +75,12 @@ def _is_made_later(rehearsal: Rehearsal, refused: Event) -> bool:
     return any(event.effect in done and event.actor == refused.actor for event in later)
 
 
-def _reason(words: str) -> str:
-    found = (match[0] for pattern in REASONS if (match := re.search(pattern, words)))
-    return next(found, words.strip().partition("\n")[0])
+def _reason(moment: Moment, failure: Failure, words: str) -> str:
+    """What an API server's or an engine's error comes down to."""
+    if webhook := failed_webhook(moment.rehearsal, failure):
+        return f'failed calling webhook "{webhook}"'
+    for kind in unserved_kinds(failure):
+        return f'no matches for kind "{kind.kind}"'
+    for home in missing_namespaces(moment.rehearsal, failure):
+        return f'namespaces "{home.name}" not found'
+    return words.strip().partition("\n")[0]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.flux.reconciliations import definition, delayed, dependencies, missing_kind
+from seatrial.evidence.faults import missing_namespaces
+from seatrial.evidence.flux.reconciliations import Delayed, definition, delayed, dependencies, missing_kind
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
-
-NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
 
 
 class Early(Struct, frozen=True):
@@ -27,31 +25,29 @@ class Early(Struct, frozen=True):
 def too_early(rehearsal: Rehearsal, case: Case) -> Iterator[Early]:
     """Those that succeed at a later attempt; the first failure of each counts."""
     for late in delayed(rehearsal, case):
-        ended = rehearsal.steps[late.step]
-        found = _brought(late.release, ended, late.one, late.first)
-        if found is not None and not _depends_on(late.release, ended, late.own.ref, found[1]):
+        found = _brought(rehearsal, late)
+        if found is not None and not _depends_on(late.release, rehearsal.steps[late.step], late.own.ref, found[1]):
             yield Early(late.own, found[0], found[1], late.first)
 
 
-def _brought(release: Release, ended: StepResult, one: Reconciled, first: Event) -> tuple[Resource, Ref] | None:
+def _brought(rehearsal: Rehearsal, late: Delayed) -> tuple[Resource, Ref] | None:
     """What was missing, and which other Kustomization or HelmRelease has it."""
-    for other in ended.reconciled:
-        if other.object == one.object:
+    for other in rehearsal.steps[late.step].reconciled:
+        if other.object == late.one.object:
             continue
-        ref = _missing(release, other, first.message)
-        written = release.find(ref) if ref else None
+        ref = _missing(rehearsal, late, other)
+        written = late.release.find(ref) if ref else None
         if written is not None:
             return written, other.object
     return None
 
 
-def _missing(release: Release, other: Reconciled, words: str) -> Ref | None:
-    wanted = missing_kind(words)
+def _missing(rehearsal: Rehearsal, late: Delayed, other: Reconciled) -> Ref | None:
+    failure = late.first.failure
+    wanted = missing_kind(failure)
     if wanted is not None:
-        return definition(release, other, wanted)
-    said = NO_NAMESPACE.search(words)
-    namespace = Ref("Namespace", "", said["name"]) if said else None
-    return namespace if namespace in other.objects else None
+        return definition(late.release, other, wanted)
+    return next((home for home in missing_namespaces(rehearsal, failure) if home in other.objects), None)
 
 
 def _depends_on(release: Release, ended: StepResult, ref: Ref, holder: Ref) -> bool:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.faults import has_fault, unserved_kinds
 from seatrial.evidence.moment import moments
+from seatrial.model.refusal import Failure
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
 
 FLUX = "flux"
 GROUP = "kustomize.toolkit.fluxcd.io"
-UNINSTALLED = "uninstallation completed with"
-"""Helm's error when everything was deleted but something went wrong; the release records are gone then."""
-STALLED = "RetriesExceeded"
-_NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<group>[^"]*?)/?[^"/]+"')
 
 
 def is_flux(rehearsal: Rehearsal) -> bool:
@@ -73,7 +70,7 @@ def is_uninstalled(ended: StepResult, ref: Ref) -> bool:
 
 def failed_act(one: Reconciled) -> str:
     """The Helm action that failed: `upgrade`."""
-    return next((act for act in one.acts if f"Helm {act} failed" in one.message), one.acts[-1])
+    return one.failed or one.acts[-1]
 
 
 def flux_says(one: Reconciled) -> str:
@@ -90,18 +87,17 @@ def by_hand(one: Reconciled) -> str:
 def goes_on(one: Reconciled) -> str:
     """What Flux does after Helm failed."""
     if failed_act(one) == "uninstall":
-        if UNINSTALLED in one.message:
+        if has_fault(one.failure, "uninstall-incomplete"):  # Helm has deleted its records.
             return "Helm has forgotten the release by then: at the next try Flux finds none, and the HelmRelease goes."
         return f"The release stays, and {one.object} in Terminating: Flux uninstalls it again and again."
-    if STALLED in one.message:
+    if has_fault(one.failure, "retries-exceeded"):
         return f"Flux does not try it again before its chart or values change, or by hand: {by_hand(one)}"
     return "Flux tries it again, with the same result as long as nothing else changes."
 
 
-def missing_kind(words: str) -> tuple[str, str] | None:
+def missing_kind(failure: Failure) -> tuple[str, str] | None:
     """The group and kind that Flux did not find."""
-    found = _NO_MATCH.search(words)
-    return (found["group"], found["kind"]) if found else None
+    return next(((kind.group, kind.kind) for kind in unserved_kinds(failure)), None)
 
 
 def dependencies(own: Resource) -> Iterator[tuple[int, Ref]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.flux.reconciliations import GROUP, dependencies, holder
 from seatrial.evidence.moment import moments
 from seatrial.graph import needs_of, products_of
@@ -15,8 +15,6 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Reconciled, Rehearsal, StepResult
 
 OWN_GROUPS = (GROUP, "helm.toolkit.fluxcd.io")
-WORDS = re.compile(r"(?:timeout waiting for|failed early due to stalled resources): \[(?P<listed>.*)\]", re.S)
-STATUS = re.compile(r"(?P<ref>[^\s,\[]+) status: '(?P<status>\w+)'")
 
 
 class TimedOutWait(Struct, frozen=True):
@@ -36,15 +34,14 @@ def timed_out_waits(rehearsal: Rehearsal, case: Case) -> Iterator[TimedOutWait]:
     told: set[Ref] = set()
     for moment in moments(rehearsal, case):
         for one in moment.ended.reconciled:
-            said = WORDS.search(one.message)
             own = case.written(moment.index, one.object)
-            if said is None or own is None or one.object in told or one.acts[-1:] == ("uninstall",):
+            if own is None or one.object in told or one.acts[-1:] == ("uninstall",):
                 continue
-            statuses = {match["ref"]: match["status"] for match in STATUS.finditer(said["listed"])}
-            waited = tuple(ref for ref in one.objects if str(ref) in statuses and ref.group not in OWN_GROUPS)
+            statuses = {fault.object: fault.status for fault in faults(one.failure, "not-ready")}
+            waited = tuple(ref for ref in one.objects if ref in statuses and ref.group not in OWN_GROUPS)
             if waited:
                 told.add(one.object)
-                status = tuple(statuses[str(ref)] for ref in waited)
+                status = tuple(statuses[ref] for ref in waited)
                 yield TimedOutWait(
                     moment.index, one, own, waited, status, tuple(_behind(case, moment.index, moment.ended, one.object))
                 )

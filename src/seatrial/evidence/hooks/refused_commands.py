@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -17,9 +16,6 @@ from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed
 from seatrial.model.timeline import Event, Rehearsal
 
-CANNOT = re.compile(r'User "[^"]+" cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"')
-WAITED = re.compile(r"error: timed out waiting for the condition on (?P<resource>[a-z]+)/")
-"""The error of `kubectl wait` without the right to watch."""
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 
 Cause = Literal["unbound", "later", "gone", "role"]
@@ -71,11 +67,10 @@ def _is_taken_away(rehearsal: Rehearsal, refused: Event, ref: Ref) -> bool:
 
 def _right(event: Event) -> tuple[tuple[str, ...], str]:
     """(verbs, resource) that the pod's message says it may not use."""
-    if found := CANNOT.search(event.message):
-        named = f"{found['resource']}.{found['group']}" if found["group"] else found["resource"]
-        return (found["verb"],), named
-    waited = WAITED.match(event.message)
-    return (("list", "watch"), waited["resource"]) if waited else ((), "")
+    denied = event.refusal.denied if event.refusal else None
+    if denied is None:
+        return (), ""
+    return denied.verbs, f"{denied.resource}.{denied.group}" if denied.group else denied.resource
 
 
 def _owner(world: World, ref: Ref) -> Ref:

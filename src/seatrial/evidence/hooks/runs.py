@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.flux.reconciliations import failed_act, failed_release
 from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, moments
@@ -15,10 +16,8 @@ from seatrial.helm import hooks
 from seatrial.kinds import Need
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, listed
-from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.timeline import Event, Rehearsal, StepResult
 
-IN_VAIN = "timeout waiting for"
-"""The error of Flux about objects that did not become ready in time."""
 Why = Literal["dropped", "plain", "later", "same-weight", "deleted", "never", "earlier", "nobody"]
 
 
@@ -135,8 +134,13 @@ def _lacks_of(moment: Moment, release: Release, hook: Resource) -> Iterator[Lack
             continue
         seen.add((need.object, key))
         why, brought = _why(moment, release, hook, need.object, event)
-        hung = ended.outcome == "hung" or IN_VAIN in ended.error
+        hung = ended.outcome == "hung" or _timed_out(ended)
         yield Lack(moment.index, act_at(event), event, hook, need, key, why, brought, hung=hung)
+
+
+def _timed_out(ended: StepResult) -> bool:
+    """Whether Flux gave up on objects that were not ready in time; those that failed it does not wait for."""
+    return any(fault.status != "Failed" for fault in faults(ended.failure, "not-ready") if ended.reconciled)
 
 
 def _missing_key(need: Need, found: Body | None) -> str:

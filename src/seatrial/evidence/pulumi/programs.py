@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
 
+from seatrial.evidence.faults import failed_webhook, failure_of, faults, missing_namespaces, unserved_kinds
 from seatrial.evidence.moment import Moment, moments
 from seatrial.model.program import Program, Registration, effective, inside_of
+from seatrial.model.refusal import Failure
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, listed, name_of, ref_of
 from seatrial.model.timeline import Event, Rehearsal
 
 PULUMI = "pulumi"
-NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<group>[^"]*?)/?[^"/]+"')
-NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
-WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
-CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 def is_pulumi(rehearsal: Rehearsal) -> bool:
@@ -46,8 +43,9 @@ def unordered(rehearsal: Rehearsal, case: Case) -> Iterator[Unordered]:
         release = moment.release if moment.index < len(case.releases) else None
         if release is None or release.program is None or moment.ended.outcome != "failed":
             continue
+        failed = {fault.urn for fault in faults(moment.ended.failure, "not-deployed")}
         for one in release.program.registrations:
-            if one.ref is not None and f'"{one.urn}"' in moment.ended.error:
+            if one.ref is not None and one.urn in failed:
                 yield from _of_resource(moment, release.program, one)
 
 
@@ -55,12 +53,13 @@ def _of_resource(moment: Moment, program: Program, one: Registration) -> Iterato
     said = [e for e in moment.events() if e.object == one.ref and e.message and e.actor == "pulumi"]
     if not said or one.ref is None:
         return
+    lack = _lack(moment.rehearsal, failure_of(said[-1]))
     for component, how in _components(program, one):
-        culprit = _culprit(program, component, said[-1].message)
+        culprit = _culprit(program, component, lack)
         if culprit is not None and culprit != one.ref:
             yield Unordered(one.ref, one, component, culprit, how, said[-1])
             return
-    for other, culprit in _forgotten(program, one, said[-1].message):
+    for other, culprit in _forgotten(program, one, lack):
         yield Unordered(one.ref, one, other, culprit, "forgotten", said[-1])
         return
 
@@ -78,31 +77,49 @@ def _components(program: Program, one: Registration) -> Iterator[tuple[Registrat
         yield parent, "inside"
 
 
-def _forgotten(program: Program, one: Registration, words: str) -> Iterator[tuple[Registration, Ref]]:
+def _forgotten(program: Program, one: Registration, lack: _Lack) -> Iterator[tuple[Registration, Ref]]:
     """The provider of the missing kind or namespace, if it is not a dependency. Webhooks have rules of their own."""
     before = effective(program, one)
-    for other in program.registrations if not WEBHOOK.search(words) else ():
+    for other in program.registrations if not lack.webhook else ():
         if other.urn == one.urn or other.urn in before or other.reads:
             continue
         for body in (*((other.object,) if other.object else ()), *other.definitions, *other.contents):
-            if _is_meant(body, words):
+            if _is_meant(body, lack):
                 yield other, ref_of(body)
 
 
-def _culprit(program: Program, component: Registration, words: str) -> Ref | None:
+def _culprit(program: Program, component: Registration, lack: _Lack) -> Ref | None:
     """The object in a component that this API error is about."""
     inside = inside_of(program.registrations).get(component.urn, set())
     for one in program.registrations:
-        if one.urn in inside and one.object is not None and _is_meant(one.object, words):
+        if one.urn in inside and one.object is not None and _is_meant(one.object, lack):
             return one.ref
     return None
 
 
-def _is_meant(body: Body, words: str) -> bool:
-    kind = body.get("kind")
-    if (said := WEBHOOK.search(words)) and kind in CONFIGURATIONS:
-        return any(webhook.get("name") == said["name"] for webhook in listed(body, "webhooks"))
-    if (said := NO_MATCH.search(words)) and kind == "CustomResourceDefinition":
-        return (dig(body, "spec", "group"), dig(body, "spec", "names", "kind")) == (said["group"], said["kind"])
-    said = NO_NAMESPACE.search(words)
-    return said is not None and kind == "Namespace" and name_of(body) == said["name"]
+class _Lack(Struct, frozen=True):
+    """What was not there, or did not answer, when a resource failed."""
+
+    webhook: str
+    kinds: frozenset[tuple[str, str]]
+    """(group, kind)"""
+    namespaces: frozenset[str]
+
+
+def _lack(rehearsal: Rehearsal, failure: Failure) -> _Lack:
+    return _Lack(
+        failed_webhook(rehearsal, failure),
+        frozenset((kind.group, kind.kind) for kind in unserved_kinds(failure)),
+        frozenset(home.name for home in missing_namespaces(rehearsal, failure)),
+    )
+
+
+def _is_meant(body: Body, lack: _Lack) -> bool:
+    match body.get("kind"):
+        case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
+            return any(webhook.get("name") == lack.webhook for webhook in listed(body, "webhooks"))
+        case "CustomResourceDefinition":
+            return (dig(body, "spec", "group"), dig(body, "spec", "names", "kind")) in lack.kinds
+        case "Namespace":
+            return name_of(body) in lack.namespaces
+    return False

@@ -5,7 +5,6 @@ Each call that was refused has one cause, so that one rule tells of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
@@ -18,14 +17,13 @@ from seatrial.evidence.moment import Moment
 from seatrial.graph import needs_of
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.webhooks import matching
+from seatrial.model.refusal import FailedCall
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata
 from seatrial.model.timeline import Event, Rehearsal
 
-FAILED = re.compile(r'failed calling webhook "(?P<webhook>[^"]+)": (?P<words>.*)', re.S)
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
-NOT_KNOWN = ("x509: ", "unable to load root certificates")
 NAMES_MAX = 3
 
 Cause = Literal["authority", "stale", "itself", "bootstrap", "rolled", "unready", "tried-again"]
@@ -184,22 +182,22 @@ def _refused(rehearsal: Rehearsal, case: Case) -> Iterator[Call]:
             now = {}  # What follows is another cluster: it was built anew.
         if event.step != step:
             step, began = event.step, dict(now)
-        said = FAILED.search(event.message) if event.effect in ("refused", "said") else None
-        webhook = next((w for w in webhooks_in(now) if w.name == said["webhook"]), None) if said else None
-        if said is not None and webhook is not None:
-            yield Call(event, webhook, _cause(rehearsal, case, event, webhook, said["words"], began, now))
+        call = event.refusal.call if event.refusal else None
+        webhook = next((w for w in webhooks_in(now) if w.name == call.webhook), None) if call else None
+        if call is not None and webhook is not None:
+            yield Call(event, webhook, _cause(rehearsal, case, event, webhook, call, began, now))
         _follow(now, event)
 
 
 def _cause(
-    rehearsal: Rehearsal, case: Case, event: Event, webhook: Webhook, words: str, began: World, now: World
+    rehearsal: Rehearsal, case: Case, event: Event, webhook: Webhook, call: FailedCall, began: World, now: World
 ) -> Cause:
     service = webhook.service
     if event.effect == "said":
         # Controllers try again until it works; it never does where the pods of the backend itself are refused.
         template = dig(now.get(event.object), "spec", "template") or {}
         return "itself" if backs(template, now.get(service)) else "tried-again"
-    if any(part in words for part in NOT_KNOWN):
+    if call.untrusted:
         return "authority"
     if service not in now and _is_stale(rehearsal, case, event, service):
         return "stale"

@@ -213,15 +213,15 @@ def _first(webhook: _Webhook, rehearsal: Rehearsal, refs: Sequence[Ref], act: Ac
         and event.actor in actors
         and event.effect in effects
         and (event.verb == "delete") == (act == "deleted")
-        and not (event.verb == "delete" and event.message.endswith(" not found"))
+        and not (event.refusal and event.refusal.reason == "NotFound" and event.verb == "delete")
     ]
     refused = (event for event in sent if _is_refused(webhook, event))
     return next(refused, sent[0] if sent else None)
 
 
 def _is_refused(webhook: _Webhook, event: Event) -> bool:
-    words = f'failed calling webhook "{webhook.name}"' if webhook.policy else "conversion webhook for"
-    return event.effect == "refused" and words in event.message
+    call = event.refusal.call if event.refusal and event.effect == "refused" else None
+    return call is not None and (call.webhook == webhook.name if webhook.policy else call.converts is not None)
 
 
 def _asked(webhook: _Webhook, rehearsal: Rehearsal, event: Event, act: Act, version: str) -> Asked:

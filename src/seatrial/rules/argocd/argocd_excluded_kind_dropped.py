@@ -29,7 +29,6 @@ Argo CD then watches all objects of the kind, which uses memory if there are man
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import operations
@@ -41,26 +40,16 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Operation, Rehearsal
 from seatrial.phrases.objects import users_sentence
 
-EXCLUDED = re.compile(r"^ExcludedResourceWarning: Resource (?P<group>[^/]*)/(?P<kind>\S+) (?P<name>\S+) is excluded")
-
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for step, operation in operations(rehearsal):
         for condition in operation.conditions:
-            for resource in _named(case, step, condition):
-                if resource.ref not in reported:
-                    reported.add(resource.ref)
-                    yield _finding(Moment(rehearsal, case, step), operation, resource, condition)
-
-
-def _named(case: Case, step: int, condition: str) -> Iterator[Resource]:
-    said, release = EXCLUDED.match(condition), case.releases[step]
-    if said is None or release is None:
-        return
-    for resource in release.resources:
-        if (resource.ref.group, resource.ref.kind, resource.ref.name) == (said["group"], said["kind"], said["name"]):
-            yield resource
+            excluded = condition.object if condition.type == "ExcludedResourceWarning" else None
+            resource = case.written(step, excluded) if excluded else None
+            if resource is not None and resource.ref not in reported:
+                reported.add(resource.ref)
+                yield _finding(Moment(rehearsal, case, step), operation, resource, str(condition))
 
 
 def _finding(moment: Moment, operation: Operation, resource: Resource, condition: str) -> Finding:

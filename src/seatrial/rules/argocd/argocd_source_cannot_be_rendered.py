@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
+from seatrial.evidence.faults import has_fault
 from seatrial.evidence.moment import Moment, found
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.finding import Finding, Rule
@@ -34,7 +35,6 @@ from seatrial.model.release import Case
 from seatrial.model.resource import Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
 
-CANNOT = "Failed to load target state: "
 SOURCES = ("path", "chart")
 
 
@@ -50,10 +50,10 @@ def _errors(rehearsal: Rehearsal) -> Iterator[tuple[int, Ref, str]]:
     """Applications that do not render, with Argo CD's error: from a requested sync, or from one that does not start."""
     for step, ended in enumerate(rehearsal.steps):
         for operation in ended.operations:
-            if CANNOT in operation.message:
+            if has_fault(operation.failure, "source-not-rendered"):
                 yield step, Ref("Application", ARGOCD, operation.app, GROUP), operation.message
         for event in rehearsal.of_step(step):
-            if event.object.kind == "Application" and event.effect == "said" and CANNOT in event.message:
+            if event.effect == "said" and has_fault(event.failure, "source-not-rendered"):
                 yield step, event.object, event.message
 
 

@@ -30,8 +30,8 @@ from collections.abc import Iterator
 from seatrial.evidence.argocd.app_order import apps_out_of_turn
 from seatrial.evidence.argocd.blocked import never_run
 from seatrial.evidence.argocd.syncs import in_words, operations
+from seatrial.evidence.faults import missing_namespaces
 from seatrial.evidence.moment import Moment, found
-from seatrial.evidence.namespaces import NOT_FOUND
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
@@ -41,20 +41,19 @@ from seatrial.phrases.outcome import named
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    reported: set[str] = set()
+    reported: set[Ref] = set()
     elsewhere = apps_out_of_turn(rehearsal, case)
     for step, operation in operations(rehearsal):
         if operation.app in elsewhere:
             continue
-        homeless: dict[str, list[SyncTask]] = {}
+        homeless: dict[Ref, list[SyncTask]] = {}
         for task in operation.tasks:
-            missing = NOT_FOUND.search(task.message) if task.status == "SyncFailed" else None
-            if missing:
-                homeless.setdefault(missing["name"] or missing["other"], []).append(task)
-        for name, tasks in homeless.items():
-            if name not in reported:
-                reported.add(name)
-                yield _finding(Moment(rehearsal, case, step), operation, Ref("Namespace", "", name), tasks)
+            for home in missing_namespaces(rehearsal, task.failure) if task.status == "SyncFailed" else ():
+                homeless.setdefault(home, []).append(task)
+        for home, tasks in homeless.items():
+            if home not in reported:
+                reported.add(home)
+                yield _finding(Moment(rehearsal, case, step), operation, home, tasks)
 
 
 def _finding(moment: Moment, operation: Operation, home: Ref, tasks: list[SyncTask]) -> Finding:

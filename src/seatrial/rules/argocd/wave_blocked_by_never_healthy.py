@@ -61,14 +61,9 @@ from seatrial.graph import needs_of
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import Event, Rehearsal
 
 NAMES_MAX = 4
-EXPLAINED = (
-    *("Multi-Attach error for volume", "ReadWriteOncePod access mode already in-use", "failed calling webhook"),
-    *("exceeded quota", "violates PodSecurity", "is forbidden: error looking up service account"),
-)
-"""Pod messages whose cause another rule reports."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -114,14 +109,22 @@ def _is_told_here(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> bool:
     said = _pods_say(rehearsal, one)
     if one.reconciled.acts and (not one.behind or lacking or said):
         return False
-    if any(words in message for message in said for words in EXPLAINED):
+    if any(map(_is_explained, said)):
         return False
     return not any(is_made_by_operator(case, ref) for ref in lacking)
 
 
-def _pods_say(rehearsal: Rehearsal, one: TimedOutWait) -> list[str]:
+def _is_explained(event: Event) -> bool:
+    """Whether another rule reports the cause: a volume, a webhook, a quota, Pod Security, a ServiceAccount."""
+    refusal = event.refusal
+    if event.held_by or (refusal and (refusal.call or refusal.by in ("quota", "pod-security"))):
+        return True
+    return any(ref.kind == "ServiceAccount" for ref in event.missing)
+
+
+def _pods_say(rehearsal: Rehearsal, one: TimedOutWait) -> list[Event]:
     events = (e for e in rehearsal.of_step(one.step) if e.effect == "said" and e.object.kind in ("Pod", "ReplicaSet"))
-    return [event.message for event in events if any(event.object.name.startswith(ref.name) for ref in one.waited)]
+    return [event for event in events if any(event.object.name.startswith(ref.name) for ref in one.waited)]
 
 
 def _of_flux(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> Finding:

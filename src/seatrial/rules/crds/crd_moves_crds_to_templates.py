@@ -28,9 +28,9 @@ Adopting changes only metadata. Never delete the CRD to pass the check: its cust
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import came_from_crds
 from seatrial.helm import hooks
@@ -40,18 +40,12 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import adoption
 from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
-NOT_OURS = re.compile(
-    r'CustomResourceDefinition "(?P<name>[^"]+)" in namespace "" exists and cannot be imported into the current release'
-)
-
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
-        match, new = NOT_OURS.search(moment.ended.error), moment.release
-        if moment.ended.outcome != "failed" or match is None or new is None:
-            continue
-        moved = list(_moved(moment, new))
-        if any(resource.ref.name == match["name"] for resource, _ in moved):
+        not_owned = {fault.object for fault in faults(moment.ended.failure, "not-owned")}
+        moved = list(_moved(moment, moment.release)) if not_owned and moment.release else []
+        if any(resource.ref in not_owned for resource, _ in moved):
             yield _finding(moment, moved)
             return
 

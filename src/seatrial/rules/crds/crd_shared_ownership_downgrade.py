@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.crds import losses
+from seatrial.evidence.faults import has_fault
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import DEFINITION, Unserved, defines, served_versions
 from seatrial.evidence.writers import writer_of, wrote_before
@@ -45,7 +46,7 @@ from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import after_failure, named
 
 LOSSES_MAX = 6
-CONFLICT = "Apply failed with"
+CONFLICT = "FieldManagerConflict"
 SHARED = (DEFINITION, "Namespace")
 
 
@@ -90,7 +91,8 @@ def _are_revisions(case: Case, *steps: int) -> bool:
 
 
 def _is_conflict(event: Event) -> bool:
-    return event.effect == "refused" and event.step >= 0 and CONFLICT in event.message
+    causes = event.refusal.causes if event.refusal else ()
+    return event.effect == "refused" and event.step >= 0 and any(cause.reason == CONFLICT for cause in causes)
 
 
 def _refused(moment: Moment, event: Event) -> Finding:
@@ -166,7 +168,7 @@ def _named(moment: Moment, event: Event) -> str:
 def _next(moment: Moment) -> Iterator[str]:
     """The first later step that fails because the kind is not served."""
     for result in moment.rehearsal.steps[moment.index + 1 :]:
-        if result.outcome == "failed" and "no matches for kind" in result.error:
+        if has_fault(result.failure, "unserved"):
             yield f'The next {result.action} of {result.release or result.source} fails: "{result.error.strip()}"'
             return
 

@@ -27,7 +27,6 @@ Removing a version from `status.storedVersions` while objects are stored in it m
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
@@ -37,7 +36,7 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import after_failure
 
-STILL_STORED = re.compile(r'status\.storedVersions\[[0-9]+\]: Invalid value: "(?P<version>[^"]+)"')
+STORED_VERSIONS = ("status", "storedVersions")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -45,7 +44,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for event in rehearsal.timeline:
         if event.effect != "refused" or event.step < 0 or event.object in seen:
             continue
-        dropped = STILL_STORED.findall(event.message)
+        causes = event.refusal.causes if event.refusal else ()
+        dropped = [cause.value for cause in causes if cause.path[:2] == STORED_VERSIONS and cause.value]
         if dropped:
             seen.add(event.object)
             yield _finding(Moment(rehearsal, case, event.step), event, dropped)

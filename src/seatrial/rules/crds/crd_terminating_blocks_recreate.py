@@ -47,10 +47,15 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             continue
         crds = [r.ref for r in (*release.resources, *release.crds) if r.ref.kind == DEFINITION]
         going = [ref for ref in crds if _is_going(moment.live(ref))]
-        refused = [e for e in moment.events() if e.actor == "helm" and NOT_ALLOWED in e.message]
+        refused = [e for e in moment.events() if e.actor == "helm" and _is_blocked(e)]
         if going and (refused or moment.ended.outcome == "ok"):
             yield _finding(moment, going, refused)
             return
+
+
+def _is_blocked(event: Event) -> bool:
+    """Whether the CRD of the object's kind is being deleted."""
+    return bool(event.refusal and event.refusal.terminating and event.refusal.terminating.kind == DEFINITION)
 
 
 def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:

@@ -36,7 +36,6 @@ A CRD that gains fields or versions does not affect existing objects. One that l
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -48,12 +47,12 @@ from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import defined_by, unserved
 from seatrial.evidence.writers import is_written, writer_of
 from seatrial.model.finding import Certainty, Damage, Finding, Rule
+from seatrial.model.refusal import FieldCause
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
 from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
-UNDECLARED = re.compile(r"(?P<path>(?:\.[A-Za-z0-9_-]+)+): field not declared in schema")
 GAINS_MAX = 6
 
 
@@ -116,7 +115,7 @@ def _finding(moment: Moment, new: Release, stale: list[Stale]) -> Finding:
             helm_says(ended) if users else "",
             after_failure(moment) if users else "",
             "Helm 3 would report success: the API server drops an unknown field with a warning."
-            if UNDECLARED.search(ended.error) and not is_flux(moment.rehearsal)
+            if any(map(_undeclared, refused)) and not is_flux(moment.rehearsal)
             else "",
             _fresh_install(moment),
             _instead(ended, stale),
@@ -220,9 +219,14 @@ def _fresh_install(moment: Moment) -> str:
 def _places(new: Release, refused: list[Event]) -> Iterator[Pointer]:
     """The fields that the old CRD does not know."""
     for event in refused:
-        written, match = new.find(event.object), UNDECLARED.search(event.message)
+        written, undeclared = new.find(event.object), _undeclared(event)
         if written is not None:
-            yield written.place(*(match["path"].split(".")[1:] if match else ("apiVersion",)))
+            yield written.place(*(undeclared[0].path if undeclared else ("apiVersion",)))
+
+
+def _undeclared(event: Event) -> tuple[FieldCause, ...]:
+    """The fields that the CRD in the cluster does not have."""
+    return event.refusal.causes if event.refusal and event.refusal.by == "unknown-field" else ()
 
 
 def _gains(stale: list[Stale]) -> str:

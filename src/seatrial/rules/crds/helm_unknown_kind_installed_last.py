@@ -82,11 +82,9 @@ def _created_later(release: Release, *, in_file_order: bool) -> Iterator[tuple[R
 
 def _refused(moment: Moment, user: Resource, need: Need) -> Event | None:
     """The first refusal of a user, or of what it owns, because an object is created later in the same step."""
-    kind, name = need.object.kind, need.object.name
-    words = f'{kind} "{name}" not found', f"no {kind} with name {name} was found"
     refused = None
     for event in moment.events():
-        if refused is None and event.effect in ("refused", "said") and any(said in event.message for said in words):
+        if refused is None and event.refusal is not None and need.object in event.missing and not need.object.namespace:
             is_of_user = user.ref in (event.object, owner_of(moment, event.object))
             refused = event if is_of_user else None
         if event.object == need.object and event.effect == "created" and event.actor in moment.rehearsal.actors:

@@ -38,6 +38,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.history import newest
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import (
@@ -61,7 +62,6 @@ from seatrial.phrases.outcome import after_failure, first_named, named
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
 SERVED = "{range .spec.versions[*]}{.name}={.served} {end}"
-RESOLVED_TO_DELETE = "for deleting hook"
 NO_ORDERING = "This is not an ordering problem."
 RESOLVED_BY = {
     "kubectl": f"{NO_ORDERING} kubectl resolves all kinds before it applies the first object, and applies the others.",
@@ -180,7 +180,7 @@ def _not_ordering(moment: Moment, written: list[Resource]) -> str:
     if moment.speaker != "Helm":
         return RESOLVED_BY.get(moment.speaker, "")
     hook = bool(written) and all(hooks.is_hook(resource.body) for resource in written)
-    if hook and RESOLVED_TO_DELETE in moment.ended.error:
+    if hook and any(fault.during == "hook-deletion" for fault in faults(moment.ended.failure, "unserved")):
         return (
             f"{NO_ORDERING} Helm resolves the hook's kind when it runs the hook (first to delete a previous copy). As "
             "a regular resource it would fail even earlier."

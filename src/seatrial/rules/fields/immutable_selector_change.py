@@ -41,7 +41,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.immutable import (
-    Refusal,
+    RejectedChange,
     differences,
     in_cluster,
     refusals,
@@ -59,7 +59,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for refusal in refusals(rehearsal, case, KINDS):
         changed = differences(refusal, SELECTOR)
-        if not changed and "spec.selector" not in refusal.event.message:
+        if not changed and not _names_selector(refusal):
             continue
         reported.add(refusal.ref)
         moment, selects = Moment(rehearsal, case, refusal.step), _selects_old_pods(refusal)
@@ -78,7 +78,12 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     yield from _next_versions(rehearsal, case, reported)
 
 
-def _selects_old_pods(refusal: Refusal) -> bool:
+def _names_selector(refusal: RejectedChange) -> bool:
+    causes = refusal.event.refusal.causes if refusal.event.refusal else ()
+    return any(cause.path[:2] == SELECTOR for cause in causes)
+
+
+def _selects_old_pods(refusal: RejectedChange) -> bool:
     """Whether the new selector also selects the existing pods."""
     if refusal.written is None or refusal.was is None:
         return False

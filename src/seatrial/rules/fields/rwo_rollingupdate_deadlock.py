@@ -48,8 +48,8 @@ from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import named
 
-OTHER_NODE = "Multi-Attach error for volume"
-OTHER_POD = "PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+OTHER_POD = "FailedScheduling"
+"""The reason if another pod has a ReadWriteOncePod volume. Otherwise another node has a ReadWriteOnce volume."""
 SHARED = ("ReadWriteMany", "ReadOnlyMany")
 ONE_POD = "ReadWriteOncePod allows one pod, on any node, so this never succeeds."
 ONE_NODE = (
@@ -61,7 +61,7 @@ ONE_NODE = (
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for event in rehearsal.timeline:
-        if event.effect != "said" or event.step < 0 or not (OTHER_NODE in event.message or OTHER_POD in event.message):
+        if event.effect != "said" or event.step < 0 or not event.held_by:
             continue
         moment = Moment(rehearsal, case, event.step)
         workload = owner_of(moment, event.object, event.after)
@@ -86,7 +86,7 @@ def _seen(moment: Moment, event: Event, workload: Ref, others: list[Ref]) -> Fin
         details=(
             f'{event.object} reports: "{event.message}"',
             "" if others else _why(written),
-            ONE_POD if OTHER_POD in event.message else ONE_NODE,
+            ONE_POD if event.reason == OTHER_POD else ONE_NODE,
             f"{moment.rehearsal.label} reported success; after ten minutes the Deployment reports "
             "ProgressDeadlineExceeded."
             if result.outcome == "ok"
@@ -99,10 +99,9 @@ def _seen(moment: Moment, event: Event, workload: Ref, others: list[Ref]) -> Fin
 
 
 def _holders(moment: Moment, event: Event) -> Iterator[Ref]:
-    """The workloads of the pods that the message names."""
-    named_pods = event.message.partition("used by pod(s) ")[2]
-    for name in filter(None, named_pods.split(", ")):
-        owner = owner_of(moment, Ref("Pod", event.object.namespace, name))
+    """The workloads of the pods that hold the volume."""
+    for pod in event.held_by:
+        owner = owner_of(moment, pod)
         if owner is not None:
             yield owner
 

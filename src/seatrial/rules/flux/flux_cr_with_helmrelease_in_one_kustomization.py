@@ -39,7 +39,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
         release = moment.release
         for one in kustomizations(moment.ended) if release else ():
-            wanted = missing_kind(one.message)
+            wanted = missing_kind(one.failure)
             bringing = [
                 other
                 for other in moment.ended.reconciled

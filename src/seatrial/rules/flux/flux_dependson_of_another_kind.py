@@ -31,15 +31,13 @@ from seatrial.model.release import Case
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
 
-NOT_FOUND = " not found"
-
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         waiting = {one.object for one in moment.ended.reconciled if not one.attempts}
         for event in moment.events():
-            is_waiting = event.object in waiting and event.effect == "said" and event.message.endswith(NOT_FOUND)
+            is_waiting = event.object in waiting and event.effect == "said" and bool(event.missing)
             if is_waiting and event.object not in reported:
                 reported.add(event.object)
                 yield from _findings(rehearsal, case, event)

@@ -70,7 +70,7 @@ def _early(moment: Moment, own: Resource, release: Release, first: Event) -> Ite
 
 
 def _brings(release: Release, reconciled: tuple[Reconciled, ...], first: Event) -> tuple[Reconciled, Ref] | None:
-    wanted = missing_kind(first.message)
+    wanted = missing_kind(first.failure)
     pairs = ((one, definition(release, one, wanted)) for one in reconciled) if wanted else ()
     return next(((one, ref) for one, ref in pairs if ref is not None), None)
 

@@ -34,7 +34,6 @@ the Jobs use. An object that the app uses must not be a hook.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import acted_on, event_of, helm_act, left_over
@@ -45,12 +44,12 @@ from seatrial.model.finding import Certainty, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.immutable import without_values
 from seatrial.phrases.objects import in_api, in_kubectl
 from seatrial.phrases.outcome import after_failure, helm_says
 
 RUN = ("Job", "Pod")
 POLICIES = (hooks.BEFORE_CREATION, hooks.SUCCEEDED, hooks.FAILED)
-IMMUTABLE = re.compile(r"Invalid value: \{.*\}: field is immutable", re.DOTALL)
 DELETES = ("pre-delete", "post-delete")
 """Reported by pre-delete-hook-blocks-uninstall."""
 
@@ -116,7 +115,7 @@ def _what_helm_4_does(moment: Moment, hook: Resource, write: Event) -> str:
     if hook.ref.kind not in RUN:
         return "Helm 4 applies the object and updates it in place."
     if write.effect == "refused":
-        error = IMMUTABLE.sub("Invalid value: {...}: field is immutable", helm_says(result))
+        error = without_values(helm_says(result), write.refusal)
         return f"Helm 4 applies the object, but an existing {hook.ref.kind} cannot be changed. {error}"
     if _ended(write.before or write.after) == "Failed":
         return (

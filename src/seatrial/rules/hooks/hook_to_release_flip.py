@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
@@ -35,25 +36,19 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import adoption, in_kubectl
 
-NOT_OURS = "cannot be imported into the current release: invalid ownership metadata"
-
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
         old, new = moment.before, moment.release
-        if moment.ended.outcome != "failed" or NOT_OURS not in moment.ended.error or old is None or new is None:
+        not_owned = {fault.object for fault in faults(moment.ended.failure, "not-owned")}
+        if old is None or new is None:
             continue
         for resource in new.resources:
             was = old.find(resource.ref)
             if was is None or not hooks.is_hook(was.body) or hooks.is_hook(resource.body):
                 continue
-            if _named(resource.ref) in moment.ended.error:
+            if resource.ref in not_owned:
                 yield _finding(moment, resource, was)
-
-
-def _named(ref: Ref) -> str:
-    """How Helm names an object in this error."""
-    return f'{ref.kind} "{ref.name}" in namespace "{ref.namespace}" exists'
 
 
 def _finding(moment: Moment, resource: Resource, was: Resource) -> Finding:

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.hooks.refused_commands import refused_commands
 from seatrial.evidence.hooks.runs import acted_on, done_by_helm, lacks, left_over
 from seatrial.evidence.moment import Moment, found, moments
@@ -67,7 +68,9 @@ def _blocks(moment: Moment, hook: Resource) -> bool:
         return False
     result = moment.ended
     refused = any(e.effect == "refused" and e.verb != "delete" for e in done_by_helm(moment, hook.ref))
-    return refused or hook.ref in result.waits_for or f"resource {hook.ref} not ready" in result.error
+    # Helm does not name the group of an object, and the hook may be deleted by now.
+    not_ready = any(str(fault.object) == str(hook.ref) for fault in faults(result.failure, "not-ready"))
+    return refused or hook.ref in result.waits_for or not_ready
 
 
 def _finding(moment: Moment, hook: Resource) -> Finding:

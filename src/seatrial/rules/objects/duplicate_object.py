@@ -33,7 +33,6 @@ The one that you keep takes effect: compare the two first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import operations
@@ -47,10 +46,6 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Operation, Rehearsal
 from seatrial.phrases.objects import in_api
 from seatrial.phrases.outcome import helm_says
-
-REPEATED = re.compile(
-    r"^RepeatedResourceWarning: Resource (?P<group>[^/]*)/(?P<kind>[^/]+)/(?P<namespace>[^/]*)/(?P<name>\S+) appeared"
-)
 
 ONE_IS_LEFT = (
     "They differ: what only the others contain is lost, and Helm reports success. An install creates objects of one "
@@ -68,14 +63,13 @@ def _of_syncs(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for step, operation in operations(rehearsal):
         for condition in operation.conditions:
-            said, release = REPEATED.match(condition), case.releases[step]
-            if said is None or release is None:
+            ref, release = condition.object, case.releases[step]
+            if condition.type != "RepeatedResourceWarning" or ref is None or release is None:
                 continue
-            ref = Ref(said["kind"], said["namespace"], said["name"], said["group"])
             copies = [resource for resource in release.resources if resource.ref == ref]
             if len(copies) > 1 and ref not in reported:
                 reported.add(ref)
-                yield _left_out(Moment(rehearsal, case, step), operation, copies, condition)
+                yield _left_out(Moment(rehearsal, case, step), operation, copies, str(condition))
 
 
 def _left_out(moment: Moment, operation: Operation, copies: list[Resource], condition: str) -> Finding:

@@ -29,32 +29,29 @@ Another name is another object. This one was never created, so nothing is lost.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import outcome_of, state
 from seatrial.model.finding import Finding, Rule
+from seatrial.model.refusal import FieldCause
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import BUILT_IN_GROUPS
 from seatrial.phrases.outcome import after_failure, revisions
 
-INVALID = re.compile(r" is invalid: \[?(?P<field>[A-Za-z][^:\s]*): (?P<words>.*)", re.S)
-VALUE = re.compile(r'Invalid value: "(?P<value>[^"]*)"')
 ANNOTATIONS_MAX = 262144
-TOO_LONG = f"metadata.annotations: Too long: may not be more than {ANNOTATIONS_MAX} bytes"
+TOO_LONG = ("metadata.annotations", "FieldValueTooLong")
 LAST_APPLIED = (
     "kubectl apply causes this: it writes the whole object into the annotation "
     "kubectl.kubernetes.io/last-applied-configuration. --server-side (Argo CD: ServerSideApply=true) does not."
 )
 GATED = {
-    "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1": "Before Kubernetes 1.37 this needs the "
+    ("spec.minReplicas", "0"): "Before Kubernetes 1.37 this needs the "
     "feature gate HPAScaleToZero, which some clusters have.",
 }
-"""Errors that depend on a feature gate, which the input does not show."""
-STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
+"""Fields and values that depend on a feature gate, which the input does not show."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -62,35 +59,41 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     engine = rehearsal.engine.name
     actors = (engine, "helm") if engine == "flux" else (engine,)
     for event in rehearsal.timeline:
-        said = INVALID.search(event.message) if event.effect == "refused" and event.actor in actors else None
+        wrong = _first(event) if event.effect == "refused" and event.actor in actors else None
         ref = event.object
-        if said is None or (ref, said["field"]) in seen or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
+        if wrong is None or (ref, wrong.field) in seen or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
             continue
         written = case.written(event.step, ref)
         if written is not None and ref not in state(rehearsal, event):
-            seen.add((ref, said["field"]))
-            yield _finding(rehearsal, case, event, written, said["field"])
+            seen.add((ref, wrong.field))
+            yield _finding(rehearsal, case, event, written, wrong)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, field: str) -> Finding:
+def _first(event: Event) -> FieldCause | None:
+    """The first invalid field of an object that the API server rejects as invalid."""
+    causes = event.refusal.causes if event.refusal and event.refusal.reason == "Invalid" else ()
+    return next((cause for cause in causes[:1] if cause.field[:1].isalpha()), None)
+
+
+def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, wrong: FieldCause) -> Finding:
     moment = Moment(rehearsal, case, event.step)
     verb = "apply" if _is_own_annotation(event, written) else "create"
-    gate = next((words for said, words in GATED.items() if said in event.message), "")
+    gate = next((words for cause in _causes(event) if (words := GATED.get((cause.field, cause.value)))), "")
     return found(
         RULE,
         moment,
         objects=[event.object],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)}: {event.object} is invalid at {field}",
+        message=f"{outcome_of(moment)}: {event.object} is invalid at {wrong.field}",
         details=(
             f'The API server rejects it: "{event.message}"',
             _left(rehearsal, case, event),
             LAST_APPLIED if _is_own_annotation(event, written) else "",
             gate,
         ),
-        places=[written.place(*_path(field, event.message, written))],
+        places=[written.place(*_path(wrong, written))],
         evidence=[event],
-        cause=field,
+        cause=wrong.field,
         confirm=f"kubectl {verb} --dry-run=server -f -  # with the rendered object",
     )
 
@@ -98,7 +101,11 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
 def _is_own_annotation(event: Event, written: Resource) -> bool:
     """Whether the annotations are too long only because client-side apply adds one."""
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations_of(written.body).items())
-    return TOO_LONG in event.message and size <= ANNOTATIONS_MAX
+    return size <= ANNOTATIONS_MAX and any((cause.field, cause.reason) == TOO_LONG for cause in _causes(event))
+
+
+def _causes(event: Event) -> tuple[FieldCause, ...]:
+    return event.refusal.causes if event.refusal else ()
 
 
 def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
@@ -109,14 +116,13 @@ def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
     return revisions(moment) if uninstalls else after_failure(moment)
 
 
-def _path(field: str, message: str, written: Resource) -> tuple[str | int, ...]:
+def _path(wrong: FieldCause, written: Resource) -> tuple[str | int, ...]:
     """The path of the field in the error; for labels, which are validated as a whole, that of the wrong one."""
-    steps = (part.strip("[]") for part in STEP_OF_PATH.findall(field))
-    path = tuple(int(step) if step.isdigit() else step for step in steps)
-    value, texts = VALUE.search(message), dig(written.body, *path)
-    if value is None or not isinstance(texts, dict):
+    path = wrong.path
+    texts = dig(written.body, *path)
+    if not wrong.value or not isinstance(texts, dict):
         return path
-    return next(((*path, key) for key, text in texts.items() if value["value"] in (key, text)), path)
+    return next(((*path, key) for key, text in texts.items() if wrong.value in (key, text)), path)
 
 
 RULE = Rule("ST115", "object-is-invalid", check)

@@ -40,7 +40,6 @@ can read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.history import owner_of
@@ -50,27 +49,26 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 
-JUDGES = {
-    "violates PodSecurity": "violate the Pod Security level",
-    "exceeded quota": "exceed the quota",
-    "failed quota": "lack requests or limits that the quota requires",
-    "maximum": "exceed the LimitRange",
-    "minimum": "are below the LimitRange",
+JUDGES: dict[str, str] = {
+    "pod-security": "violate the Pod Security level",
+    "quota": "exceed the quota",
+    "quota-unspecified": "lack requests or limits that the quota requires",
+    "limit-maximum": "exceed the LimitRange",
+    "limit-minimum": "are below the LimitRange",
 }
-REFUSED = re.compile(rf'pods "[^"]+" is forbidden: \[?(?P<judge>{"|".join(JUDGES)})(?P<words>.*)', re.S)
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
-        said = REFUSED.search(event.message) if event.effect == "said" else None
-        if said is None or _got_one(rehearsal, event):
+        judge = event.refusal.by if event.refusal and event.refusal.resource == "pods" else ""
+        if event.effect != "said" or judge not in JUDGES or _got_one(rehearsal, event):
             continue
         workload = owner_of(Moment(rehearsal, case, event.step), event.object) or event.object
         written = case.written(event.step, workload)
         if written is not None and workload not in seen:
             seen.add(workload)
-            yield _finding(rehearsal, case, event, written, said["judge"])
+            yield _finding(rehearsal, case, event, written, judge)
 
 
 def _got_one(rehearsal: Rehearsal, refused: Event) -> bool:

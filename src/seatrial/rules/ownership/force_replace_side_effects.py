@@ -42,6 +42,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, is_argocd
+from seatrial.evidence.faults import has_fault
 from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.volumes import CLAIM
@@ -54,7 +55,6 @@ from seatrial.phrases.objects import confirm_twice, in_kubectl
 from seatrial.phrases.outcome import after_failure, helm_says
 
 FORCES = ("--force", "--force-replace")
-TOGETHER = "cannot use server-side apply and force replace together"
 OF_THE_SERVER = frozenset(
     ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "status", "uid")
 )
@@ -88,7 +88,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
         if not any(flag in FORCES for flag in moment.ended.flags):
             continue
-        if TOGETHER in moment.ended.error:
+        if has_fault(moment.ended.failure, "conflicting-flags"):
             yield _refused_as_a_whole(moment)
             continue
         for event in moment.events():

@@ -32,17 +32,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.faults import faults, has_fault
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.records import Record, last_record
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import Rehearsal, StepResult
 from seatrial.phrases.outcome import helm_says
 
 IN_PROGRESS = "another operation (install/upgrade/rollback) is in progress"
-WEBHOOK = "failed calling webhook"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -57,13 +57,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _locks(moment: Moment) -> Iterator[tuple[int, Record]]:
     """A step that fails because of a pending record, or a step that leaves one if no upgrade follows."""
     ended = moment.ended
-    if ended.outcome == "failed" and IN_PROGRESS in ended.error:
+    if _is_locked(ended):
         record = last_record(moment.rehearsal, ended.release, ended.namespace, before_step=moment.index)
         if record is not None:
             yield moment.index, record
         return
     record = last_record(moment.rehearsal, ended.release, ended.namespace, before_step=moment.index + 1)
-    refused_later = any(IN_PROGRESS in later.error for later in moment.rehearsal.steps[moment.index + 1 :])
+    refused_later = any(map(_is_locked, moment.rehearsal.steps[moment.index + 1 :]))
     if (
         record is not None
         and record.status.startswith("pending-")
@@ -73,16 +73,20 @@ def _locks(moment: Moment) -> Iterator[tuple[int, Record]]:
         yield moment.index, record
 
 
+def _is_locked(ended: StepResult) -> bool:
+    return has_fault(ended.failure, "operation-in-progress")
+
+
 def _was_refused(rehearsal: Rehearsal, record: Record) -> bool:
     """Whether a webhook rejected Helm's record of the outcome: the webhook rules report that."""
     return any(
-        event.object == record.ref and event.effect == "refused" and WEBHOOK in event.message
+        event.object == record.ref and event.refusal is not None and event.refusal.call is not None
         for event in rehearsal.of_step(record.written.step)
     )
 
 
 def _finding(moment: Moment, record: Record) -> Finding:
-    ended, refused = moment.ended, IN_PROGRESS in moment.ended.error
+    ended, refused = moment.ended, _is_locked(moment.ended)
     return found(
         RULE,
         moment,
@@ -121,9 +125,11 @@ def _failed_hooks(rehearsal: Rehearsal, case: Case, record: Record) -> Iterator[
     """The hook that the rollback failed in, if Helm names its file."""
     step = record.written.step
     release = case.releases[step] if step >= 0 else None
+    ended = rehearsal.steps[step]
+    files = tuple(fault.file for fault in faults(ended.failure, "hook-failed"))
     for resource in release.resources if release else ():
         template = resource.file[resource.file.rfind("/templates/") :]
-        if hooks.runs_at(resource.body, rehearsal.steps[step].action) and template in rehearsal.steps[step].error:
+        if hooks.runs_at(resource.body, ended.action) and any(file.endswith(template) for file in files):
             yield resource
 
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.faults import has_fault
 from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.ownership import Conflict, conflict, is_left_over
@@ -42,10 +43,6 @@ from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import adoption, in_kubectl
 from seatrial.phrases.outcome import helm_says, named
 
-NAME_IN_USE = ("cannot reuse a name that is still in use", "cannot re-use a name that is still in use")
-"""The errors of Helm 4 and of Helm 3."""
-TERMINATING = "because it is being terminated"
-
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     met_before: set[Ref] = set()
@@ -56,10 +53,15 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if met.resource.ref not in met_before and is_left_over(moment, met):
                 yield _kept(moment, met)
             met_before.add(met.resource.ref)
-        elif any(words in moment.ended.error for words in NAME_IN_USE):
+        elif has_fault(moment.ended.failure, "name-in-use"):
             yield from _name_in_use(moment)
         elif moment.ended.action == "install" and moment.ended.outcome != "ok":
             yield from _terminating(moment)
+
+
+def _is_terminating(event: Event) -> bool:
+    """Whether the namespace is being deleted."""
+    return bool(event.refusal and event.refusal.terminating and event.refusal.terminating.kind == "Namespace")
 
 
 def _kept(moment: Moment, met: Conflict) -> Finding:
@@ -126,7 +128,7 @@ def _name_in_use(moment: Moment) -> Iterator[Finding]:
 
 def _terminating(moment: Moment) -> Iterator[Finding]:
     """An install into a namespace that is still Terminating after an uninstall."""
-    refused = [e for e in moment.events() if e.effect == "refused" and TERMINATING in e.message]
+    refused = [e for e in moment.events() if e.effect == "refused" and _is_terminating(e)]
     for namespace in sorted({event.object.namespace for event in refused}):
         deletion = _deletion(moment, Ref("Namespace", "", namespace))
         if deletion is None:

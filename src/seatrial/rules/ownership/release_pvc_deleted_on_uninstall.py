@@ -53,7 +53,6 @@ from seatrial.phrases.objects import users_sentence
 
 KEPT_BY_HELM = "Helm reads helm.sh/resource-policy from the stored manifest; annotating the live PVC does not help."
 KEPT_BY_FLUX = "kustomize.toolkit.fluxcd.io/prune: disabled on the PVC keeps it."
-REMEDY = "Helm uninstall remediation for release"
 KEPT_BY_ARGOCD = (
     "argocd.argoproj.io/sync-options: Delete=false on the PVC keeps it, and so does helm.sh/resource-policy: keep."
 )
@@ -78,8 +77,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _remedied(moment: Moment) -> Release | None:
     """The release, if Flux remediates its failed upgrade with an uninstall."""
-    said = (e.message for e in moment.events() if e.object.kind == "HelmRelease" and e.effect == "said")
-    uninstalls = any(words.startswith(REMEDY) for words in said)
+    uninstalls = any("uninstall" in one.acts[1:] for one in moment.ended.reconciled)
     return moment.release if uninstalls and moment.before else None
 
 

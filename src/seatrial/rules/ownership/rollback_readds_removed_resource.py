@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.records import recorded_by
 from seatrial.helm import hooks
@@ -74,7 +75,8 @@ def _is_readded(moment: Moment, resource: Resource, current: Release) -> bool:
 def _finding(moment: Moment, before: int, current: Release, readded: list[Resource]) -> Finding:
     ended, first = moment.ended, readded[0].ref
     refused = [words.format(kind=first.kind, name=first.name) for words in REFUSALS]
-    happened = any(words in ended.error for words in refused)
+    unlisted = [fault.object for fault in faults(ended.failure, "not-in-revision") if fault.object]
+    happened = any((ref.kind, ref.name) == (first.kind, first.name) for ref in unlisted)
     certainty: Certainty = "will" if happened else "may"
     return found(
         RULE,

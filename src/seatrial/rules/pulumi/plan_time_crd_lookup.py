@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import CHART_V3, HELM_RELEASE, Program, Registration, effective, short
@@ -46,8 +47,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         release = moment.release if moment.index < len(case.releases) else None
         if release is None or release.program is None or moment.ended.outcome != "failed":
             continue
+        unrendered = {fault.urn for fault in faults(moment.ended.failure, "source-not-rendered")}
         for one in release.program.registrations:
-            if one.unrendered and one.unrendered in moment.ended.error and one.urn not in told:
+            if one.urn in unrendered and one.urn not in told:
                 told.add(one.urn)
                 yield _finding(moment, release.program, one)
 

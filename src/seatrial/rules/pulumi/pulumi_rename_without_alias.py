@@ -101,7 +101,8 @@ def _says_the_same(one: Registration, other: Registration) -> bool:
 def _refused(moment: Moment, pairs: list[tuple[Registration, Registration]]) -> Iterator[Renamed]:
     for old, new in pairs:
         for event in moment.rehearsal.of_object(new.ref) if new.ref else ():
-            if event.step == moment.index and event.actor == "pulumi" and event.message.endswith("already exists"):
+            exists = event.refusal is not None and event.refusal.reason == "AlreadyExists"
+            if event.step == moment.index and event.actor == "pulumi" and exists:
                 yield Renamed(old, new, event)
                 break
 

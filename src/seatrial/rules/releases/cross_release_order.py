@@ -32,24 +32,22 @@ The order does not matter for clusters that already have all the releases.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.faults import failure_of, missing_namespaces, unserved_kinds
 from seatrial.evidence.flux.order import Early, too_early
 from seatrial.evidence.flux.reconciliations import interval_of, is_flux
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import outcome_of
 from seatrial.graph import needs_of
 from seatrial.model.finding import Finding, Rule
+from seatrial.model.refusal import GroupVersionKind, joined
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Ref, dig, group_of, listed, version_of
-from seatrial.model.timeline import Event, Rehearsal
-
-NO_MATCH = re.compile(r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"')
-NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
+from seatrial.model.resource import Ref, dig, listed
+from seatrial.model.timeline import Event, Rehearsal, StepResult
 
 
 class Missing(Struct, frozen=True):
@@ -80,16 +78,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _missing(moment: Moment, release: Release) -> Iterator[Missing]:
     ended = moment.ended
-    for said in NO_MATCH.finditer(ended.error):
-        group = group_of(said["version"])
-        users = [r for r in release.resources if (r.ref.group, r.ref.kind) == (group, said["kind"])]
+    for kind in _unserved(ended):
+        users = [r for r in release.resources if (r.ref.group, r.ref.kind) == (kind.group, kind.kind)]
         for other, provider in _others(moment.case, moment.index, release):
-            if _defines(provider, said["version"], said["kind"]) and release.find(provider.ref) is None:
+            if _defines(provider, kind) and release.find(provider.ref) is None:
                 yield Missing(provider.ref, provider, other, next(iter(users), None), ("kind",))
-    for event in moment.events():
-        said_namespace = NO_NAMESPACE.search(event.message) if event.effect == "refused" else None
-        if said_namespace and not is_argocd(moment.rehearsal):  # There namespace-before-content tells it.
-            wanted = Ref("Namespace", "", said_namespace["name"])
+    for event in moment.events() if not is_argocd(moment.rehearsal) else ():  # There namespace-before-content tells it.
+        for wanted in missing_namespaces(moment.rehearsal, failure_of(event)) if event.effect == "refused" else ():
             yield from _brought(
                 moment.case, moment.index, release, wanted, release.find(event.object), ("metadata",), event
             )
@@ -98,11 +93,17 @@ def _missing(moment: Moment, release: Release) -> Iterator[Missing]:
         yield from _brought(moment.case, moment.index, release, wanted, user, path, None)
 
 
-def _defines(resource: Resource, api_version: str, kind: str) -> bool:
+def _unserved(ended: StepResult) -> list[GroupVersionKind]:
+    """The kinds that were looked up to apply an object. What a sync finds before it begins, other rules report."""
+    ran = (task.failure for operation in ended.operations for task in operation.tasks if task.state)
+    return unserved_kinds(joined(*ran) if ended.operations else ended.failure)
+
+
+def _defines(resource: Resource, kind: GroupVersionKind) -> bool:
     spec = resource.body.get("spec") or {}
     served = [version.get("name") for version in listed(spec, "versions") if version.get("served")]
     named = (spec.get("group"), dig(spec, "names", "kind"))
-    return named == (group_of(api_version), kind) and version_of(api_version) in served
+    return named == (kind.group, kind.kind) and kind.version in served
 
 
 def _brought(

@@ -40,11 +40,11 @@ does not change its API version.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.faults import has_fault
 from seatrial.evidence.flux.reconciliations import failed_release, flux_says, is_flux
 from seatrial.evidence.hooks.runs import acted_on, done_by_helm
 from seatrial.evidence.moment import Moment, found, moments
@@ -56,9 +56,6 @@ from seatrial.model.resource import Pointer, Ref, annotations_of, version_of
 from seatrial.model.timeline import Reconciled, Rehearsal
 from seatrial.model.trial import waits
 
-NOT_DEPLOYED = re.compile(
-    r'for release (?P<namespace>[^/\s]+)/(?P<release>\S+) with chart .*"(?P=release)" has no deployed releases', re.S
-)
 Version = tuple[int, ...]
 REPLACES = ("upgrade", "rollback")
 
@@ -112,10 +109,9 @@ def _interrupted(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         one = failed_release(moment.ended)
-        said = NOT_DEPLOYED.search(one.message) if one else None
-        if one is None or said is None or one.object in reported:
+        if one is None or not has_fault(one.failure, "no-deployed-release") or one.object in reported:
             continue
-        record = last_record(rehearsal, said["release"], said["namespace"], before_step=moment.index)
+        record = last_record(rehearsal, one.release, one.namespace, before_step=moment.index)
         if record is not None and record.status == "uninstalling":
             reported.add(one.object)
             yield _of_flux(moment, one, record)

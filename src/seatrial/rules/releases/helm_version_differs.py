@@ -32,58 +32,46 @@ There is no general fix: the finding names the version that fails, and the page 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from typing import Literal
 
 from seatrial.evidence.copies import differing_copies
+from seatrial.evidence.faults import has_fault
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
+from seatrial.model.refusal import Refusal
 from seatrial.model.release import Case
 from seatrial.model.resource import Pointer, Ref
 from seatrial.model.timeline import Rehearsal, StepResult
 
+Shown = Literal["exists", "null", "webhook", "conflict", "unserved", "terminating", "unknown field", "crds"]
 POSTS = "Helm 3 fails on an object that already exists; Helm 4 uses server-side apply and merges into it"
-WHY: dict[str, tuple[tuple[str, str], ...]] = {
+WHY: dict[str, tuple[tuple[Shown, str], ...]] = {
     "3": (
-        (r"already exists", f"{POSTS}."),
+        ("exists", f"{POSTS}."),
+        ("null", "Helm 3 treats fields that it did not write as removed from the chart, and tries to remove them."),
         (
-            r"Invalid value: null: field is immutable",
-            "Helm 3 treats fields that it did not write as removed from the chart, and tries to remove them.",
-        ),
-        (
-            r"failed calling webhook|failed to delete release",
+            "webhook",
             "Helm 3 does not know webhook configurations: it sorts them with the custom kinds, which come last.",
         ),
     ),
     "4": (
+        ("conflict", "Helm 3 overwrites changes by others; Helm 4 does so only with --force-conflicts."),
+        ("unserved", "Helm 3 waits until the CRDs of crds/ are served; Helm 4 only does with --wait."),
         (
-            r"conflict occurred",
-            "Helm 3 overwrites changes by others; Helm 4 does so only with --force-conflicts.",
-        ),
-        (
-            r"^install: (?s:.*)no matches for kind",
-            "Helm 3 waits until the CRDs of crds/ are served; Helm 4 only does with --wait.",
-        ),
-        (
-            r"failed calling webhook",
+            "webhook",
             "Helm 4 creates webhook configurations before custom resources; Helm 3 sorts both by kind name.",
         ),
         (
-            r"being terminated|being deleted",
+            "terminating",
             "Helm 3 waits until a deleted hook is gone; Helm 4 continues at once unless it runs with --wait.",
         ),
-        (
-            r"field not declared|unknown field",
-            "With Helm 4 the server rejects unknown fields; with Helm 3 it drops them.",
-        ),
-        (
-            r"failed to install CRD",
-            "Helm 3 leaves existing CRDs of crds/ as they are; Helm 4 applies them.",
-        ),
+        ("unknown field", "With Helm 4 the server rejects unknown fields; with Helm 3 it drops them."),
+        ("crds", "Helm 3 leaves existing CRDs of crds/ as they are; Helm 4 applies them."),
     ),
 }
-"""By the version that fails: the difference that its error shows."""
+"""By the version that fails: the difference that its failure shows."""
 WORDS_MAX = 400
 
 
@@ -103,7 +91,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _is_told_elsewhere(case: Case, step: int, fails: Rehearsal, objects: list[Ref]) -> bool:
     """The rules for existing hooks and duplicate objects report Helm 3's failure themselves."""
     release = case.releases[step]
-    if release is None or _major(fails) != "3" or "already exists" not in fails.steps[step].error:
+    if release is None or _major(fails) != "3" or "exists" not in _shown(Moment(fails, case, step)):
         return False
     made = {resource.ref for resource in release.resources if hooks.is_hook(resource.body)}
     return not {*made, *differing_copies(release)}.isdisjoint(objects)
@@ -130,7 +118,7 @@ def _finding(moment: Moment, other: Rehearsal, objects: list[Ref]) -> Finding:
         details=(
             f"Helm {bad} {'waits forever' if ended.outcome == 'hung' else 'reports'}: {_shortened(ended.error)}",
             _refusal(Moment(fails, moment.case, moment.index)),
-            _why(bad, ended),
+            _why(Moment(fails, moment.case, moment.index)),
         ),
         places=_places(moment.case, moment.index, objects),
         confirm="helm version --short  # wherever this release is deployed from",
@@ -146,7 +134,7 @@ def _to_blame(moment: Moment) -> Iterator[Ref]:
     ended = moment.ended
     yield from ended.waits_for
     refused = [e for e in moment.events() if e.actor == "helm" and e.effect == "refused"]
-    named = [e for e in refused if e.message and e.message in ended.error]
+    named = list(moment.rehearsal.refusals_of(ended.failure))
     yield from (event.object for event in (named or refused)[-1:])
 
 
@@ -163,8 +151,36 @@ def _shortened(words: str) -> str:
     return line if len(line) <= WORDS_MAX else line[:WORDS_MAX] + "..."
 
 
-def _why(version: str, ended: StepResult) -> str:
-    return next((why for pattern, why in WHY[version] if re.search(pattern, f"{ended.action}: {ended.error}")), "")
+def _why(moment: Moment) -> str:
+    shown = set(_shown(moment))
+    return next((why for what, why in WHY[_major(moment.rehearsal)] if what in shown), "")
+
+
+def _shown(moment: Moment) -> Iterator[Shown]:
+    """What the failure of a step shows of the difference."""
+    ended, release = moment.ended, moment.release
+    if ended.action == "install" and has_fault(ended.failure, "unserved"):
+        yield "unserved"
+    for event in moment.rehearsal.refusals_of(ended.failure):
+        if event.refusal is not None:
+            yield from _shown_by(event.refusal)
+        if release is not None and any(crd.ref == event.object for crd in release.crds):
+            yield "crds"
+
+
+def _shown_by(refusal: Refusal) -> Iterator[Shown]:
+    if refusal.terminating is not None:
+        yield "terminating"
+    if refusal.reason == "AlreadyExists":
+        yield "exists"
+    if refusal.call is not None and refusal.call.webhook:
+        yield "webhook"
+    if refusal.by == "unknown-field":
+        yield "unknown field"
+    if refusal.by == "unchangeable" and any(cause.value == "null" for cause in refusal.causes):
+        yield "null"
+    if any(cause.reason == "FieldManagerConflict" for cause in refusal.causes):
+        yield "conflict"
 
 
 def _places(case: Case, step: int, objects: list[Ref]) -> list[Pointer]:

@@ -56,7 +56,7 @@ from seatrial.model.resource import Body, Pointer, Ref, annotations_of
 from seatrial.model.timeline import Event, Operation, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 
-EXISTS = "already exists"
+EXISTS = "AlreadyExists"
 TAKES_ALONG = ("Namespace", "CustomResourceDefinition")
 
 
@@ -147,8 +147,8 @@ def _of_argocd(moment: Moment) -> Iterator[Finding]:
         for ref in dict.fromkeys(task.object for task in operation.tasks):
             holders.setdefault(ref, []).append(operation)
     for ref, several in holders.items():
-        warning = f"SharedResourceWarning: {ref.kind}/{ref.name} is part of applications "
-        said = [words for one in several for words in one.conditions if words.startswith(warning)]
+        conditions = (condition for one in several for condition in one.conditions)
+        said = [str(c) for c in conditions if (c.type, c.object) == ("SharedResourceWarning", ref)]
         apps = list(dict.fromkeys(one.app for one in several))
         if said and len(apps) > 1:
             yield _shared(moment, ref, apps, said[0])
@@ -179,7 +179,7 @@ def _of_pulumi(moment: Moment) -> Iterator[Finding]:
     """Objects that two resources of one program create, of which the second is rejected."""
     release = moment.release
     for event in moment.events() if release and release.program else ():
-        if event.effect != "refused" or EXISTS not in event.message:
+        if event.refusal is None or event.effect != "refused" or event.refusal.reason != EXISTS:
             continue
         registrations = release.program.registrations if release and release.program else ()
         several = [one for one in registrations if one.ref == event.object and not one.reads]

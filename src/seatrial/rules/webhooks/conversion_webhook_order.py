@@ -38,22 +38,20 @@ the schemas differ silently drops fields.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import outcome_of, state_after
 from seatrial.model.finding import Damage, Finding, Rule
+from seatrial.model.refusal import GroupVersionKind, Refusal
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import revisions
 
-FAILED = re.compile(
-    r"conversion webhook for (?P<group>[^/ ]+)/(?P<version>\S+), Kind=(?P<kind>\S+) failed: (?P<why>.*)"
-)
 NAMES_MAX = 3
 
 
@@ -66,6 +64,8 @@ class Unconverted(Struct, frozen=True):
     words: str
     event: Event | None
     """None if Helm only tried to read it."""
+    untrusted: bool
+    """Whether the API server does not trust the backend's certificate."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -79,17 +79,17 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _failures(rehearsal: Rehearsal) -> Iterator[Unconverted]:
     for step, ended in enumerate(rehearsal.steps):
-        events = [e for e in rehearsal.of_step(step) if e.effect == "refused" and FAILED.search(e.message)]
-        for event in events:
-            yield _unconverted(step, event.message, event)
-        if not events and FAILED.search(ended.error):
-            yield _unconverted(step, ended.error, None)
+        refused = [(e.refusal, e) for e in rehearsal.of_step(step) if e.refusal and e.effect == "refused"]
+        reads = ((fault.refusal, None) for fault in faults(ended.failure, "not-read") if fault.refusal)
+        writes = [one for one in refused if _converts(one[0])]
+        for refusal, event in writes or reads:
+            if of := _converts(refusal):
+                untrusted = refusal.call is not None and refusal.call.untrusted
+                yield Unconverted(step, of.group, of.kind, refusal.message, event, untrusted)
 
 
-def _unconverted(step: int, text: str, event: Event | None) -> Unconverted:
-    said = FAILED.search(text)
-    assert said is not None
-    return Unconverted(step, said["group"], said["kind"], said[0], event)
+def _converts(refusal: Refusal) -> GroupVersionKind | None:
+    return refusal.call.converts if refusal.call else None
 
 
 def _definition(rehearsal: Rehearsal, case: Case, failed: Unconverted) -> tuple[Ref | None, Body]:
@@ -158,7 +158,7 @@ def _order(rehearsal: Rehearsal, failed: Unconverted, definition: Ref, service: 
             f"The {took.action} of {took.release} deletes {service} and leaves {definition}, which still calls it: its "
             "objects can no longer be deleted either."
         )
-    if "x509" in failed.words:
+    if failed.untrusted:
         return f"The caBundle of {definition}, with which the API server verifies the backend, is not written yet."
     changed = any(e.object == definition and e.effect in ("created", "changed") for e in rehearsal.of_step(failed.step))
     if changed:

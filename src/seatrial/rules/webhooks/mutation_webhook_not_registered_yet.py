@@ -37,7 +37,6 @@ from msgspec import Struct
 from seatrial.evidence.flux.reconciliations import holder, is_flux
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
-    FAILED,
     Webhook,
     backs,
     is_about,
@@ -124,8 +123,7 @@ def _asks(pod: Body) -> bool:
 
 def _passed(rehearsal: Rehearsal, event: Event, webhook: Webhook) -> bool | None:
     """True if the webhook did not answer, False if it was not registered, None if the pod was injected."""
-    said = FAILED.search(event.message)
-    if said is not None and said["webhook"] == webhook.name:
+    if webhook.name in event.unanswered:
         return True
     made = [e for e in rehearsal.of_object(webhook.configuration) if e.effect == "created"]
     return False if made and made[0].index > event.index else None

@@ -59,7 +59,7 @@ OVERWRITES = {
     "Pulumi": "Pulumi applies the placeholder and may not overwrite another manager's value. With "
     'pulumi.com/patchForce: "true" it does, and every call fails until the bundle is written again.',
 }
-CONFLICT = ".clientConfig.caBundle"
+CA_BUNDLE = ".clientConfig.caBundle"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -68,8 +68,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         yield _too_early(rehearsal, case, calls, unready.get(configuration, []))
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
-        refused = event.object.kind in CONFIGURATIONS and event.effect == "refused"
-        if refused and CONFLICT in event.message and event.object not in seen:
+        causes = event.refusal.causes if event.refusal and event.object.kind in CONFIGURATIONS else ()
+        if any(cause.field.endswith(CA_BUNDLE) for cause in causes) and event.object not in seen:
             seen.add(event.object)
             yield _conflict(rehearsal, case, event)
 
