@@ -108,15 +108,15 @@ def test_the_workload_of_a_release_is_not_assumed(brought: list[Ref], left: list
         ),
         (
             Operator("sluice", finalizer="canal.example/drain"),
-            "assume.operators: sluice: say which kinds it acts on: kinds: [Lock.example.com]",
+            "assume.operators: sluice: needs the kinds it reconciles, such as kinds: [Lock.example.com]",
         ),
         (
             Operator("sluice", kinds=("Lock",)),
-            "assume.operators: sluice: a kind is written Kind.group, not 'Lock'",
+            "assume.operators: sluice: kinds: 'Lock' is not of the form Kind.group",
         ),
         (
             Operator("sluice", kinds=("Lock.canal.example",), produces={"sekret": "spec.name"}),
-            "assume.operators: sluice: produces: Kubernetes has no kind 'sekret'",
+            "assume.operators: sluice: produces: 'sekret' is not a kind of Kubernetes",
         ),
     ],
 )

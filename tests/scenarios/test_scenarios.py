@@ -19,6 +19,7 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.plan.plans import CheckOptions
 from seatrial.report import concise, timeline
 from seatrial.report.page import Page
+from seatrial.rules import all_rules
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -109,10 +110,12 @@ def _hold(path: Path, stage: Stage, update: bool) -> None:
 
 
 def _reported_twice(result: Result) -> Iterator[tuple[str, str, int]]:
-    """Pairs of rules that report the same rejection, wait or loss in one step."""
+    """Pairs of rules that report the same rejection, wait or loss in one step. An invariant may repeat a race."""
+    rules = {rule.name for rule in all_rules()}
     for played in result.played:
         shown_by = (played.rehearsal.engine, played.rehearsal.schedule, played.case)
-        own = [f for f in result.findings if (f.engines[0], f.schedules[0], f.case) == shown_by]
+        found = (finding for finding in result.findings if finding.rule in rules)
+        own = [f for f in found if (f.engines[0], f.schedules[0], f.case) == shown_by]
         yield from ((one.rule, other.rule, one.step) for one, other in overlaps(own, played.rehearsal))
 
 

@@ -2,12 +2,11 @@
 
 import pytest
 from msgspec.structs import replace
-from rehearsed import CLEAN, FINDING, LAZY, RESULT
+from rehearsed import CLEAN, FINDING, RESULT
 
 from seatrial.cli.threshold import Threshold, parse, reached
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Certainty, Damage
-from seatrial.model.result import Played
 
 
 @pytest.mark.parametrize(
@@ -63,7 +62,3 @@ def test_findings_fail_from_the_threshold_on(certainty: Certainty, damage: Damag
 
 def test_no_findings_and_all_steps_ok_does_not_fail() -> None:
     assert not reached(CLEAN, Threshold())
-
-
-def test_a_failed_step_that_no_rule_explains_fails() -> None:
-    assert reached(replace(CLEAN, played=(Played("", LAZY),)), Threshold())

@@ -64,7 +64,15 @@ def test_a_comparison_has_both_outcomes_and_the_changes() -> None:
             }
         ],
         "now": [{"engine": "kubectl@1.34", "steps": [{"verdict": "ok"}, {"verdict": "ok"}], "stopped_by": None}],
-        "findings": [],
+        "findings": [
+            {
+                "rule": "step-fails",
+                "code": "ST001",
+                "objects": ["ConfigMap/canal/locks"],
+                "before": {"certainty": "will", "damage": "failed-deploy"},
+                "now": None,
+            }
+        ],
         "gained": [
             {"user": "Deployment/canal/keeper", "object": "ConfigMap/canal/locks"},
             {"user": "Deployment/canal/keeper", "object": "Namespace/canal"},

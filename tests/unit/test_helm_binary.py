@@ -97,7 +97,7 @@ def test_a_folder_is_rejected(tmp_path: Path) -> None:
         (["--engine", "helm@4", "--helm-binary", "HELM"], "--engine helm@4: --helm-binary HELM is Helm 3.99.0"),
         (
             ["--engine", "kubectl", "--helm-binary", "HELM"],
-            "--helm-binary goes with the engine helm, and this is rehearsed with kubectl",
+            "--helm-binary needs the engine helm, but the input is rehearsed with kubectl",
         ),
     ],
 )

@@ -80,12 +80,6 @@ No findings: after every step the cluster was as the release describes it.
     )
 
 
-def test_an_unexplained_failed_step_is_reported() -> None:
-    unexplained = replace(CLEAN, played=(Played("", LAZY),))
-    assert "1 step failed or hung and no rule explains why (see the steps above).\n" in render(unexplained, Page())
-    assert "No findings" not in render(unexplained, Page())
-
-
 def test_quiet_shows_findings_only() -> None:
     assert render(CLEAN, Page(quiet=True)) == ""
     assert render(RESULT, Page(quiet=True)).startswith("release-to-hook-flip (ST201)")
