@@ -235,6 +235,6 @@ def _laid_out(value: Any, levels: int) -> str:
         return (
             "{\n" + ",\n".join(f"{json.dumps(key)}: {_laid_out(one, levels - 1)}" for key, one in value.items()) + "}"
         )
-    if levels and isinstance(value, list) and value:
+    if levels and isinstance(value, list | tuple) and value:
         return "[\n" + ",\n".join(_laid_out(one, levels - 1) for one in value) + "]"
     return json.dumps(value, separators=(",", ":"))
