@@ -13,6 +13,7 @@ pytest_plugins = ("bothservers",)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the expected blocks of scenarios in place")
+    parser.addoption("--record", action="store_true", help="renew the recorded rehearsals of scenarios that have some")
     parser.addoption("--kubeconfig", metavar="FILE", help="hold the conformance tests also against this API server")
 
 

@@ -9,6 +9,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 import pytest
+from recording import FOLDER, arguments, keep, recordings
 from story import Block, Ran, Scene, scenes, subjects, told
 
 import seatrial.check
@@ -33,6 +34,8 @@ def test_the_story_goes_as_it_is_told(
     path: Path, stage: Stage, update: bool, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     _skip_where_nobody_builds(path)
+    if request.config.getoption("--record"):
+        stage.recordings = recordings(path.read_text()) or pytest.skip("has no recording")
     if NEEDS_NODE in path.read_text():
         (tmp_path / "node_modules").symlink_to(request.getfixturevalue("node_packages"))
     _hold(path, stage, update)
@@ -56,6 +59,11 @@ def test_the_story_tells_of_its_hazard_where_it_is_the_bad_twin_and_only_there(p
         assert any(told_of) is (twin == "bad")
 
 
+def test_every_recording_is_of_a_story() -> None:
+    named = [name for path in STORIES for name, _ in recordings(path.read_text()).values()]
+    assert sorted(named) == sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
 class Stage:
     """Runs commands as a user would, and overhears the results that they report."""
 
@@ -63,6 +71,8 @@ class Stage:
         self._capsys = capsys
         self._check = seatrial.check.check
         self.results: list[Result] = []
+        self.recordings: dict[int, tuple[str, str]] = {}
+        """What to record, by the command."""
 
     def check(self, options: CheckOptions, progress: Callable[[str], None]) -> Result:
         self.results.append(self._check(options, progress))
@@ -75,6 +85,10 @@ class Stage:
         if code > 1 and all(block.kind != "error" for block in scene.expected):
             pytest.fail(f"{' '.join(scene.arguments)}: exit code {code}, and no block for the error: {err}")
         result = self.results[-1] if len(self.results) > heard else None
+        if recording := self.recordings.get(scene.console.heading[0]):
+            name, schedule = recording
+            main(arguments(scene.arguments, schedule))
+            keep(name, self._capsys.readouterr().out)
         return Ran(code, lambda block: _seen(block, out, err, result))
 
 
