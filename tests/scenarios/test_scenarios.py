@@ -59,7 +59,9 @@ def test_the_story_tells_of_its_hazard_where_it_is_the_bad_twin_and_only_there(p
         assert any(told_of) is (twin == "bad")
 
 
-def test_every_recording_is_of_a_story() -> None:
+def test_every_recording_is_of_a_story(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--record"):
+        pytest.skip("recordings are being renewed")
     named = [name for path in STORIES for name, _ in recordings(path.read_text()).values()]
     assert sorted(named) == sorted(path.stem for path in FOLDER.glob("*.json"))
 
