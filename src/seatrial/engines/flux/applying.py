@@ -1,4 +1,4 @@
-"""One stage of a Kustomization: the server tries every object first, and then gets those that would change.
+"""One stage of a Kustomization: a dry run of every object, then apply those that would change.
 
 Upstream: `ApplyAll` in `ssa/manager_apply.go` and `ssa/errors` of fluxcd/pkg; `apply` in
 internal/controller/kustomization_controller.go of kustomize-controller.
@@ -28,7 +28,7 @@ about = partial(script.about, manager=MANAGER, force=True)
 
 
 class Staged(Struct, frozen=True):
-    """What became of a stage: the words in which it failed, or none, and what was left alone."""
+    """The result of a stage: its error, if any, and the skipped objects."""
 
     words: str = ""
     skipped: frozenset[Ref] = frozenset()
@@ -36,7 +36,7 @@ class Staged(Struct, frozen=True):
 
 
 def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[Staged]:
-    """Apply the objects of a stage. One that fails its trial stops all."""
+    """Apply the objects of a stage. One failed dry run stops all."""
     changed = []
     skipped = []
     for target in stage:
@@ -67,7 +67,7 @@ def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[S
 
 
 def dry_run_words(target: Target, answer: Answer) -> str:
-    """Why the server would not take an object, in Flux's words."""
+    """Flux's error about an object that failed its dry run."""
     if not answer.served:
         kind, version = target.ref.kind, target.body["apiVersion"]
         return f'{target.ref} dry-run failed: no matches for kind "{kind}" in version "{version}"'
@@ -84,19 +84,19 @@ def owner_labels(kustomization: Kustomization) -> dict[str, str]:
 
 
 def marked(body: Body, kustomization: Kustomization) -> Body:
-    """An object with the labels by which Flux knows it as its own."""
+    """An object with Flux's ownership labels."""
     return with_metadata(body, labels={**labels_of(body), **owner_labels(kustomization)})
 
 
 def is_set(body: Body, switch: str, value: str) -> bool:
-    """Whether an annotation or a label of Flux's has this value, in any case."""
+    """Whether a Flux annotation or label has this value, ignoring case."""
     key = f"{PREFIX}/{switch}"
     said = annotations_of(body).get(key), labels_of(body).get(key)
     return any(str(word).lower() == value.lower() for word in said if word is not None)
 
 
 def is_excluded(body: Body) -> bool:
-    """Whether an object says, here or in the cluster, that Flux is to leave it alone."""
+    """Whether an object, in the source or live, tells Flux to ignore it."""
     return is_set(body, "reconcile", "disabled") or is_set(body, "ssa", "Ignore")
 
 
@@ -107,7 +107,7 @@ def _is_left_alone(body: Body, live: Answer) -> bool:
 
 
 def _taken_over(body: Body, live: Body) -> Body | None:
-    """What is patched before, unless the object says that what others wrote is to stay."""
+    """The patch before apply, unless the object keeps what others wrote."""
     return None if is_set(body, "ssa", "Merge") or is_set(live, "ssa", "Merge") else takeover(live)
 
 
@@ -120,7 +120,7 @@ def _is_immutable(answer: Answer) -> bool:
 
 
 def _made_way(target: Target, sent: Body) -> Part[Answer]:
-    """Delete an object that cannot be changed, wait until it is gone, and try again."""
+    """Recreate an object that cannot be changed: delete, wait, and retry."""
     ref, version = target.ref, str(target.body["apiVersion"])
     yield Command("delete", version, ref.kind, ref.namespace, ref.name, propagation="Background")
     yield Wait((ref,))
@@ -128,6 +128,6 @@ def _made_way(target: Target, sent: Body) -> Part[Answer]:
 
 
 def said_by(body: Body) -> Body:
-    """What an object says, without what the server writes down about it."""
+    """An object without server-managed fields."""
     meta = {key: value for key, value in metadata(body).items() if key not in OWNED_BY_SERVER}
     return {**{key: value for key, value in body.items() if key != "status"}, "metadata": meta}

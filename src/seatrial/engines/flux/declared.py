@@ -1,4 +1,4 @@
-"""Kustomizations and HelmReleases as their manifests say they are, with what they bring. Reads no files."""
+"""Kustomizations and HelmReleases from their manifests, with their objects. Reads no files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOT_MODELLED = {
 
 
 def declared(built: Built) -> Kustomization:
-    """The Kustomization as its manifest says it is, with the objects of its path."""
+    """The Kustomization of a manifest, with the objects of its path."""
     body = built.body
     spec = body.get("spec") or {}
     namespace = str(metadata(body).get("namespace") or "default")
@@ -71,7 +71,7 @@ def declared(built: Built) -> Kustomization:
 
 
 def declared_release(charted: Charted) -> HelmRelease:
-    """The HelmRelease as its manifest says it is, with its chart rendered."""
+    """The HelmRelease of a manifest, with its chart rendered."""
     body, chart, rendered = charted.body, charted.chart, charted.release
     if chart is None or rendered is None:
         return _without_chart(charted)

@@ -1,4 +1,4 @@
-"""Whether what a Kustomization or HelmRelease depends on is ready, and the words of the condition where it is not.
+"""Whether the dependencies of a Kustomization or HelmRelease are ready, and the message if not.
 
 Upstream: `checkDependencies` and `evalReadyExpr` in the controllers of kustomize-controller 1.9 and helm-controller
 1.6. A `readyExpr` stands in place of the built-in check (the gate AdditiveCELDependencyCheck is off where nobody turns
@@ -43,7 +43,7 @@ class Dependencies(Struct, frozen=True):
     tried: Container[Ref]
 
     def of(self, ref: Ref) -> tuple[Ref, ...]:
-        """What is not among all that is known is elsewhere, unless it is there as another kind: then it never comes."""
+        """An unknown dependency is assumed to exist elsewhere, unless another kind has its name: then never."""
         own = self._own(ref)
         return tuple(r for r in own.depends_on if self.is_known(r) or self.fleet.as_another_kind(r)) if own else ()
 
@@ -51,7 +51,7 @@ class Dependencies(Struct, frozen=True):
         return self._own(ref) is not None
 
     def unmet(self, ref: Ref) -> str:
-        """The words of the condition about the first that is not ready; none where all are."""
+        """The message about the first dependency that is not ready; empty if all are."""
         own = self._own(ref)
         if own is None or own.invalid:
             return ""

@@ -1,4 +1,4 @@
-"""Drift of a HelmRelease: what the cluster has otherwise than the chart says, and what is done about it.
+"""Drift of a HelmRelease: how the cluster differs from the chart, and what Flux does about it.
 
 Upstream: internal/action/diff.go and internal/reconcile/correct_cluster_drift.go of helm-controller 1.6. Hooks are not
 looked at. `warn` only speaks of it.
@@ -20,7 +20,7 @@ MANAGER = "helm"
 
 
 def detect(release: HelmRelease, revision: int) -> Part[None]:
-    """Tell what was changed or deleted by others, and put it back where that is asked for."""
+    """Report what others changed or deleted, and correct it if drift correction is enabled."""
     drifted = []
     for target in release.targets:
         if "disabled" in (annotations_of(target.body).get(DISABLED), labels_of(target.body).get(DISABLED)):

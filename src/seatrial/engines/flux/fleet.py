@@ -1,4 +1,4 @@
-"""All Kustomizations and HelmReleases at once, each when what it depends on is Ready, and again while that may help.
+"""All Kustomizations and HelmReleases concurrently, each when its dependencies are Ready, with retries.
 
 Flux's controllers work on all their objects side by side; dependsOn is all the order there is between them. Where the
 cluster is quick, a HelmRelease is done before what comes behind its Kustomization; where it is slow, all Kustomizations
@@ -250,7 +250,7 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
 
 
 def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
-    """Delete what was applied to begin with; Kustomizations and HelmReleases take what is theirs with them."""
+    """Delete the applied manifests; Kustomizations and HelmReleases delete their objects."""
     quick = (yield Pause()).quick
     finalizers = _Finalizers(fleet, memory, quick=quick)
     for target in fleet.roots if quick else reversed(fleet.roots):
@@ -267,7 +267,7 @@ def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
 
 
 class _Finalizers:
-    """What controllers do about the deletion of objects of Flux's own: at once, or where they are slow, in the end."""
+    """How controllers handle the deletion of Flux objects: at once, or at the end on a slow cluster."""
 
     def __init__(self, fleet: Fleet, memory: Memory, *, quick: bool) -> None:
         self.fleet, self.memory, self.quick = fleet, memory, quick
@@ -305,7 +305,7 @@ class _Finalizers:
                 self.failures.append(deleted.failure)
 
     def _deleted(self, line: Line, answer: Answer) -> Part[None]:
-        """See to the objects of Flux's own among those that a Kustomization deletes."""
+        """Handle Flux objects among those that a Kustomization deletes."""
         if isinstance(line, Command) and line.verb == "delete":
             yield from self.on_delete(line.ref)
 

@@ -1,4 +1,4 @@
-"""One act of Helm's for a HelmRelease: definitions by their policy, Helm itself, waiting, tests.
+"""One Helm action for a HelmRelease: CRDs by their policy, Helm itself, waiting, tests.
 
 Upstream: internal/action/crds.go, internal/reconcile/install.go, upgrade.go and test.go of helm-controller 1.6. Helm is
 the real one. Its records differ in one thing: where Flux is heard waiting and waits in vain, they say `deployed` and
@@ -30,17 +30,17 @@ SERVER_SIDE = "--force-conflicts"
 CLIENT_SIDE = "--server-side=false"
 REPLACES = "--force-replace"
 _NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+), message: .*", re.S)
-"""What Helm says of a wait; helm-controller waits itself, and says it otherwise."""
+"""Helm's error about a wait; helm-controller waits itself and reports another one."""
 
 
 class Act(Struct, frozen=True):
-    """How one act ended; no words are success."""
+    """How one action ended; an empty message is success."""
 
     words: str = ""
     stuck: Stuck | None = None
     revision: int = 0
     is_stored: bool = True
-    """Whether Helm wrote a revision of it down: what it has not is neither counted nor remedied, but tried again."""
+    """Whether Helm recorded a revision: otherwise it is not counted or remediated, but retried."""
     cause: Cause = ""
     failure: Failure = NO_FAILURE
     failed: str = ""
@@ -83,7 +83,7 @@ def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Pa
 
 
 def said_of(answer: Answer, release: HelmRelease, action: str, memory: Memory) -> Part[Waited]:
-    """An error of Helm's as helm-controller has it, which waits in its own way and never says what is missing."""
+    """Helm's error as helm-controller reports it, which waits itself and never says what is missing."""
     if answer.stuck is None or answer.stuck.passed_seconds:
         said = _NOT_READY.sub(r"failed early due to stalled resources: [\g<ref> status: '\g<status>']", answer.message)
         return Waited(said.strip(), answer.stuck, answer.failure)
@@ -106,13 +106,13 @@ def full_name(release: HelmRelease, revision: int) -> str:
 
 
 def revision_of(release: HelmRelease) -> Part[int]:
-    """The newest that Helm has written down; 0 where there is none."""
+    """The newest recorded revision; 0 if there is none."""
     record = yield from newest(release)
     return record.revision if record else 0
 
 
 def _flags(policy: Policy) -> Iterator[str]:
-    """What Helm is told: to leave definitions to Flux, to adopt what it finds, to replace only where it merges."""
+    """The Helm flags: skip CRDs, adopt existing objects, force only without server-side apply."""
     yield from ("--skip-crds", SERVER_SIDE if policy.server_side else CLIENT_SIDE)
     if policy.takes_ownership:
         yield "--take-ownership"
@@ -124,7 +124,7 @@ def _helm_waits(release: HelmRelease, policy: Policy) -> bool:
 
 
 def _definitions(release: HelmRelease, policy: str, memory: Memory) -> Part[Waited]:
-    """Those of crds/: made where they are not there, or brought up to date, or left alone."""
+    """The CRDs of crds/: created if missing, updated, or skipped, by policy."""
     if policy == "Skip":
         return Waited()
     made: list[Ref] = []

@@ -1,4 +1,4 @@
-"""One HelmRelease: what is to be done with it, what remedies a failure, and when no more is tried.
+"""One HelmRelease: which action it needs, how a failure is remediated, and when retries end.
 
 Upstream: internal/reconcile/atomic_release.go, state.go, rollback_remediation.go and uninstall_remediation.go of
 helm-controller 1.6.
@@ -67,7 +67,7 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
 
 
 def is_over(release: HelmRelease, cause: Cause, memory: Memory) -> Part[bool]:
-    """Whether what made a release fail would no longer do so: asked by nobody, and nothing is changed by asking."""
+    """Whether the cause of the failure is gone now. Probes with dry runs that leave no trace in the timeline."""
     known = memory.deployed.get(release.ref)
     if cause == "waited" and known and known.action == "upgrade" and release.upgrade.remediates_last:
         return False  # What is ready now is what it was rolled back to.
@@ -86,7 +86,7 @@ def is_over(release: HelmRelease, cause: Cause, memory: Memory) -> Part[bool]:
 
 
 def _known(release: HelmRelease, memory: Memory) -> Deployed:
-    """What is remembered; failures only of the same chart with the same values."""
+    """What is remembered; failures count only for the same chart and values."""
     said = [release.chart_name, release.values, [target.body for target in release.targets]]
     config = msgspec.json.encode(said, order="sorted")
     known = memory.deployed.get(release.ref) or Deployed()
@@ -94,7 +94,7 @@ def _known(release: HelmRelease, memory: Memory) -> Deployed:
 
 
 def _after(done: Act, state: Deployed, release: HelmRelease, policy: Policy, memory: Memory) -> Part[Deployed]:
-    """What is known after an act: it went well, or it failed, counts, and is remedied."""
+    """The state after an action: it succeeded, or it failed, counts, and is remediated."""
     fine = Good(done.revision, release.chart_name)
     if not done.words:
         return replace(state, is_there=True, is_in_sync=True, good=fine)

@@ -14,14 +14,14 @@ from seatrial.model.resource import Body, annotations_of, labels_of
 
 
 def paths(target: Target, ignored: tuple[Ignored, ...]) -> tuple[str, ...]:
-    """What of an object the rules are about; an empty path is all of it."""
+    """The paths of an object that the rules ignore; an empty path is all of it."""
     rules = (rule for rule in ignored if _is_selected(target.body, rule))
     own = (rule for rule in rules if all(_is_like(said, real) for said, real in rule.matches(target.ref)))
     return tuple(path for rule in own for path in rule.paths)
 
 
 def as_live(sent: Body, live: Body, pointers: tuple[str, ...]) -> Body:
-    """What is to be, but for what is ignored: that is to stay as it is. What is not there yet is made as it is said."""
+    """Desired body with ignored fields taken from the live object; unchanged if there is no live object."""
     for pointer in pointers if live else ():
         parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.strip("/").split("/")]
         sent = _taken_over(sent, live, parts)
@@ -36,14 +36,14 @@ def _is_like(pattern: str, real: str) -> bool:
 
 
 def _is_selected(body: Body, rule: Ignored) -> bool:
-    """By labels and annotations that are equal; what selects otherwise selects nothing here."""
+    """Matches by equal labels and annotations; other selectors match nothing."""
     wanted = ((rule.labels, labels_of(body)), (rule.annotations, annotations_of(body)))
     pairs = ((one.partition("="), has) for selector, has in wanted if selector for one in selector.split(","))
     return all(has.get(key.strip()) == value.lstrip("=").strip() for (key, _, value), has in pairs)
 
 
 def _taken_over(sent: Any, live: Any, path: list[str]) -> Any:
-    """What is sent, with what the path leads to as it is there."""
+    """The desired body with the live value at a path."""
     first, rest = path[0], path[1:]
     if isinstance(sent, list) and first.isdigit() and int(first) < len(sent):
         index = int(first)

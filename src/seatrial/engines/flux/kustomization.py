@@ -1,4 +1,4 @@
-"""One reconciliation of one Kustomization: stages, inventory, pruning, health. And what becomes of its objects with it.
+"""One reconciliation of one Kustomization: stages, inventory, pruning, health; and its deletion.
 
 Upstream: `reconcile`, `apply`, `prune`, `checkHealth` and `finalize` in
 internal/controller/kustomization_controller.go of kustomize-controller 1.9.
@@ -22,13 +22,13 @@ from seatrial.model.refusal import NO_FAILURE, Failure, joined
 from seatrial.model.resource import Ref, labels_of, ref_of
 
 STAGE_TIMEOUT = "1m0s"
-"""After definitions and classes, whatever `spec.timeout` says."""
+"""The wait after CRDs and classes, whatever `spec.timeout` says."""
 
 Cause = Literal["", "refused", "waited", "tested"]
 
 
 class Attempt(Struct, frozen=True):
-    """How one reconciliation ended; no words are success."""
+    """How one reconciliation ended; an empty message is success."""
 
     words: str = ""
     stuck: Stuck | None = None
@@ -44,7 +44,7 @@ class Attempt(Struct, frozen=True):
 
 
 def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
-    """Bring the cluster to what a Kustomization says."""
+    """Apply a Kustomization."""
     if kustomization.invalid:
         return Attempt(f"{TERMINAL}: {kustomization.invalid}", is_final=True)
     if kustomization.error:
@@ -75,7 +75,7 @@ def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
 
 
 def finalize(kustomization: Kustomization, memory: Memory) -> Part[Deleted]:
-    """Delete what a Kustomization has made, where its policy says so. dependsOn plays no part."""
+    """Delete the objects of a Kustomization, if its policy says so. dependsOn does not matter."""
     made = memory.inventory.pop(kustomization.ref, ())
     memory.ready.pop(kustomization.ref, None)
     deletes = {"MirrorPrune": kustomization.prune, "Orphan": False}.get(kustomization.deletion_policy, True)
@@ -97,7 +97,7 @@ class Deleted(Struct, frozen=True):
 
 
 def delete_objects(targets: Iterable[Target], kustomization: Kustomization) -> Part[Deleted]:
-    """In the reverse order of kinds, without waiting; what is not marked as this Kustomization's is left alone."""
+    """In reverse kind order, without waiting; objects without this Kustomization's labels are left alone."""
     gone, survivors, words, failure = [], [], "", NO_FAILURE
     for target in reversed(in_order(targets)):
         live = yield about(target, "get")
@@ -117,7 +117,7 @@ def delete_objects(targets: Iterable[Target], kustomization: Kustomization) -> P
 
 
 def _prune(kustomization: Kustomization, memory: Memory) -> Part[Deleted]:
-    """Delete what is no longer said; what could not be deleted is remembered, and tried again."""
+    """Prune dropped objects; failed deletions are remembered and retried."""
     before = memory.inventory.get(kustomization.ref, ())
     memory.inventory[kustomization.ref] = tuple(kustomization.targets)
     if not kustomization.prune:
@@ -129,7 +129,7 @@ def _prune(kustomization: Kustomization, memory: Memory) -> Part[Deleted]:
 
 
 def _terminated(kustomization: Kustomization, refs: tuple[Ref, ...]) -> Part[None]:
-    """Wait until what was deleted is gone; where that is in vain, Flux says so and lets go all the same."""
+    """Wait until deleted objects are gone; after a timeout Flux reports it and continues."""
     while True:
         found = yield Survey()
         there = {ref_of(body) for body in found.body["items"]}

@@ -1,4 +1,4 @@
-"""What Flux is asked to keep in the cluster, and what its controllers remember. Data only."""
+"""The Flux objects to reconcile, and what the controllers remember. Data only."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Kustomization(Struct, frozen=True):
     deletion_policy: str = "MirrorPrune"
     timeout: str = ""
     assumed: bool = False
-    """Whether its source is not at hand: it is taken to become Ready."""
+    """Whether its source was not found: it is assumed to become Ready."""
     error: str = ""
     """Why its path could not be built."""
     invalid: str = ""
-    """Why it is stalled before anything else: an expression that Flux cannot read."""
+    """Why it is stalled from the start: an expression that Flux cannot parse."""
     ready_exprs: Mapping[Ref, str] = {}
-    """What must be true of dependencies, in CEL, in place of their being Ready."""
+    """The CEL expressions for dependencies, instead of their Ready condition."""
     health: tuple[HealthCheck, ...] = ()
     declared: Body = {}
 
@@ -72,23 +72,23 @@ class Policy(Struct, frozen=True):
     """`spec.install`, `spec.upgrade` or `spec.uninstall` of a HelmRelease."""
 
     retries: int = 0
-    """Of its remediation; below 0 there is no end."""
+    """The retries of its remediation; below 0 is unlimited."""
     remediates_last: bool = False
     strategy: str = "rollback"
-    """What remedies a failed upgrade: rollback or uninstall."""
+    """The remediation of a failed upgrade: rollback or uninstall."""
     retries_on_failure: bool = False
     """`strategy.name: RetryOnFailure`: no remediation, and no end either."""
     crds: str = "Create"
     flags: tuple[str, ...] = ()
-    """What Helm is told beside, in the words of its flags."""
+    """Further Helm flags."""
     waits: bool = True
     waits_for_jobs: bool = True
     server_side: bool = True
-    """Whether the server merges; what Helm is forced to replace counts only where it does not."""
+    """Whether it uses server-side apply; force only counts without it."""
     takes_ownership: bool = True
-    """Of what is there already, whoever made it."""
+    """Whether it adopts existing objects."""
     ignores_tests: bool = False
-    """Whether tests that fail are no failure of the act."""
+    """Whether failed tests are ignored."""
 
     def is_exhausted(self, failures: int) -> bool:
         return 0 <= self.retries < failures and not self.retries_on_failure
@@ -148,14 +148,14 @@ class HelmRelease(Struct, frozen=True):
 
 
 class Fleet(Struct, frozen=True):
-    """What somebody applies, and all Kustomizations and HelmReleases that come of it."""
+    """The applied manifests, and all Kustomizations and HelmReleases they lead to."""
 
     roots: tuple[Target, ...]
     kustomizations: Mapping[Ref, Kustomization] = {}
     releases: Mapping[Ref, HelmRelease] = {}
 
     def as_another_kind(self, ref: Ref) -> Ref | None:
-        """What has this name and is not what is looked for: a HelmRelease for a Kustomization, or the other way."""
+        """Objects of the other kind with this name: a HelmRelease for a Kustomization, or the other way round."""
         others = (*self.kustomizations, *self.releases)
         return next((r for r in others if r.name == ref.name and r.kind != ref.kind), None)
 
@@ -168,7 +168,7 @@ class Good(Struct, frozen=True):
 
 
 class Deployed(Struct, frozen=True):
-    """What helm-controller knows of a release: what it last tried, and how often that failed."""
+    """What helm-controller knows of a release: its last attempt, and how often it failed."""
 
     config: bytes = b""
     action: str = ""
@@ -178,7 +178,7 @@ class Deployed(Struct, frozen=True):
     is_in_sync: bool = False
     good: Good | None = None
     stalled: str = ""
-    """Why nothing more is tried."""
+    """Why it does not retry."""
     failed_tests: str = ""
     """What keeps a release that is in sync from being Ready."""
     test_failure: Failure = NO_FAILURE
@@ -194,6 +194,6 @@ class Memory:
         self.inventory: dict[Ref, tuple[Target, ...]] = {}
         self.deployed: dict[Ref, Deployed] = {}
         self.known = Fleet(())
-        """All that there was in the last sync: what is pruned since is no longer among what comes of the input."""
+        """The objects of the last sync, including those that are pruned since."""
         self.ready: dict[Ref, bool] = {}
-        """Whether each has a Ready condition, and which; without one it is in progress."""
+        """The Ready condition of each; without one it is in progress."""

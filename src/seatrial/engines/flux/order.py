@@ -29,7 +29,7 @@ def in_order(targets: Iterable[Target]) -> list[Target]:
 
 
 def stages(targets: Iterable[Target]) -> list[list[Target]]:
-    """What defines things, then classes, then all else; Flux waits after each but the last."""
+    """CRDs and namespaces, then classes, then everything else; Flux waits after each but the last."""
     parts: tuple[list[Target], ...] = ([], [], [])
     for target in in_order(targets):
         kind = target.ref.kind

@@ -1,4 +1,4 @@
-"""A step of Flux, prepared: the Kustomizations and HelmReleases of an input, and all that come of them."""
+"""Stages a step of Flux: the Kustomizations and HelmReleases of an input, and all they lead to."""
 
 from __future__ import annotations
 

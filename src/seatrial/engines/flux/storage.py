@@ -1,4 +1,4 @@
-"""What Helm's storage says of a release, which counts for more than what helm-controller remembers of it.
+"""Helm's storage of a release, which takes precedence over what helm-controller remembers.
 
 Upstream: internal/reconcile/state.go and unlock.go of helm-controller 1.6.
 """
@@ -31,7 +31,7 @@ def newest(release: HelmRelease) -> Part[Record | None]:
 
 
 def borne_out(state: Deployed, release: HelmRelease) -> Part[Deployed]:
-    """What is known of a release, as Helm's records bear it out; an act that seems to go on is declared failed."""
+    """The state of a release, corrected by Helm's records; a pending action is declared failed."""
     record = yield from newest(release)
     if record is None:
         return replace(state, is_there=False, is_in_sync=False, good=None) if state.is_there else state

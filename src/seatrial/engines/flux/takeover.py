@@ -1,4 +1,4 @@
-"""What Flux takes over from kubectl before it applies an object: fields that were set by hand become its own.
+"""Fields set with kubectl become Flux's own before it applies an object.
 
 So they go where no file says them, which is how Flux undoes `kubectl edit` and `kubectl rollout restart`. Fields of
 other managers stay.
@@ -17,7 +17,7 @@ TAKEN = (("kubectl", "Apply"), ("kubectl", "Update"), ("before-first-apply", "Up
 
 
 def takeover(live: Body) -> Body | None:
-    """The patch that makes fields of kubectl's Flux's own; none where there are none."""
+    """The patch that moves kubectl's fields to Flux; none if there are none."""
     entries = metadata(live).get("managedFields") or []
     taken = written_by(TAKEN, entries)
     forgets = LAST_APPLIED in annotations_of(live)

@@ -1,4 +1,4 @@
-"""How helm-controller uninstalls: when a HelmRelease is deleted, and to remedy what failed.
+"""How helm-controller uninstalls: when a HelmRelease is deleted, and as remediation.
 
 Upstream: internal/action/uninstall.go of helm-controller 1.6, and `WaitForTermination` of fluxcd/pkg/ssa.
 """
@@ -15,7 +15,7 @@ from seatrial.model.refusal import Failure, Fault
 from seatrial.model.resource import metadata, ref_of
 
 UNINSTALLED = "uninstallation completed with 1 error(s): "
-"""What Helm says where all is deleted, its own records included, and something was not well for all that."""
+"""Helm's error when everything was deleted, including its records, but something went wrong."""
 
 
 def leave(release: HelmRelease, memory: Memory) -> Part[Attempt]:
@@ -34,7 +34,7 @@ def leave(release: HelmRelease, memory: Memory) -> Part[Attempt]:
 
 
 def uninstall(release: HelmRelease, memory: Memory, *flags: str) -> Part[Waited]:
-    """Have Helm uninstall, and wait until all is gone, unless that is not wanted."""
+    """Run helm uninstall, and wait until everything is deleted, unless waiting is disabled."""
     answer = yield HelmAct("uninstall", *whose(release), flags=(*flags, *release.uninstall.flags))
     waited = yield from said_of(answer, release, "uninstall", memory)
     if not waited.words and release.uninstall.waits:

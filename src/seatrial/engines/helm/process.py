@@ -1,4 +1,4 @@
-"""A helm binary as an engine: the acts of `helm.py` with any Helm from 3 on. Knows its command line, not its deeds."""
+"""A helm binary as an engine: any Helm from 3 on, through its command line."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _watched(process: Process, api: Api, timeout: str) -> Stuck | None:
 
 
 def _let_go(process: Process, api: Api, act: HelmAct) -> None:
-    """End a wait as its timeout would: Helm records that the act has failed."""
+    """End a wait as its timeout would: Helm records the failure."""
     if act.action in ("install", "upgrade"):
         process.stop()
     else:

@@ -1,4 +1,4 @@
-"""The real Helm, as an engine: acts on any API it is given. Knows Helm's flags and words; renders nothing.
+"""The real Helm as an engine, against any API. Knows Helm's flags and messages; renders nothing.
 
 Helm's behaviour is not modelled here: the SDK is Helm 4.
 """
@@ -123,7 +123,7 @@ def _content(options: Body) -> Callable[[Body], bool]:
 
 
 def is_final(stuck: Stuck | None) -> bool:
-    """Whether nothing will come of a wait, not even that a deadline passes."""
+    """Whether a wait cannot end, not even by a deadline."""
     return stuck is not None and not stuck.passed_seconds
 
 

@@ -86,7 +86,7 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
 def _as_upgrade_or_install(
     opened: Opened, chart: ChartSource, values: Body, *, is_upgrade: bool, **options: Any
 ) -> Release:
-    """A chart may refuse to be upgraded where `lookup` finds nothing, as here: then it is read as it was installed.
+    """A chart may refuse an upgrade if `lookup` finds nothing, as here: then it is rendered as an install.
 
     What Helm really deploys, it renders by itself when the step is rehearsed.
     """

@@ -1,4 +1,4 @@
-"""Helm 3, as a script: for those who have none at hand and want to know what it would have done.
+"""Helm 3 as a script: a model for comparison when no Helm 3 binary is given.
 
 Models Helm 3.22: `install.go`, `upgrade.go`, `rollback.go`, `uninstall.go` and `release_testing.go` of `pkg/action`. It
 renders nothing: it is given the releases as Helm 4 renders them, which differs only for post-renderers.
@@ -49,10 +49,10 @@ BUSY = "another operation (install/upgrade/rollback) is in progress"
 SAYS_FIRST = {"install": "INSTALLATION FAILED: ", "upgrade": "UPGRADE FAILED: "}
 WAITS = ("--wait", "--wait=true", "--wait=watcher", "--wait=legacy", *ROLLS_BACK)
 FORCE = ("--force", "--force-replace")
-"""Helm 4's names of Helm 3's flags among them; what only Helm 4 knows has no meaning here."""
+"""Including Helm 4's names of Helm 3's flags; flags of Helm 4 only are ignored."""
 
 Shelf = dict[tuple[str, str, int], Release]
-"""The releases that records in the cluster stand for, by namespace, name and revision."""
+"""The releases of the cluster's records, by namespace, name and revision."""
 
 
 class Known(Struct, frozen=True):
@@ -170,7 +170,7 @@ def _upgrade(act: Act) -> Part[None]:
 
 
 def _undone(act: Act, known: list[Known], why: Failed) -> Part[None]:
-    """What `--atomic` makes of an upgrade that failed."""
+    """What `--atomic` does after a failed upgrade."""
     good = [revision.number for revision in known if revision.status in ("superseded", "deployed")]
     if not good:
         lost = "unable to find a previously successful release when attempting to rollback. original upgrade error: "
@@ -277,7 +277,7 @@ def _main(release: Release) -> list[Resource]:
 
 
 def _key(resource: Resource) -> tuple[object, ...]:
-    """Who an object is to an upgrade that asks what is new: its version counts."""
+    """The identity of an object for an upgrade, including its API version."""
     return resource.body.get("apiVersion"), resource.ref.kind, resource.ref.namespace, resource.ref.name
 
 
@@ -330,7 +330,7 @@ def _current(act: Act, known: list[Known]) -> Known:
 
 
 def _history(act: Act) -> Part[list[Known]]:
-    """What the cluster's records say of a release, oldest revision first."""
+    """The recorded revisions of a release, oldest first."""
     answer = yield Command("list", "v1", "Secret", act.namespace)
     records = [labels_of(body) for body in answer.body.get("items") or () if body.get("type") == helmrecords.TYPE]
     own = [labels for labels in records if labels.get("name") == act.name and labels.get("version", "").isdigit()]
@@ -352,7 +352,7 @@ def _record(act: Act, number: int, status: str, release: Release) -> Part[None]:
 
 
 def _mark(act: Act, number: int, status: str) -> Part[None]:
-    """Write a new status into a record; that this fails is only logged."""
+    """Write a new status into a record; a failure is only logged."""
     name = _record_name(act, number)
     yield Command("merge", "v1", "Secret", act.namespace, name, {"metadata": {"labels": {"status": status}}}, MANAGER)
 

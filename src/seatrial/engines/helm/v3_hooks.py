@@ -1,4 +1,4 @@
-"""How Helm 3 runs hooks: one after another, each created anew and waited for. Models `pkg/action/hooks.go` of 3.22."""
+"""How Helm 3 runs hooks: one after another, each recreated and waited for. Models `pkg/action/hooks.go` of 3.22."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _remove_succeeded(ran: Iterable[Resource]) -> Part[None]:
 
 
 def _remove(hook: Resource) -> Part[None]:
-    """Delete a hook, whoever made it, and wait until it is gone."""
+    """Delete a hook, whoever created it, and wait until it is gone."""
     if hook.ref.kind == NEVER_DELETED:
         return
     yield from built([hook], f"unable to build kubernetes object for deleting hook {hook.file}: ", "hook-deletion")
@@ -78,7 +78,7 @@ def _remove(hook: Resource) -> Part[None]:
 
 
 def _watch(hook: Resource, patience_seconds: float) -> Part[None]:
-    """Jobs and Pods have to end well; anything else only has to be there."""
+    """Jobs and Pods must succeed; anything else must only exist."""
     yield from wait([hook], is_hook_done, "timed out waiting for the condition", patience_seconds)
     live = yield about(hook, "get")
     if words := _failure(live.body):

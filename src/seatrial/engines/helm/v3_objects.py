@@ -45,7 +45,7 @@ Live = dict[Ref, Answer]
 
 
 class Failed(Exception):
-    """An act that Helm gives up, in its words; `stuck` where it only would when its timeout is over."""
+    """A failed Helm action with its error; `stuck` if it fails only after its timeout."""
 
     def __init__(self, words: str, stuck: Stuck | None = None, failure: Failure = NO_FAILURE) -> None:
         super().__init__(words)
@@ -86,7 +86,7 @@ def built(resources: Iterable[Resource], doing: str = "", during: During = "") -
 
 
 def owned(resources: Iterable[Resource], live: Live, owner: tuple[str, str], doing: str) -> list[Resource]:
-    """Those that are there and belong to the release (name, namespace); one that does not is refused."""
+    """Existing objects that belong to the release (name, namespace); another one is an error."""
     found = [resource for resource in resources if live[resource.ref].code == 200]
     for resource in found:
         if wrong := not_owned(live[resource.ref].body, owner):
@@ -98,7 +98,7 @@ def owned(resources: Iterable[Resource], live: Live, owner: tuple[str, str], doi
 
 
 def create(resources: Iterable[Resource], owner: tuple[str, str] | None) -> Part[None]:
-    """Create every object; what is refused does not stop the rest."""
+    """Create every object; a rejection does not stop the rest."""
     refused: list[Answer] = []
     for resource in resources:
         body = owned_by(resource.body, *owner) if owner else resource.body
@@ -188,7 +188,7 @@ def counted(errors: list[str]) -> str:
 
 
 def _drop(resource: Resource) -> Part[None]:
-    """Delete what left the manifest, unless its live object is to be kept; refusals are only logged."""
+    """Delete objects that left the manifest, unless the live one is kept; errors are only logged."""
     live = yield about(resource, "get")
     if live.code == 200 and annotations_of(live.body).get(KEEP_POLICY) != "keep":
         yield about(resource, "delete", propagation="Background")

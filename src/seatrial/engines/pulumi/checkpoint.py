@@ -1,4 +1,4 @@
-"""What Pulumi remembers between two runs: the resources of a stack as it last left them."""
+"""The state of a stack between two runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class State(Struct, frozen=True):
 
     registration: Registration
     unready: bool = False
-    """It was made, and awaiting it failed: the next run comes back to it."""
+    """It was created, and awaiting it failed: the next run retries."""
     pending: bool = False
     """It was deleted so that another could take its place, which has not been made so far."""
 

@@ -1,4 +1,4 @@
-"""What becomes of a resource that a program registers: it is made, changed, left alone, read, or replaced.
+"""What happens to a registered resource: create, update, same, read, or replace.
 
 Upstream: `pkg/resource/deploy/step_generator.go` of Pulumi 3.259 (`continueStepsFromImport`, `continueStepsFromDiff`).
 """

@@ -1,4 +1,4 @@
-"""Which resources Pulumi deletes along with one that it deletes before it makes it anew.
+"""Which resources Pulumi deletes along with one that it deletes before recreating it.
 
 Upstream: `calculateDependentReplacements` in `pkg/resource/deploy/step_generator.go` of Pulumi 3.259, which asks the
 provider what would become of a dependent if the input that is made of the other were not known. To pulumi-kubernetes

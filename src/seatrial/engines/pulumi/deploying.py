@@ -1,4 +1,4 @@
-"""`pulumi up` and `pulumi destroy`: which step may begin when, what becomes of failures, and what is deleted last.
+"""`pulumi up` and `pulumi destroy`: when each step may start, what follows from failures, and what is deleted last.
 
 Upstream: `pkg/resource/deploy` of Pulumi 3.259 (`step_generator.go`, `deployment_executor.go`). A resource is
 registered when its inputs, its parent and what it depends on are done; there is no other order. The first failure
@@ -33,11 +33,11 @@ from seatrial.readiness.pulumi import timeout_seconds
 HELM_SECONDS = 300
 ALONG = "along"
 ANSWER = ("DaemonSet", "Deployment", "Pod", "Service", "StatefulSet")
-"""Kinds that answer for webhooks."""
+"""Kinds that can be a webhook backend."""
 
 
 def up(program: Program, checkpoint: Checkpoint) -> Script:
-    """Bring the cluster to what a program registers."""
+    """Deploy what a program registers."""
     slow = not (yield Pause()).quick
     unrendered = yield from _unrendered(program)
     unplanned = [*map(messages.unrendered, unrendered), *_unpermitted(program, checkpoint)]
@@ -64,7 +64,7 @@ def destroy(checkpoint: Checkpoint) -> Script:
 
 
 def _unpermitted(program: Program, checkpoint: Checkpoint) -> Iterator[str]:
-    """What a preview fails with, which comes before every `up`: the end of what is protected."""
+    """Errors of the preview before every `up`: the deletion of protected resources."""
     for one in program.registrations:
         decision = decide(one, checkpoint)
         if decision.act == "refuse":
@@ -108,11 +108,11 @@ class _Graph:
         self._inside = inside_of(program.registrations)
         self._begun: set[str] = set()
         self._behind: dict[str, str] = {}
-        """Whom each was last seen to wait for: it need not be looked at before that one has ended."""
+        """What each was last seen to wait for: it is not checked again before that one has ended."""
         self._decided: dict[str, Decision] = {}
         self._replaced: set[str] = set()
         self._condemned: set[str] = set()
-        """Who goes with others that are replaced, to be made anew when they are registered."""
+        """Resources that are deleted along with replaced ones, and recreated when they are registered."""
         self._defined = {
             (str(dig(body, "spec", "group")), str(dig(body, "spec", "names", "kind"))): ref_of(body, namespaced=False)
             for one in program.registrations
@@ -121,7 +121,7 @@ class _Graph:
         }
 
     def startable(self, ended: set[str], failed: bool) -> list[Task]:
-        """The steps that may begin now; components begin and are done without one."""
+        """The steps that may start now; components need none."""
         found: list[Task] = []
         moved = not failed
         while moved:
@@ -171,7 +171,7 @@ class _Graph:
         return self._decided[one.urn]
 
     def _deletion_of(self, one: Registration) -> list[Task]:
-        """The deletion of a resource that is to be made anew, unless it has begun."""
+        """The deletion of a resource that will be recreated, unless it has started."""
         if _key(one) in self._begun:
             return []
         self._begun.add(_key(one))
@@ -207,7 +207,7 @@ class _Graph:
         )
 
     def _takeover(self, one: Registration) -> Steps[Error]:
-        """Take over an object that is there, and make it what the program says, unless that makes another one of it."""
+        """Import an existing object and update it, unless that would replace it."""
         live = yield steps.about(steps.made(one), "get")
         if live.code != 200:
             return Error(messages.missing(one.options.imports), live.failure)
@@ -219,7 +219,7 @@ class _Graph:
         return (yield from self._change(decision)) if decision.act == "change" else Error(decision.words)
 
     def _unless_ready(self, decision: Decision) -> Steps[Error]:
-        """A Job that says so is made anew as long as it has not completed, changed or not."""
+        """A Job with replaceUnready is recreated until it has completed, changed or not."""
         one, state = decision.new, self._checkpoint.get(decision.new.urn)
         assert state is not None
         live = yield steps.about(steps.made(state.registration), "get")
@@ -238,7 +238,7 @@ class _Graph:
         return steps.update(one, self._checkpoint)
 
     def _replacement(self, decision: Decision) -> Steps[Error]:
-        """A new object in the place of the old one, which goes at once where the two have one name, else at the end."""
+        """Replace an object; the old one is deleted first if both have one name, otherwise at the end."""
         new, old = decision.new, decision.old
         assert old is not None
         if decision.first and not decision.gone:
@@ -258,7 +258,7 @@ def _refused(words: str) -> Steps[Error]:
 
 
 def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[Error]:
-    """Delete a resource that is to be made anew."""
+    """Delete a resource that will be recreated."""
     error = yield from _gone(one, checkpoint, going - {one.urn})
     if not error:
         checkpoint.pend(one.urn)
@@ -266,14 +266,14 @@ def _pended(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps
 
 
 def _gone(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[Error]:
-    """Delete a resource, unless it is to be kept, or taken to go with another; nobody looks whether it does."""
+    """Delete a resource, unless it is retained, or assumed to be deleted with another (deletedWith)."""
     if one.reads or one.options.retain_on_delete or one.options.deleted_with in going:
         return NO_ERROR
     return (yield from uninstall(one, checkpoint) if one.type == HELM_RELEASE else steps.delete(one))
 
 
 def _delete(gone: list[Registration], checkpoint: Checkpoint, warnings: tuple[str, ...], *, slow: bool) -> Script:
-    """Delete resources in the reverse order of dependencies, all of one depth at once."""
+    """Delete resources in reverse dependency order, all of one depth concurrently."""
     going = {one.urn for one in gone}
     for turn in _turns(gone, slow=slow):
         known = {f"{one.urn} {index}": one for index, one in enumerate(turn)}

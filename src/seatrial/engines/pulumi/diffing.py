@@ -1,4 +1,4 @@
-"""What is another value in an object, field by field, as pulumi-kubernetes tells the engine.
+"""The differences of an object, field by field, as pulumi-kubernetes reports them.
 
 Upstream: `convertPatchToDiff` in `provider/pkg/provider/provider.go` of pulumi-kubernetes 4.32, and `PropertyPath` in
 `sdk/go/common/resource/properties_path.go` of Pulumi 3.259.

@@ -1,4 +1,4 @@
-"""Who owns which fields: the managers under which Pulumi applies objects, and whose fields it takes for its own.
+"""Field managers: under which name Pulumi applies objects, and whose fields it takes over.
 
 Upstream: `fieldManagerName` in `provider/pkg/provider/provider.go` and `fixCSAFieldManagers` in
 `provider/pkg/await/await.go` of pulumi-kubernetes 4.32. Names have a suffix of chance there; here it comes of the URN.

@@ -1,4 +1,4 @@
-"""The words of Pulumi and of its Kubernetes provider, exactly as they write them (pulumi-kubernetes 4.32)."""
+"""The messages of Pulumi and of its Kubernetes provider, word for word (pulumi-kubernetes 4.32)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pulumi refresh`: what a stack takes to be there becomes what is there.
+"""`pulumi refresh`: updates the state of a stack from the cluster.
 
 Upstream: `Read` in `provider/pkg/provider/provider.go` and `pruneMap` in `util.go` of pulumi-kubernetes 4.32. Nothing
 else looks: to an `up`, which compares a program with its own state, all is as it was that others changed or deleted.
@@ -25,7 +25,7 @@ WRITE_ONLY = "stringData"
 
 
 def refresh(checkpoint: Checkpoint) -> Script:
-    """Look at every object of a stack; what is gone is forgotten."""
+    """Read every object of a stack; missing ones are removed from the state."""
     for state in list(checkpoint):
         one = state.registration
         if one.object is None or one.reads or state.pending or one.type == HELM_RELEASE:
@@ -52,7 +52,7 @@ def pruned(live: Any, inputs: Any) -> Any:
 
 
 def inputs_of(live: Body) -> Body:
-    """An object as a program would have had to say it: all but what the server and its controllers write."""
+    """The inputs of a live object: without fields that the server and controllers write."""
     meta = {key: value for key, value in metadata(live).items() if key not in OF_THE_SERVER}
     noted = {k: v for k, v in (meta.pop("annotations", None) or {}).items() if k not in (REVISION, LAST_APPLIED)}
     body = {key: value for key, value in live.items() if key != "status"}

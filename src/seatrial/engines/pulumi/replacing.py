@@ -1,4 +1,4 @@
-"""Which changes Pulumi answers by replacing an object, and whether the old one goes first.
+"""Which changes replace an object, and whether the old one is deleted first.
 
 Upstream: `Diff` in `provider/pkg/provider/provider.go` of pulumi-kubernetes 4.32.
 """
@@ -18,7 +18,7 @@ INIT_ERROR = Change(("#initerror",))
 
 
 def replaces(old: Registration, new: Registration, *, unready: bool = False) -> bool:
-    """Whether a new object comes of a change; else it is made in place."""
+    """Whether a change replaces the object; otherwise it is updated in place."""
     if old.type == HELM_RELEASE:
         return any(makes_another(new, change) for change in changes(old.inputs, new.inputs))
     asked = [path_of(path) for path in new.options.replace_on_changes]
@@ -45,12 +45,12 @@ def without_ignored(old: Registration, new: Registration) -> Registration:
 
 
 def deletes_first(old: Registration, new: Registration) -> bool:
-    """Whether the provider has the old object go before the new one is made: two cannot have one name."""
+    """Whether the provider deletes the old object first, because both have one name."""
     return new.type != HELM_RELEASE and not new.auto_named and old.ref == new.ref
 
 
 def is_replaced_unless_ready(one: Registration) -> bool:
-    """Whether it is a Job that is to be made anew as long as it has not completed."""
+    """Whether it is a Job that is recreated until it has completed."""
     return one.ref is not None and one.ref.kind == "Job" and annotations_of(one.object or {}).get(UNREADY) == "true"
 
 

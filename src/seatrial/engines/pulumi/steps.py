@@ -1,4 +1,4 @@
-"""The steps of one resource: made, changed, replaced, read, deleted, and awaited; what is tried again, and what not.
+"""The steps of one resource: create, update, replace, read, delete and await; and what is retried.
 
 Upstream: `provider/pkg/await/await.go` and `provider/pkg/retry/retry.go` of pulumi-kubernetes 4.32. Creation is tried
 six times within 63 seconds, and only where the kind or the namespace is not there; the refusal of a webhook is final.
@@ -30,7 +30,7 @@ REQUIRED = re.compile(r"([\w.\[\]]+): Required value")
 
 
 def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Steps[Error]:
-    """Make an object, and wait for it; a patch, and a provider that is told to, take what is there."""
+    """Create an object and wait for it; a Patch, or a provider with upsert, uses an existing one."""
     body = made(one)
     sent = applied(one) if one.patches or one.manner.upserts else about(body, "create", body)
     words = ""
@@ -56,7 +56,7 @@ def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) ->
 
 
 def update(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
-    """Change an object in place, and wait for it; definitions are put, all else is applied."""
+    """Update an object in place and wait for it; CRDs are replaced by PUT, everything else is applied."""
     body = made(one)
     live = yield about(body, "get")
     if live.code != 200:
@@ -82,7 +82,7 @@ def update(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
 
 
 def read(one: Registration) -> Steps[Error]:
-    """Look an object up that the program only reads; what is not in Kubernetes is taken to be where it is read."""
+    """Read an object; resources outside Kubernetes are assumed to exist."""
     if one.object is None:
         return NO_ERROR
     answer = yield about(one.object, "get")
@@ -90,7 +90,7 @@ def read(one: Registration) -> Steps[Error]:
 
 
 def delete(one: Registration) -> Steps[Error]:
-    """Delete an object and wait until it is gone; one that is not there, or whose kind is not, is deleted."""
+    """Delete an object and wait until it is gone; a missing object or kind counts as deleted."""
     body = one.object
     if body is None or one.ref is None:
         return NO_ERROR
@@ -120,7 +120,7 @@ def _given_up(one: Registration, body: Body) -> Steps[Error]:
 
 
 def lacks(one: Registration) -> Part[bool]:
-    """Whether its chart cannot be rendered yet, for want of a definition that the same program makes."""
+    """Whether its chart cannot be rendered yet, because it needs a CRD of the same program."""
     for ref in one.after:
         if (yield Command("get", f"{ref.group}/v1", ref.kind, "", ref.name)).code != 200:
             return True
