@@ -259,7 +259,7 @@ class Cluster:
         ref, uid = self.ref_of(body), uid_of(body)
         if self._last_messages.get((uid, reason)) == message:
             return
-        self._last_messages[uid, reason] = message  # by uid: a recreated object starts anew
+        self._last_messages[uid, reason] = message  # by uid: a recreated object starts from zero
         self.recorder.controller_said(actor, ref, event, cause)
         api_version, now = str(body.get("apiVersion")), self.store.now()
         self.emitted.append(EmittedEvent(ref, uid, api_version, actor, reason, message, event.warning, now))

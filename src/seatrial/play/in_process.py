@@ -1,4 +1,4 @@
-"""The embedded cluster as scripts of engines find it: no socket between, and no time that has to pass."""
+"""The embedded cluster for engine scripts: in process, without sockets or real time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
     "strategic": ("patch", "strategic"),
     "merge": ("patch", "merge"),
 }
-"""How a script's commands are put to the API."""
+"""The API request of each script command."""
 UNKNOWN_RESOURCE = "the server could not find the requested resource"
 UNAVAILABLE = "the server is currently unable to handle the request"
 

@@ -1,4 +1,4 @@
-"""The embedded cluster as clients over HTTP find it: it moves while they wait, and says when they wait in vain."""
+"""The embedded cluster for HTTP clients: it advances while they wait, and detects waits that cannot end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seatrial.engines import Stuck
 from seatrial.model.resource import Body, Ref
 
 CALM_SECONDS = 0.25
-"""How long a client must be silent before its waiting is looked at."""
+"""How long a client must be silent before its wait is checked."""
 SILENT_TURNS = 25
 """How often a client must have been found silent before it waits for what is gone, or for a kind that is not served.
 

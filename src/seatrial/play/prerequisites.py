@@ -1,4 +1,4 @@
-"""Put into a cluster what is there before anything is played on it."""
+"""Creates the prerequisites in a cluster before the first step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HELM = "helm"
 
 
 def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
-    """Put objects into a cluster before anything is played on it."""
+    """Create objects in a cluster before the first step."""
     for body in objects:
         api_version, name = str(body.get("apiVersion", "")), str(body.get("kind", ""))
         kind = cluster.discovery.of_kind(group_of(api_version), name, version_of(api_version))

@@ -1,4 +1,4 @@
-"""Play one trial with one engine under one schedule, and keep what happened. Decides nothing about hazards."""
+"""Rehearses one trial with one engine under one schedule, and records it. Decides nothing about hazards."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
 )
 LOOKED_INTO = frozenset(("apps", "batch"))
-"""Groups with what Helm looks into while it waits."""
+"""API groups that Helm reads while it waits."""
 TRIES_MAX = 3
 
 
 class Heard:
-    """What a client has asked in each act of one rehearsal, and how the act ended.
+    """The requests of a client in each act of one rehearsal, and how the act ended.
 
     Up to the first that hung: how much a client that was cancelled still does is not settled.
     """
@@ -61,7 +61,7 @@ class Heard:
 
 
 def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, keeps: Heard | None = None) -> Rehearsal:
-    """Play `plan`, and again from the start where the engine itself locked up; what happens is the same each time."""
+    """Rehearse `plan`; start again if the engine itself locked up, which does not change the result."""
     for _ in range(TRIES_MAX - 1):
         with suppress(Stalled):
             return _rehearsed(plan, schedule, seed, keeps or Heard(), Heard())
@@ -72,14 +72,14 @@ def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, keeps: Heard | No
 
 
 def rehearse_again(plan: Plan, schedule: Schedule, heard: Heard) -> Rehearsal:
-    """Play `plan` under another schedule, where nobody has to play who would be told what he was told before."""
+    """Rehearse under another schedule, replaying recorded requests while the answers stay the same."""
     with suppress(ReplayDiffers):
         return _rehearsed(plan, schedule, 0, Heard(), heard)
     return rehearse(plan, schedule)
 
 
 def _rehearsed(plan: Plan, schedule: Schedule, seed: int, keeps: Heard, knows: Heard) -> Rehearsal:
-    """Play `plan` on a cluster of its own, or on several where it rebuilds."""
+    """Rehearse `plan` on its own cluster, or on several if it rebuilds."""
     keeps.begin()
     results: list[StepResult] = []
     timeline: list[Event] = []
@@ -108,7 +108,7 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, keeps: Heard, knows: H
 
 
 def _unneeded(plan: Plan) -> frozenset[str]:
-    """Groups of Kubernetes that no act of Helm is about: it reads all that are listed again for every single object.
+    """API groups that no Helm action needs: Helm re-reads every listed group for every object.
 
     None where a template asks what there is, or where it is not known what Helm will deploy.
     """
@@ -198,7 +198,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
 
 
 def _unrest(cluster: Cluster) -> tuple[str, ...]:
-    """What is said of a step after which controllers would still have something to do."""
+    """The warning about a step after which controllers were stopped."""
     if not cluster.controllers.gave_up:
         return ()
     return (f"the cluster did not come to rest: its controllers were stopped after {controllers.RUNS_MAX:,} moves",)
@@ -240,7 +240,7 @@ def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
 
 
 def _helm(stage: _Stage, index: int, act: HelmAct) -> Ended:
-    """The real Helm, or what it has said before where nothing is answered differently."""
+    """The real Helm, or its recorded requests while the answers stay the same."""
     if index in stage.knows.acts:
         transcript, ended = stage.knows.acts[index]
         start = stage.cluster.recorder.count
@@ -275,7 +275,7 @@ def _with_failure(cluster: Cluster, start: int, ended: Ended) -> Ended:
 
 
 def _helm_inside(cluster: Cluster, act: HelmAct) -> Answer:
-    """An act of the Helm that another engine has in it."""
+    """An act of a Helm that another engine embeds."""
     ended = _real_helm(cluster, act)
     code = 200 if ended.outcome == "ok" else 500
     return Answer(code, message=ended.error, stuck=ended.stuck, failure=ended.failure)
@@ -304,7 +304,7 @@ def _orphans(stage: _Stage, planned: PlannedStep[Any], actors: tuple[str, ...], 
 
 
 def _not_modelled(cluster: Cluster) -> Iterable[str]:
-    """Custom kinds that were used and that nothing here knows the behaviour of."""
+    """Custom kinds that were used and whose behaviour is not modelled."""
     seen = {(event.object.kind, event.object.group) for event in cluster.timeline() if event.effect == "created"}
     unknown = (of for of in seen if cluster.is_custom_kind(of[1], of[0]) and not cluster.controllers.knows(*of))
     return sorted(f"{kind}.{group}" for kind, group in unknown)

@@ -79,7 +79,7 @@ Path = tuple[str | int, ...]
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if is_argocd(rehearsal):
-        yield from _made_anew(rehearsal, case)
+        yield from _recreated(rehearsal, case)
         return
     if rehearsal.engine.name == "kubectl":
         yield from _forced(rehearsal, case)
@@ -132,7 +132,7 @@ def _by_force(moment: Moment, written: Resource, deletion: Event) -> Finding:
     )
 
 
-def _made_anew(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+def _recreated(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     """Regular resources that Argo CD recreates in a sync although they did not change."""
     reported: set[Ref] = set()
     for moment in moments(rehearsal, case):

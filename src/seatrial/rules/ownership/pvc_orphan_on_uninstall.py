@@ -5,7 +5,7 @@ PVCs that a StatefulSet creates from `volumeClaimTemplates` are not part of the 
 `persistentVolumeClaimRetentionPolicy` they are not owned by the StatefulSet. `helm uninstall` leaves them, as does Flux
 when a HelmRelease is deleted or pruned, and their volumes still cost money. This is the safe default and usually
 wanted, so it is not reported by itself. It becomes an outage when the release is installed again: the pods use the old
-PVCs, by name, with their data, while Secrets are generated anew. A database that was set up with the first password
+PVCs, by name, with their data, while Secrets are generated again. A database that was set up with the first password
 rejects the second (`password authentication failed for user`). `lookup` does not help, because the Secret is gone by
 then.
 
