@@ -74,6 +74,8 @@ class Cluster:
         self.notes: list[str] = []
         self.unanswered: list[str] = []
         """Notes on the current write for the timeline."""
+        self.provided: dict[str, tuple[Body, ...]] = {}
+        """By namespace: what other people put into it as soon as it exists."""
         self._start()
 
     def view(self) -> View:
@@ -166,6 +168,8 @@ class Cluster:
         elif after is not None and generic.is_description(ref):
             self.controllers.learn(generic.described_kinds(after))
         self.controllers.changed(ref, before, after, cause)
+        if before is None and ref.kind == "Namespace" and ref.name in self.provided:
+            self._provide(ref.name, cause)
         if after is None and before is not None:
             self._removed(before, cause)
 
@@ -192,6 +196,13 @@ class Cluster:
         kind = self.discovery.of_kind("", body["kind"])
         assert kind is not None
         writes.create_object(self, kind, body, actor="kubernetes", cause=None, view=self.view())
+
+    def _provide(self, namespace: str, cause: int | None) -> None:
+        """Webhooks are not called: the release is judged, not what others bring."""
+        hooks, self.hooks = self.hooks, matching.NO_HOOKS
+        for body in self.provided[namespace]:
+            writes.create_object(self, self.kind_of(body), body, actor="kubernetes", cause=cause, view=self.view())
+        self.hooks = hooks
 
     def _kind_for(self, request: Request) -> ServedKind:
         if self.discovery.is_down(request.group, request.version):

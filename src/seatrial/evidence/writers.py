@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from seatrial.model.timeline import Event, Rehearsal
 
-BESIDE = ("someone", "kubernetes")
-"""Actors beside the engine that are not controllers. `kubernetes` creates what exists before the first step."""
+PROVIDER = "kubernetes"
+"""Creates what is assumed: before the first step, or as soon as its namespace exists."""
+BESIDE = ("someone", PROVIDER)
+"""Actors beside the engine that are not controllers."""
 WROTE = ("created", "changed")
 
 
@@ -22,7 +24,7 @@ def is_written(rehearsal: Rehearsal, event: Event) -> bool:
 
 def writer_of(rehearsal: Rehearsal, event: Event) -> tuple[str, str, str]:
     """The writer: (release, namespace, "") or ("", "", source) for a user who applied a file."""
-    if event.step < 0:
+    if event.step < 0 or event.actor == PROVIDER:
         return "", "", ""
     ended = rehearsal.steps[event.step]
     return ended.release, ended.namespace, "" if ended.release else ended.source

@@ -20,7 +20,9 @@ class Plan(Struct, frozen=True):
     case: Case
     kube_version: str = "1.34"
     assumed: tuple[Body, ...] = ()
-    """Objects that are in the cluster before the first step."""
+    """Objects that are in the cluster before the first step, or as soon as their namespace exists."""
+    created_namespaces: frozenset[str] = frozenset()
+    """Namespaces that releases contain or that an engine creates."""
     deployed: tuple[Body, ...] = ()
     """What Helm has put there before, in its order; not on a cluster that is rebuilt."""
     server_side: bool = True

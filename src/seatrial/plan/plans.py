@@ -28,7 +28,7 @@ from seatrial.plan.plan import Plan
 from seatrial.plan.prerequisites import needed
 from seatrial.plan.prerequisites.combined import declared_objects, prerequisites_of, without_installed
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
-from seatrial.plan.steps import planned_steps, usual_engine
+from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
 from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
@@ -298,8 +298,12 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders no Kubernetes objects"
         raise NothingToCheck("\n  ".join((empty, *notes)))
-    made = {name for step in steps for name in step.namespaces}
-    taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in made]
+    by_engine = set(created_by_engine(steps))
+    taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in by_engine]
+    created = frozenset(by_engine | needed.created_namespaces(given)) - {
+        name_of(body) for body, _ in taken if body["kind"] == "Namespace"
+    }
+    taken = list(needed.put_later(taken, created))
     case = Case(
         name=setting.case,
         releases=tuple(step.release for step in steps),
@@ -319,6 +323,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         case=case,
         kube_version=setting.kube_version,
         assumed=(*without_installed(trial, given, setting), *(body for body, _ in taken)),
+        created_namespaces=created,
         deployed=tuple(existing_objects(history)) if history else (),
         server_side=history is None or history.server_side,
         revisions=tuple((revision.number, revision.release) for revision in history.revisions) if history else (),

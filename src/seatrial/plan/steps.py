@@ -29,6 +29,14 @@ def planned_steps(steps: Iterable[Step], setting: Setting) -> list[PlannedStep[A
     return planned
 
 
+def created_by_engine(steps: Iterable[PlannedStep[Any]]) -> Iterator[str]:
+    """The namespaces that engines create, unless an earlier step deploys into one that it does not create."""
+    used: set[str] = set()
+    for step in steps:
+        yield from (name for name in step.namespaces if name not in used)
+        used |= {step.namespace} - set(step.namespaces)
+
+
 def usual_engine(path: str, kind: InputKind) -> str:
     """The default engine for an input, such as Flux for manifests with Kustomizations."""
     if kind == MANIFESTS and path != STDIN:

@@ -1,4 +1,4 @@
-"""Creates the prerequisites in a cluster before the first step."""
+"""Creates the prerequisites in a cluster: before the first step, or as soon as their namespace exists."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Iterable
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
 from seatrial.model.errors import CannotContinue
-from seatrial.model.resource import Body, group_of, metadata, name_of, version_of
+from seatrial.model.resource import Body, Ref, group_of, metadata, name_of, version_of
 from seatrial.play.in_process import REQUESTS
 
 HELM = "helm"
 
 
-def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
-    """Create objects in a cluster before the first step."""
+def assume(cluster: Cluster, objects: Iterable[Body], created: frozenset[str] = frozenset()) -> None:
+    """Create objects in a cluster. Those in a namespace that the trial creates (`created`) come when it exists.
+
+    Before that they cannot exist, and to create the namespace for them would change what an install does.
+    """
     for body in objects:
         api_version, name = str(body.get("apiVersion", "")), str(body.get("kind", ""))
         kind = cluster.discovery.of_kind(group_of(api_version), name, version_of(api_version))
@@ -22,6 +25,9 @@ def assume(cluster: Cluster, objects: Iterable[Body]) -> None:
             no_match = f'no matches for kind "{name}" in version "{api_version}"'
             raise CannotContinue(f"assume {name}/{name_of(body)}: {no_match}")
         namespace = str(metadata(body).get("namespace") or "default") if kind.namespaced else ""
+        if namespace in created and cluster.store.get(Ref("Namespace", "", namespace)) is None:
+            cluster.provided[namespace] = (*cluster.provided.get(namespace, ()), body)
+            continue
         create = Request("create", kind.group, kind.version, kind.plural, namespace, body=body, actor="kubernetes")
         reply = cluster.request(create)
         if reply.code >= 400 and reply.body["reason"] != "AlreadyExists":

@@ -87,7 +87,7 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, keeps: Heard, knows: H
     for first, steps in _clusters(plan.steps):
         cluster = Cluster(plan.kube_version, schedule, seed)
         cluster.discovery.unlist(_unneeded(plan))
-        assume(cluster, plan.assumed)
+        assume(cluster, plan.assumed, plan.created_namespaces)
         if not first:
             put_deployed(cluster, plan.deployed, server_side=plan.server_side)
         stage = _Stage(cluster, plan, {}, keeps, knows)
@@ -282,8 +282,9 @@ def _helm_inside(cluster: Cluster, act: HelmAct) -> Answer:
 
 
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:
-    """Objects that someone wrote, with their uids: no pods of controllers, no records of Helm's."""
-    return {ref: uid_of(body) for ref, body in cluster.store if _is_written(ref, body)}
+    """Objects that someone wrote, with their uids: no pods of controllers, no records of Helm's, no prerequisites."""
+    provided = {cluster.ref_of(body) for bodies in cluster.provided.values() for body in bodies}
+    return {ref: uid_of(body) for ref, body in cluster.store if ref not in provided and _is_written(ref, body)}
 
 
 def _is_written(ref: Ref, body: Body) -> bool:

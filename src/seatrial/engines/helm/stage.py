@@ -80,7 +80,9 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
         defaults=own_values(chart) if defaults is None else defaults,
         asks=opened.asks(chart),
     )
-    return PlannedStep(step, sdk.NAME, name, namespace, act, release)
+    installs = step.action == "install" or "--install" in step.flags
+    creates = (namespace,) if installs and "--create-namespace" in step.flags else ()
+    return PlannedStep(step, sdk.NAME, name, namespace, act, release, namespaces=creates)
 
 
 def _as_upgrade_or_install(

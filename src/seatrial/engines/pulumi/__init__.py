@@ -18,7 +18,7 @@ from seatrial.model.program import acted_on
 
 
 def _script(planned: PlannedStep[Up], scene: Scene) -> Script:
-    stack = scene.memory.of(planned.name, planned.act.program)
+    stack = scene.memory.of(planned.name)
     match planned.step.action:
         case "destroy":
             return destroy(stack)

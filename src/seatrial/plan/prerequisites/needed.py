@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from seatrial import kinds
 from seatrial.graph import edges, products_of
-from seatrial.helm.ownership import owned_by
 from seatrial.kinds import Kind, Need
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators import cert_manager, generated_crds
@@ -123,28 +124,36 @@ def namespaces(
     releases: Iterable[Release], assumed: Iterable[str], others: Sequence[tuple[Body, Prerequisite]] = ()
 ) -> Iterator[tuple[Body, Prerequisite]]:
     """The namespaces that are used and that no release creates; `others` are the other prerequisites."""
-    given = list(releases)
-    made = {r.ref.name: release for release in given for r in release.resources if r.ref.kind == "Namespace"}
-    used: dict[str, str] = dict.fromkeys(assumed, "the release is installed into it")
+    given, wanted = list(releases), set(assumed)
+    made = created_namespaces(given)
+    used: dict[str, str] = dict.fromkeys(sorted(wanted), "the release is installed into it")
     for release in given:
         for resource in release.resources:
             used.setdefault(resource.ref.namespace, f"{resource.ref} is created in it")
     for body, prerequisite in others:
-        home = str(metadata(body).get("namespace") or "")
-        used.setdefault(home, f"{prerequisite.object} is assumed to be in it")
-        if home in made:
-            used[home] = f"{prerequisite.object} is assumed to be in it before the first step"
-    homes = {metadata(body).get("namespace") for body, _ in others}
+        used.setdefault(_home(body), f"{prerequisite.object} is assumed to be in it")
     for name in sorted(used):
-        if name and name not in BUILT_IN_NAMESPACES and (name in set(assumed) or name not in made or name in homes):
-            maker = None if name in set(assumed) else made.get(name)
-            yield _namespace(name, maker), Prerequisite(f"Namespace/{name}", used[name])
+        if name and name not in BUILT_IN_NAMESPACES and (name in wanted or name not in made):
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            yield body, Prerequisite(f"Namespace/{name}", used[name])
 
 
-def _namespace(name: str, maker: Release | None) -> Body:
-    """A namespace that already exists; if a release also contains it, with the metadata that lets Helm adopt it."""
-    body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    return body if maker is None else owned_by(body, maker.name, maker.namespace)
+def created_namespaces(releases: Iterable[Release]) -> set[str]:
+    """The namespaces that releases contain, as regular resources or as hooks."""
+    return {r.ref.name for release in releases for r in release.resources if r.ref.kind == "Namespace"}
+
+
+def put_later(
+    found: Iterable[tuple[Body, Prerequisite]], created: Iterable[str]
+) -> Iterator[tuple[Body, Prerequisite]]:
+    """The same prerequisites; those in a namespace that a step creates say so.
+
+    They cannot be there before it, and a namespace that already exists changes what an install does.
+    """
+    names = set(created)
+    for body, prerequisite in found:
+        why = f"{prerequisite.why}; assumed as soon as the namespace exists"
+        yield body, replace(prerequisite, why=why) if _home(body) in names else prerequisite
 
 
 def objects(
@@ -295,6 +304,10 @@ def _workload(name: str, role: str, user: Ref) -> tuple[Body, Prerequisite]:
     installed = name if workload == name else f"{name} ({workload})"
     usual = f"{body['kind']}/{operator.namespace}/{workload}"
     return body, Prerequisite(usual, f"it reconciles {user}", operator=installed)
+
+
+def _home(body: Body) -> str:
+    return str(metadata(body).get("namespace") or "")
 
 
 def _key(ref: Ref) -> tuple[str, str]:

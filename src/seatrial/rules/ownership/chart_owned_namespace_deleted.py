@@ -112,9 +112,10 @@ def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool
     return own is None or hooks.is_hook(own.body) or kept or listed
 
 
-def _is_of_the_trial(rehearsal: Rehearsal, ref: Ref) -> bool:
-    """Whether it was created during the trial; earlier objects may only be assumed."""
-    return any(event.effect == "created" and event.step >= 0 for event in rehearsal.of_object(ref))
+def _is_of_the_trial(moment: Moment, ref: Ref) -> bool:
+    """Whether it was created during the trial and is not only assumed."""
+    made = any(event.effect == "created" and event.step >= 0 for event in moment.rehearsal.of_object(ref))
+    return made and not moment.case.is_assumed(ref)
 
 
 def _finding(moment: Moment, namespace: Resource, deletion: Event, lost: list[Event]) -> Finding:
@@ -125,7 +126,7 @@ def _finding(moment: Moment, namespace: Resource, deletion: Event, lost: list[Ev
         moment,
         objects=[ref],
         damage="data-loss",
-        certainty="will" if any(_is_of_the_trial(moment.rehearsal, event.object) for event in lost) else "may",
+        certainty="will" if any(_is_of_the_trial(moment, event.object) for event in lost) else "may",
         message=f"{moment.act} deletes {ref} {what if lost else OTHERS}",
         details=(
             f"{LISTS.get(who, 'The new manifest no longer lists it')}, so {who} treats it as removed."
