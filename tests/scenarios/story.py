@@ -1,4 +1,4 @@
-"""Stories: Markdown with input files, the commands a user would type, and what comes of them. See CONTRIBUTING.md."""
+"""Stories: Markdown with input files, the commands a user would type, and their output. See CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<kind>\w*)(?P<attributes>[^\n]*)\n(?P<b
 SUBJECT = re.compile(r"^<!-- rule: (?P<rule>[a-z0-9-]+), (?P<twin>bad|good) -->$", re.M)
 PROMPT = "$ seatrial "
 PROSE = ("", "sh", "text")
-"""Blocks that only the reader reads."""
+"""Blocks that are not tested."""
 
 
 class Block(Struct, frozen=True):
@@ -23,13 +23,13 @@ class Block(Struct, frozen=True):
     attributes: dict[str, str]
     body: str
     span: tuple[int, int]
-    """Where the body stands in the story."""
+    """Position of the body in the story."""
     heading: tuple[int, int]
-    """Where the attributes stand."""
+    """Position of the attributes."""
 
 
 class Scene(Struct, frozen=True):
-    """Files that are written, a command that is run on them and on those of earlier scenes, and what is expected."""
+    """Files, a command that runs on them and on those of earlier scenes, and the expected blocks."""
 
     files: tuple[Block, ...]
     console: Block
@@ -38,17 +38,17 @@ class Scene(Struct, frozen=True):
 
 
 class Ran(Struct, frozen=True):
-    """What came of a command: its exit code, and what answers for each block below it."""
+    """The result of a command: its exit code, and its output for each block below it."""
 
     code: int
-    answer: Callable[[Block], str]
+    output: Callable[[Block], str]
 
 
 Play = Callable[[Scene], Ran]
 
 
 def subjects(text: str) -> list[tuple[str, str]]:
-    """The rules that a story is about: (name, `bad` where it finds something or `good` where it must not)."""
+    """The rules of a story: (name, `bad` if it reports the rule or `good` if it must not)."""
     return [(found["rule"], found["twin"]) for found in SUBJECT.finditer(text)]
 
 
@@ -71,8 +71,8 @@ def scenes(text: str) -> Iterator[Scene]:
         yield Scene(tuple(files), console, _arguments(console), tuple(expected))
 
 
-def told(text: str, play: Play) -> str:
-    """The story as it really goes: files are written into the working directory, and blocks say what was seen."""
+def replayed(text: str, play: Play) -> str:
+    """The story with the real output of its commands. Files are written to the working directory."""
     pieces, end = [], 0
     for scene in scenes(text):
         for file in scene.files:
@@ -81,7 +81,7 @@ def told(text: str, play: Play) -> str:
         pieces += [text[end : scene.console.heading[0]], f" exit={ran.code}"]
         end = scene.console.heading[1]
         for block in scene.expected:
-            pieces += [text[end : block.span[0]], _ended(ran.answer(block))]
+            pieces += [text[end : block.span[0]], _ended(ran.output(block))]
             end = block.span[1]
     return "".join([*pieces, text[end:]])
 
@@ -95,7 +95,7 @@ def _blocks(text: str) -> Iterator[Block]:
 def _arguments(console: Block) -> tuple[str, ...]:
     line = console.body.strip()
     if not line.startswith(PROMPT) or "\n" in line:
-        raise ValueError(f"a console block holds one line that begins with {PROMPT!r}, not {line!r}")
+        raise ValueError(f"a console block has one line that starts with {PROMPT!r}, not {line!r}")
     return tuple(shlex.split(line.removeprefix(PROMPT)))
 
 

@@ -1,11 +1,12 @@
-"""How stories are read and told."""
+"""How stories are read, run and shown."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from story import Block, Ran, Scene, scenes, subjects, told
+from stable import Stable
+from story import Block, Ran, Scene, replayed, scenes, subjects
 
 STORY = """# Two scenes
 
@@ -23,7 +24,7 @@ $ seatrial check chart --set 'greeting=hello world'
 old words
 ```
 
-Prose stays, and so does what only the reader reads:
+Prose stays, and so do blocks that are not tested:
 
 ```sh
 helm ls
@@ -46,19 +47,19 @@ def test_files_are_written_before_the_command_that_follows_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    seen = told(STORY, _shows_its_values)
+    seen = replayed(STORY, _shows_its_values)
     assert seen == STORY.replace("old words\n", "check: colour: blue\n").replace(
         "schedule=lazy\n", "schedule=lazy\nrun: colour: green\n"
     )
 
 
 @pytest.mark.parametrize("stated", ["", " exit=1"])
-def test_a_story_that_states_another_exit_code_or_none_goes_otherwise(
+def test_a_story_that_states_another_exit_code_or_none_is_rewritten(
     stated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    expected = told(STORY, _shows_its_values)
-    assert told(expected.replace(" exit=0", stated), _shows_its_values) == expected
+    expected = replayed(STORY, _shows_its_values)
+    assert replayed(expected.replace(" exit=0", stated), _shows_its_values) == expected
 
 
 def test_commands_are_read_as_a_shell_would() -> None:
@@ -68,7 +69,7 @@ def test_commands_are_read_as_a_shell_would() -> None:
     ]
 
 
-def test_what_is_expected_keeps_its_attributes() -> None:
+def test_expected_blocks_keep_their_attributes() -> None:
     first, second = scenes(STORY)
     assert [(block.kind, block.attributes) for block in first.expected] == [("findings", {})]
     assert [(block.kind, block.attributes) for block in second.expected] == [
@@ -80,13 +81,62 @@ def test_a_story_says_which_rule_it_is_about() -> None:
     assert subjects(STORY) == [("release-to-hook-flip", "bad")]
 
 
-def test_a_console_block_holds_one_command_of_ours() -> None:
-    with pytest.raises(ValueError, match=r"one line that begins with '\$ seatrial '"):
+def test_a_console_block_has_one_seatrial_command() -> None:
+    with pytest.raises(ValueError, match=r"one line that starts with '\$ seatrial '"):
         list(scenes("```console\n$ helm install demo .\n```\n\n```report\n```\n"))
 
 
+def test_a_timeline_is_shown_without_numbers_and_generated_names() -> None:
+    seen = """2  upgrade v2 as shop in default
+     9  helm                    apply   Deployment/default/shop           changed
+    10    deployment-controller create  ReplicaSet/default/shop-9b887748d created
+   114      kubelet             says    Pod/default/shop-9b887748d-r986g
+                                        configmap "shop-config" not found
+   115      kubelet             says    Pod/default/shop-9b887748d-m6hr9
+   117  persistentvolume        create  PersistentVolume/pvc-5f522e99-63a4-4793-837f-39a2c1d0e5f6
+   14 reads, updates and no-ops not shown (-v shows all)
+   hung  1 recreated
+"""
+    assert (
+        Stable().shown(seen)
+        == """2  upgrade v2 as shop in default
+   helm                    apply   Deployment/default/shop           changed
+     deployment-controller create  ReplicaSet/default/shop-aaaaaaaaa created
+       kubelet             says    Pod/default/shop-aaaaaaaaa-aaaaa
+                                   configmap "shop-config" not found
+       kubelet             says    Pod/default/shop-aaaaaaaaa-bbbbb
+   persistentvolume        create  PersistentVolume/pvc-aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa
+   reads, updates and no-ops not shown (-v shows all)
+   hung  1 recreated
+"""
+    )
+
+
+def test_a_generated_name_stays_the_same_in_all_blocks_of_a_command() -> None:
+    stable = Stable()
+    assert stable.shown("Pod/default/migrate-p9xwl created") == "Pod/default/migrate-aaaaa created"
+    assert stable.shown("Pod/default/migrate-24kjf created") == "Pod/default/migrate-bbbbb created"
+    assert stable.shown("pods migrate-p9xwl and web-proxy") == "pods migrate-aaaaa and web-proxy"
+
+
+def test_the_events_of_a_finding_are_shown_without_numbers() -> None:
+    seen = """   = step 2, sync shop (ok):
+        9  argocd  delete  ConfigMap/default/shop-config  deleting
+       33  argocd  create  ConfigMap/default/shop-config  created
+   = It has no delete policy.
+"""
+    assert (
+        Stable().shown(seen)
+        == """   = step 2, sync shop (ok):
+       argocd  delete  ConfigMap/default/shop-config  deleting
+       argocd  create  ConfigMap/default/shop-config  created
+   = It has no delete policy.
+"""
+    )
+
+
 def _shows_its_values(scene: Scene) -> Ran:
-    def answer(block: Block) -> str:
+    def output(block: Block) -> str:
         return f"{scene.arguments[0]}: {Path('chart/values.yaml').read_text()}"
 
-    return Ran(0, answer)
+    return Ran(0, output)
