@@ -236,8 +236,8 @@ class Cluster:
         self._begin()
         try:
             match act:
-                case Create(body, owner):
-                    writes.create_for(self, body, owner, actor, cause, view)
+                case Create(body, owner, by):
+                    writes.create_for(self, body, owner, by or actor, cause, view)
                 case Status(body, status):
                     changes.put_status(self, body, status, actor, cause)
                 case Update(body, by):

@@ -89,6 +89,8 @@ class Create(Struct, frozen=True):
 
     body: Body
     owner: Body | None = None
+    by: str = ""
+    """The actor, if it is not the controller: the program in a pod."""
 
 
 class Status(Struct, frozen=True):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Status, Update, World
 from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
 from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, namespace_of, with_metadata
+from seatrial.kinds.scripts.programs import template_products
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished
 from seatrial.kinds.workloads.replicaset import namespace_terminates
@@ -247,6 +248,7 @@ KINDS = (
         "apps",
         actor="deployment-controller",
         needs=template_needs("spec", "template"),
+        produces=template_products("spec", "template"),
         behave=behave,
         immutable=immutable,
         default=default,

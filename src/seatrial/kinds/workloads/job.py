@@ -24,6 +24,7 @@ from seatrial.kinds.core.immutable import (
 )
 from seatrial.kinds.core.objectmeta import created_at, is_terminating, namespace_of, with_metadata
 from seatrial.kinds.scripts.containers import awaited
+from seatrial.kinds.scripts.programs import template_products
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_active, is_finished, is_ready, phase_of, pod_from
 from seatrial.kinds.workloads.replicaset import refused_creation
@@ -354,6 +355,7 @@ KINDS = (
         "batch",
         actor="job-controller",
         needs=needs,
+        produces=template_products("spec", "template"),
         behave=behave,
         immutable=immutable,
         default=default,

@@ -13,6 +13,7 @@ from seatrial.kinds import PRINTED, Acts, Emit, Status, World
 from seatrial.kinds.core.objectmeta import controller_of, created_at, namespace_of
 from seatrial.kinds.scripts.commands import Printed, refusals
 from seatrial.kinds.scripts.containers import Gone, courses
+from seatrial.kinds.scripts.programs import make_secrets
 from seatrial.kinds.workloads import scheduler
 from seatrial.kinds.workloads.images import pull_failure
 from seatrial.kinds.workloads.pod_status import ended, running, status, waiting
@@ -184,6 +185,7 @@ def _run(pod: Body, world: World) -> Acts:
             yield Status(pod, status(pod, "Pending", [*done, stuck, *rest], others))
             yield obstacle.event(pod)
             return
+        yield from make_secrets(pod, world, "initContainers", index)
         done.append(running(container, created_at(pod)) if _is_sidecar(container) else _init_ended(container, pod))
     obstacles = [_container_obstacle(container, pod, world) for container in mains]
     if _fails(pod) and _restart_policy(pod) == "Always" and not any(obstacles):

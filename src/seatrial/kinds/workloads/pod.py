@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from seatrial.kinds import Acts, Delete, Kind, Need, World
 from seatrial.kinds.core.immutable import NEWEST, difference, forbidden
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
+from seatrial.kinds.scripts import programs
 from seatrial.kinds.webhooks import cabundle
 from seatrial.kinds.workloads import kubelet, scheduler
 from seatrial.kinds.workloads.pod_template import default_pod_spec, pod_needs
@@ -38,6 +39,7 @@ def behave(pod: Body, world: World) -> Acts:
     else:
         if is_ready(pod):
             yield from cabundle.write_ca(pod, world)
+            yield from programs.make_secrets(pod, world, "containers")
         yield from kubelet.continue_running(pod, world)
 
 
@@ -107,4 +109,17 @@ def _with_old_mutable(old: Body, new: Body) -> Body:
     return mixed
 
 
-KINDS = (Kind("Pod", actor="kubelet", needs=needs, behave=behave, immutable=immutable, default=default, ready=ready),)
+produces = programs.template_products()
+
+KINDS = (
+    Kind(
+        "Pod",
+        actor="kubelet",
+        needs=needs,
+        produces=produces,
+        behave=behave,
+        immutable=immutable,
+        default=default,
+        ready=ready,
+    ),
+)
