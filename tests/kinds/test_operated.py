@@ -8,7 +8,7 @@ from operatorcluster import OperatorCluster
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Ref, name_of
 from seatrial.model.trial import Operator
-from seatrial.plan.prerequisites.declared import assumed_objects, without_installed_workloads
+from seatrial.plan.prerequisites.declared import assumed_objects, without_installed_parts
 from seatrial.play.prerequisites import assume
 
 SLUICE = Operator(
@@ -90,7 +90,7 @@ NAMESPACE = Ref("Namespace", "", "ops")
     ],
 )
 def test_the_workload_of_a_release_is_not_assumed(brought: list[Ref], left: list[str]) -> None:
-    names = [name_of(body) for body in without_installed_workloads(assumed_objects(SLUICE), [SLUICE], brought)]
+    names = [name_of(body) for body in without_installed_parts(assumed_objects(SLUICE), [SLUICE], brought)]
     assert names == ["locks.canal.example", "seatrial-operator-sluice", *left]
 
 

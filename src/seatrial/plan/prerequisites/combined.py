@@ -14,7 +14,7 @@ from seatrial.plan.prerequisites.declared import (
     assumed_objects,
     described_in,
     storage_classes,
-    without_installed_workloads,
+    without_installed_parts,
 )
 from seatrial.sources.manifests.reading import read_manifests
 from seatrial.sources.opened import Opened
@@ -46,9 +46,9 @@ def prerequisites_of(
 
 
 def without_installed(trial: Trial, releases: list[Release], setting: Setting) -> list[Body]:
-    """The assumed objects, without the workloads of operators that a release itself installs."""
-    brought = (resource.ref for release in releases for resource in release.resources)
-    return without_installed_workloads(setting.assumed, trial.assume.operators, brought)
+    """The assumed objects, without the workloads and CRDs of operators that a release itself installs."""
+    brought = (resource.ref for release in releases for resource in (*release.resources, *release.crds))
+    return without_installed_parts(setting.assumed, trial.assume.operators, brought)
 
 
 def _named(body: Body) -> tuple[object, object, str]:

@@ -24,10 +24,10 @@ def assumed_objects(operator: Operator) -> list[Body]:
     return list(_described(operator) if _is_described(operator) else _known(operator))
 
 
-def without_installed_workloads(
+def without_installed_parts(
     assumed: Iterable[Body], operators: Iterable[Operator], brought: Iterable[Ref]
 ) -> list[Body]:
-    """The assumed objects, without operator workloads that a release itself installs, and their namespace."""
+    """The assumed objects, without what a release itself installs of an operator, and its namespace."""
     theirs = {_ref(body) for operator in operators for body in assumed_objects(operator)} & set(brought)
     rest = [body for body in assumed if body["kind"] == "Namespace" or _ref(body) not in theirs]
     lived_in = {metadata(body).get("namespace") for body in rest}
