@@ -208,6 +208,8 @@ def _result(seen: list[Seen], findings: tuple[Finding, ...], line: Callable[[Pla
         consumers=tuple(sorted({case.consumer for case in cases if case.consumer})),
         dependences=tuple(dict.fromkeys(one for case in cases for one in dependences(case))),
         notes=tuple(sorted({*(note for case in cases for note in case.notes), *not_contrasted(seen)})),
+        not_rehearsed=tuple(dict.fromkeys(words for case in cases for words in case.not_rehearsed)),
+        hollow=bool(cases) and all(case.hollow for case in cases),
         excerpts={place: text for place in sorted(places) if (text := line(place)) is not None},
     )
 

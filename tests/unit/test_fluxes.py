@@ -45,8 +45,10 @@ def test_objects_of_a_missing_chart_are_assumed_to_be_ready(at: Path) -> None:
     assert gathered.notes == (
         "flux: Kustomization/flux-system/apps waits for CustomResourceDefinition/gates.canal.example, which was not "
         "found; assuming it is ready",
-        "flux: assuming HelmRelease/flux-system/operator becomes Ready; its source was not found (pass --repo "
-        "URL=PATH)",
+    )
+    assert gathered.not_rehearsed == (
+        "HelmRelease/flux-system/operator (assumed to become Ready): its source is not in the input. To rehearse it: "
+        "add --repo URL=PATH of its repository",
     )
 
 

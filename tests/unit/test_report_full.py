@@ -256,16 +256,13 @@ def test_only_the_first_prerequisites_are_listed() -> None:
     assert "s14" in render(replace(CLEAN, prerequisites=found), Page(verbose=True))
 
 
-def test_missing_dependencies_are_listed_in_the_report_and_in_the_closing_line() -> None:
+def test_missing_dependencies_are_the_first_line() -> None:
     text = render(replace(CLEAN, missing_dependencies=("argo-events", "external-secrets")), Page())
-    assert text.endswith(
-        """\
-Missing dependencies (listed in Chart.yaml, not in charts/; checked without them): argo-events,
-  external-secrets
-
-2 objects from 2 files · 1 rehearsal · helm@4.2.3 · no findings · 2 dependencies missing: argo-events, external-secrets
-"""
+    assert text.startswith(
+        "Not rehearsed: dependencies in Chart.yaml that are not in charts/ (run helm dependency build): argo-events, "
+        "external-secrets\n"
     )
+    assert "no findings in what was rehearsed · 2 dependencies missing: argo-events, external-secrets" in text
 
 
 def test_a_terminal_folds_quotations_between_words_and_a_pipe_never_cuts_them() -> None:

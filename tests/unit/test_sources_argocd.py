@@ -193,7 +193,7 @@ def test_a_rendering_error_has_the_message_of_argo_cd(repos: Repos) -> None:
 
 
 def test_a_repository_without_a_repo_flag_is_not_found(repos: Repos) -> None:
-    with pytest.raises(SourceNotFound, match=r"https://elsewhere\.example was not found"):
+    with pytest.raises(SourceNotFound, match=r"https://elsewhere\.example is not on disk"):
         render_application(_application({"source": {"repoURL": "https://elsewhere.example", "path": "a"}}), repos)
 
 

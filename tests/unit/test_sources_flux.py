@@ -43,7 +43,7 @@ def test_a_path_is_found_in_the_given_repository_or_next_to_the_input(tmp_path: 
     given = build(_kustomization(), _known(tmp_path, {"git.example/platform": str(tmp_path)}))
     beside = build(_kustomization(), _known(tmp_path / "clusters/one"))
     assert [str(r.ref) for r in given.resources] == [str(r.ref) for r in beside.resources] == ["ConfigMap/default/a"]
-    with pytest.raises(SourceNotFound, match=f"source {URL} was not found"):
+    with pytest.raises(SourceNotFound, match=f"source {URL} is not on disk"):
         build(_kustomization(path="./nowhere"), _known(tmp_path))
 
 
@@ -68,8 +68,7 @@ def test_objects_with_unknown_variables_are_left_out_and_noted(tmp_path: Path) -
     post = {"substitute": {"name": "web"}, "substituteFrom": [{"kind": "Secret", "name": "vars"}]}
     built = build(_kustomization(postBuild=post), _known(tmp_path))
     assert [(str(r.ref), r.body["data"]) for r in built.resources] == [("ConfigMap/default/web", {"v": "usual"})]
-    left = "not rehearsed, because postBuild variables are unknown: ConfigMap/default/b"
-    assert built.notes == (f"flux: apps: {left}",)
+    assert built.not_rehearsed == ("ConfigMap/default/b of Kustomization apps: its postBuild variables are unknown",)
 
 
 def test_an_undefined_variable_is_empty_if_all_sources_are_known(tmp_path: Path) -> None:

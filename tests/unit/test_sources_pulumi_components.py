@@ -174,11 +174,12 @@ def test_a_chart_that_is_not_on_disk_needs_a_chart_flag(write: Write) -> None:
     path = write(
         **yaml_program("  c: {type: 'kubernetes:helm.sh/v4:Chart', properties: {chart: oci://example/chart}}\n")
     )
-    assert registered(path).unknown == (
-        "v4.Chart c: the chart oci://example/chart was not found on disk (pass --chart chart=PATH)",
+    assert registered(path).absent == (
+        "v4.Chart c: the chart oci://example/chart is not on disk. To rehearse it: helm pull oci://example/chart "
+        "--untar, then add --chart chart=chart",
     )
     found = read_program(path, {"chart": "chart"}).program
-    assert found and not found.unknown and len(found.registrations) == 5
+    assert found and not found.absent and len(found.registrations) == 5
 
 
 def test_unknown_keys_are_ignored_with_a_warning(write: Write) -> None:
@@ -235,7 +236,8 @@ chart = k8s.helm.v3.Chart("wiki", k8s.helm.v3.ChartOpts(chart="wiki"))
 chart.resources.apply(lambda found: found["v1/Service:default/wiki"])
 """
     assert complaint(write(**python_program(code))).splitlines()[-1] == (
-        "  v3.Chart wiki: the chart wiki was not found on disk (pass --chart wiki=PATH)"
+        "  v3.Chart wiki: the chart wiki is not on disk. To rehearse it: helm pull wiki --untar, "
+        "then add --chart wiki=wiki"
     )
 
 

@@ -37,8 +37,9 @@ def check(
     ci/*-values.yaml of a chart is rehearsed as well.
 
     Exit codes: 0 no finding reaches --fail-on, 1 a finding does, 2 the check failed (arguments, a template that does
-    not render, a missing tool), 3 nothing to check. A step that fails or hangs is always a finding: step-fails (ST001)
-    if no rule explains it. It is a will if the step fails on the fast cluster and on the slow one.
+    not render, a missing tool), 3 nothing of the input could be rehearsed. What was not rehearsed is on the first
+    lines of the report. A step that fails or hangs is always a finding: step-fails (ST001) if no rule explains it. It
+    is a will if the step fails on the fast cluster and on the slow one.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def check(
     """
     from msgspec.structs import replace
 
-    from seatrial.cli import terminal, threshold
+    from seatrial.cli import NOTHING, terminal, threshold
 
     limit = threshold.parse(fail_on)
     if rehearsal and (inputs or compare or release != NO_FLAGS):
@@ -74,4 +75,8 @@ def check(
     from seatrial.report import render
 
     terminal.write(render(output, result, terminal.page(display)))
-    return 0 if exit_zero else int(threshold.reached(result, limit))
+    if exit_zero:
+        return 0
+    if result.hollow and not result.findings:
+        return NOTHING
+    return int(threshold.reached(result, limit))

@@ -45,6 +45,10 @@ class PlannedStep(Struct, Generic[A], frozen=True):
     """What is assumed about this step."""
     namespaces: tuple[str, ...] = ()
     """Those that the engine itself creates."""
+    not_rehearsed: tuple[str, ...] = ()
+    """Parts of the source that are not on disk, each a sentence with the way to get it."""
+    hollow: bool = False
+    """Whether it deploys only objects of the engine itself, and nothing that they stand for."""
 
 
 Other = tuple[EngineId, tuple[PlannedStep[Any], ...]]

@@ -109,10 +109,12 @@ class Program(Struct, frozen=True, omit_defaults=True):
     registrations: tuple[Registration, ...]
     stack: str = ""
     unknown: tuple[str, ...] = ()
-    """Charts and calls that could not be resolved, each a sentence."""
+    """Values and calls that could not be resolved, each a sentence."""
     warnings: tuple[str, ...] = ()
     recorded: bool = False
     """Whether it was read from Pulumi's state: then `dependsOn` is not known, only the resulting dependencies."""
+    absent: tuple[str, ...] = ()
+    """Charts and kustomizations that are not on disk, each a sentence with the way to get it."""
     varies: bool = False
     """Whether another run registers other values, because a chart generates some on every render."""
 

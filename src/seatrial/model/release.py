@@ -58,6 +58,8 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """The registrations of a Pulumi program, if the release is one."""
     left_out: tuple[Resource, ...] = ()
     """Hooks of its charts that the program does not register."""
+    skipped: tuple[str, ...] = ()
+    """Files of its folder that contain no Kubernetes object."""
 
     def find(self, ref: Ref) -> Resource | None:
         return next(chain(self.named(ref), (crd for crd in self.crds if crd.ref == ref)), None)
@@ -92,7 +94,11 @@ class Case(Struct, frozen=True, omit_defaults=True):
     consumer: Consumer | None = None
     """The chart of this case, if the input is a library."""
     notes: tuple[str, ...] = ()
-    """Notes on what was left out or assumed."""
+    """Notes on what was assumed."""
+    not_rehearsed: tuple[str, ...] = ()
+    """What of the input was not rehearsed, each a sentence."""
+    hollow: bool = False
+    """Whether all that was rehearsed are objects of the engine itself: nothing that they stand for is on disk."""
 
     def is_assumed(self, ref: Ref) -> bool:
         """Whether the object was created before the first step because no release contains it."""

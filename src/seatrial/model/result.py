@@ -209,4 +209,8 @@ class Result(Struct, frozen=True):
     dependences: tuple[Dependence, ...] = ()
     comparison: Comparison | None = None
     notes: tuple[str, ...] = ()
-    """What was left out, and other notes on the check."""
+    """What was assumed, and other notes on the check."""
+    not_rehearsed: tuple[str, ...] = ()
+    """What of the input was not rehearsed: the first lines of every report."""
+    hollow: bool = False
+    """Whether nothing of the input but objects of the engine itself could be rehearsed."""

@@ -47,6 +47,7 @@ KUBE_VERSION = "1.34"
 HELM = EngineId(CHART.engine)
 WAITING_STEPS = 2
 CONSUMERS_MAX = 30
+SKIPPED_MAX = 3
 RENDERINGS_MAX = 3
 """An assumed kind may enable a template, whose objects may need another kind."""
 
@@ -151,14 +152,15 @@ def _of_matrix(
     chosen, left_out = transitions(old, upgraded)
     differ = [*differences({cell.name: release for cell, release in upgraded.items()})]
     differ += [d for cell, (i, u) in new.items() for d in between_acts(i, u, opened.chart(path), cell.name)]
-    notes = (f"--matrix: {left_out} of {left_out + len(chosen)} transitions were not rehearsed",) if left_out else ()
+    left = (f"--matrix: {left_out} of {left_out + len(chosen)} transitions",) if left_out else ()
     for transition in chosen:
         step = Step("upgrade", path, set=transition.new.settings)
         first = () if history else (Step("install", options.old or path, set=transition.old.settings),)
         case = transition.new.name if history else transition.name
         variant = replace(trial, steps=(*first, step, step))
         planned = _planned(variant, replace(setting, case=case))
-        yield _with(planned, differences=tuple(differ), notes=notes)
+        unseen = (*planned.case.not_rehearsed, *left)
+        yield _with(planned, differences=tuple(differ), not_rehearsed=unseen)
 
 
 def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
@@ -172,7 +174,7 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
     if not using:
         raise NothingToCheck(f"--consumers {options.consumers}: no chart in this folder depends on {library.name}")
     left_out = len(using[CONSUMERS_MAX:])
-    notes = (f"--consumers: {left_out} of {len(using)} charts were not rehearsed",) if left_out else ()
+    left = (f"--consumers: {left_out} of {len(using)} charts",) if left_out else ()
     for chart in using[:CONSUMERS_MAX]:
         opened = Opened("", path)
         new = opened.add(with_library(chart, library))
@@ -182,7 +184,8 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
         planned = _planned(trial, setting)
         before, after = (both_acts(source, Cell(()), setting) for source in (was, new))
         called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
-        yield _with(planned, notes=notes, consumer=consumer_of(chart, called, before, after))
+        unseen = (*planned.case.not_rehearsed, *left)
+        yield _with(planned, not_rehearsed=unseen, consumer=consumer_of(chart, called, before, after))
 
 
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
@@ -211,7 +214,7 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
             except NotRendered as why:
                 left_out.append(_left_out(case, why, opened))
                 continue
-            yield _with(planned, notes=(*planned.case.notes, *left_out))
+            yield _with(planned, not_rehearsed=(*planned.case.not_rehearsed, *left_out))
 
 
 def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
@@ -220,7 +223,7 @@ def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
         raise why
     if not opened.missing or opened.base:
         raise CannotContinue(f"with {case}: {why}") from None
-    return f"{case} was not rehearsed: {why}"
+    return f"{case}: {why}"
 
 
 def _cases(trial: Trial, engine: Engine[Any], opened: Opened, options: CheckOptions) -> Iterator[tuple[str, Trial]]:
@@ -275,7 +278,7 @@ def _setting(
         api_version_of=discovery.api_version_of,
         assumed=assumed,
         history=history,
-        repos=repos_of(options.repos),
+        repos=repos_of(options.repos, opened.beside),
         charts=charts_given(options.charts),
         include_crds=options.include_crds,
         helm_binary=options.helm_binary,
@@ -294,10 +297,12 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         if not unknown:
             break
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
-    notes = tuple(dict.fromkeys(note for step in steps for note in step.notes))
+    skipped = (_skipped(step.release) for step in steps if step.release and step.release.skipped)
+    notes = tuple(dict.fromkeys((*(note for step in steps for note in step.notes), *skipped)))
+    unseen = tuple(dict.fromkeys(words for step in steps for words in step.not_rehearsed))
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders no Kubernetes objects"
-        raise NothingToCheck("\n  ".join((empty, *notes)))
+        raise NothingToCheck("\n  ".join((empty, *unseen, *notes)))
     by_engine = set(created_by_engine(steps))
     taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in by_engine]
     created = frozenset(by_engine | needed.created_namespaces(given)) - {
@@ -316,6 +321,8 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         missing_dependencies=setting.opened.missing,
         differences=tuple(between_steps(steps, setting)),
         notes=notes,
+        not_rehearsed=unseen,
+        hollow=bool(unseen) and all(step.hollow for step in steps if step.release),
     )
     return Plan(
         engine=setting.engine,
@@ -333,6 +340,13 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
 def _with(plan: Plan, **fields: Any) -> Plan:
     """The same plan with changes to its case."""
     return replace(plan, case=replace(plan.case, **fields))
+
+
+def _skipped(release: Release) -> str:
+    """The note on files of a folder that hold no Kubernetes object."""
+    files = release.skipped
+    named = ", ".join(files[:SKIPPED_MAX]) + (f" and {len(files) - SKIPPED_MAX} more" if files[SKIPPED_MAX:] else "")
+    return f"{release.source}: {len(files)} YAML or JSON files without a Kubernetes object were skipped: {named}"
 
 
 def _touches_others(release: Release) -> bool:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from seatrial.model.finding import Finding
 from seatrial.model.result import Result
+from seatrial.report.not_rehearsed import not_rehearsed
 from seatrial.report.page import Line, Page, Piece, line, printed
 from seatrial.report.wording import closing
 
 
 def render(result: Result, page: Page) -> str:
     last = () if page.quiet else (line(closing(result)),)
-    return printed((*lines(result.findings), *last), page)
+    return printed((*not_rehearsed(result, page), *lines(result.findings), *last), page)
 
 
 def lines(findings: Iterable[Finding]) -> Iterator[Line]:

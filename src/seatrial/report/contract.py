@@ -2,8 +2,8 @@
 
 Every key is always present, in this order, except those that were added later (`case`, `details`, `confirm`,
 `schedules`, `warnings`, `again`, `operations`, `missing_dependencies`, `differences`, `contrasts`, `consumers`,
-`notes`, `dependencies`, `standings`, `gates`, `comparison`): they come last and are omitted when empty. Within one
-version keys are added, never removed or given another meaning.
+`notes`, `dependencies`, `standings`, `gates`, `comparison`, `not_rehearsed`): they come last and are omitted when
+empty. Within one version keys are added, never removed or given another meaning.
 """
 
 from __future__ import annotations
@@ -323,6 +323,9 @@ class Report(Struct, frozen=True, omit_defaults=True):
     standings: Annotated[list[JsonStanding], Meta(description="The engines compared, if there are several.")] = []
     gates: list[JsonGate] = []
     comparison: JsonComparison | None = None
+    not_rehearsed: Annotated[
+        list[str], Meta(description="What of the input was not rehearsed, and how to get it; no finding is about it.")
+    ] = []
 
 
 def schema() -> str:

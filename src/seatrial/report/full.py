@@ -13,10 +13,11 @@ from seatrial.report.compared import compared_section
 from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of
 from seatrial.report.gates import gates_section
+from seatrial.report.not_rehearsed import not_rehearsed
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.standings import standings_table
 from seatrial.report.steps import OUTCOMES, steps_table
-from seatrial.report.wording import closing, counted, dependence, difference, listed
+from seatrial.report.wording import closing, counted, dependence, difference, is_partial, listed
 
 FULL_MAX = 30
 """Findings shown in full; the rest take one line each."""
@@ -38,6 +39,7 @@ def render(result: Result, page: Page) -> str:
 
 
 def _report(result: Result, page: Page) -> Iterator[Line]:
+    yield from not_rehearsed(result, page)
     if not page.quiet:
         yield from steps_table(result.played, page)
         yield from standings_table("Engines compared", result.standings, page)
@@ -155,7 +157,11 @@ def _step_heading(rehearsal: Rehearsal, index: int, indent: str) -> Line:
 
 
 def _nothing_found(result: Result) -> Iterator[Line]:
-    if not result.findings:
+    if result.findings:
+        return
+    if is_partial(result):
+        yield line(Piece("No findings in what was rehearsed. Not everything was: see the first line.", "doubt"))
+    else:
         yield line(Piece("No findings: after every step the cluster was as the release describes it.", "good"))
 
 
@@ -209,13 +215,9 @@ def _assumptions(result: Result, page: Page) -> Iterator[Line]:
     if result.not_modelled:
         text = f"Not modelled (stored, but no controller acts on them): {', '.join(result.not_modelled)}"
         yield from (line(words) for words in sentences(text, page, first="", rest="  "))
-    if result.missing_dependencies:
-        names = ", ".join(result.missing_dependencies)
-        text = f"Missing dependencies (listed in Chart.yaml, not in charts/; checked without them): {names}"
-        yield from (line(Piece(words, "doubt")) for words in sentences(text, page, first="", rest="  "))
     for note in result.notes:
         yield from (line(Piece(words, "doubt")) for words in sentences(note, page, first="", rest="  "))
-    if result.prerequisites or result.not_modelled or result.missing_dependencies or result.notes:
+    if result.prerequisites or result.not_modelled or result.notes:
         yield ()
 
 

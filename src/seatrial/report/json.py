@@ -63,6 +63,7 @@ def render(result: Result, page: Page) -> str:
         standings=[_standing(found) for found in result.standings],
         gates=[_gate(found) for found in result.gates],
         comparison=_comparison(result.comparison) if result.comparison else None,
+        not_rehearsed=list(result.not_rehearsed),
     )
     return _written(report)
 

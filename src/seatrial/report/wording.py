@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from seatrial.model.finding import Finding
 from seatrial.model.result import Dependence, Difference, Result
 
 PLAIN_WORDS = ("on ", "under ", "before", "now")
@@ -64,7 +63,7 @@ def closing(result: Result) -> str:
         *([counted(len(cases), "case")] if len(cases) > 1 else []),
         counted(len(result.played), "rehearsal"),
         *engines,
-        _findings(result.findings),
+        _findings(result),
     ]
     if result.prerequisites:
         parts.append(counted(len(result.prerequisites), "prerequisite"))
@@ -75,10 +74,18 @@ def closing(result: Result) -> str:
     return " · ".join(parts)
 
 
-def _findings(findings: Sequence[Finding]) -> str:
+def is_partial(result: Result) -> bool:
+    """Whether something of the input was not rehearsed."""
+    return bool(result.not_rehearsed or result.missing_dependencies)
+
+
+def _findings(result: Result) -> str:
+    findings = result.findings
+    if not findings:
+        return "no findings in what was rehearsed" if is_partial(result) else "no findings"
     certainties = Counter(finding.certainty for finding in findings)
     split = ", ".join(f"{certainties[word]} {word}" for word in ("will", "may") if certainties[word])
-    return f"{counted(len(findings), 'finding') if findings else 'no findings'}{f' ({split})' if split else ''}"
+    return f"{counted(len(findings), 'finding')}{f' ({split})' if split else ''}"
 
 
 def _named(names: Sequence[str], one: str, many: str) -> str:

@@ -30,6 +30,7 @@ _SAFE = (
     *("--no-pager", "--no-optional-locks", "--literal-pathspecs"),
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
 )
+_URL = re.compile(r"url\s*=\s*(\S+)")
 _REF = re.compile(r"[^-\s:][^\s:\x00-\x1f\x7f]*")
 _LINK, _SUBMODULE = "120000", "160000"
 
@@ -52,6 +53,31 @@ class Tree(Struct, frozen=True):
 def is_ref(source: str) -> bool:
     """Whether a source is `git:REF` or `git:REF:path`."""
     return source.startswith(PREFIX)
+
+
+def remotes(top: Path) -> list[str]:
+    """The URLs of the remotes of a checkout, as its configuration has them. Runs no git; `includes` are not read."""
+    try:
+        text = (_git_folder(top) / "config").read_text(errors="replace")
+    except OSError:
+        return []
+    found, inside = [], False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            inside = line.startswith('[remote "')
+        elif inside and (url := _URL.fullmatch(line)):
+            found.append(url[1].strip('"'))
+    return found
+
+
+def _git_folder(top: Path) -> Path:
+    """`.git`, or for a worktree the folder of the checkout that it belongs to."""
+    folder = top / ".git"
+    if folder.is_dir():
+        return folder
+    own = top / folder.read_text(errors="replace").strip().removeprefix("gitdir:").strip()
+    common = own / "commondir"
+    return own / common.read_text(errors="replace").strip() if common.is_file() else own
 
 
 def located(source: str, beside: str) -> tuple[Tree, str]:

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
+from seatrial.sources.files import project_of
+from seatrial.sources.git import remotes
 
 
 class Repos(Struct, frozen=True):
-    """Local checkouts of repositories: `--repo URL=PATH`."""
+    """Local checkouts of repositories: `--repo URL=PATH`, and that of the input."""
 
     paths: dict[str, str] = {}
+    remotes: dict[str, str] = {}
+    """The checkout of the input, by the URLs of its remotes."""
 
     def find(self, url: str) -> Path | None:
-        found = self.paths.get(plain_url(url))
+        found = self.paths.get(plain_url(url)) or self.remotes.get(plain_url(url))
         return Path(found) if found is not None else None
+
+    def is_checkout(self, url: str) -> bool:
+        """Whether a repository is found only because it is a remote of the input's checkout."""
+        return plain_url(url) in self.remotes and plain_url(url) not in self.paths
 
 
 class SourceNotFound(Exception):
-    """A source that is not on disk, so its objects are unknown."""
+    """A source that is not on disk, so its objects are unknown. Says why, and how to get it."""
 
 
-def repos_of(flags: Iterable[str]) -> Repos:
-    """The values of `--repo`."""
+def repos_of(flags: Iterable[str], beside: str = "") -> Repos:
+    """The values of `--repo`, and the remotes of the checkout that contains `beside`."""
     found = {}
     for flag in flags:
         url, equals, path = flag.rpartition("=")
@@ -34,7 +43,13 @@ def repos_of(flags: Iterable[str]) -> Repos:
         if not Path(path).exists():
             raise CannotContinue(f"--repo {flag}: no such file or folder: {path}")
         found[plain_url(url)] = path
-    return Repos(found)
+    return Repos(found, _remotes_around(beside) if beside else {})
+
+
+def _remotes_around(path: str) -> dict[str, str]:
+    top = project_of(Path(path) if Path(path).is_dir() else Path(path).parent)
+    here = os.path.relpath(top) if Path.cwd().is_relative_to(top) or top.is_relative_to(Path.cwd()) else str(top)
+    return {plain_url(url): here for url in remotes(top)}
 
 
 def charts_given(flags: Iterable[str]) -> dict[str, str]:
@@ -44,6 +59,8 @@ def charts_given(flags: Iterable[str]) -> dict[str, str]:
         name, _, path = flag.partition("=")
         if not name or not path:
             raise CannotContinue(f"--chart {flag}: needs NAME=PATH, the local copy of a chart")
+        if not Path(path).exists():
+            raise CannotContinue(f"--chart {flag}: no such file or folder: {path}")
         given[name] = path
     return given
 

@@ -67,7 +67,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     found = gather(release.resources, setting.repos, root=root.ref if root else None, globs=globs, **served(setting))
     if root is None and all(found.applications[ref].absent for ref in found.roots):
         absent = (one.absent for one in found.applications.values() if one.absent)
-        raise NothingToCheck(f"{release.source}: {'; '.join(dict.fromkeys(absent))}")
+        raise NothingToCheck("\n  ".join((f"{release.source}: nothing of it can be rehearsed", *dict.fromkeys(absent))))
     fleet = fleet_of(found, root, settings)
     apps = (*fleet.roots, *fleet.others.values())
     notes = (*((ASSUMED,) if root else ()), *found.notes, *_notes(found, apps, settings))
@@ -80,6 +80,8 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         replace(release, resources=(*release.resources, *found.resources)),
         tuple(dict.fromkeys(notes)),
         tuple(app.destination for app in apps if "CreateNamespace=true" in app.options),
+        tuple(dict.fromkeys(found.not_rehearsed)),
+        hollow=_is_argocds_own((*release.resources, *found.resources)),
     )
 
 

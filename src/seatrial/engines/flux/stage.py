@@ -22,10 +22,10 @@ from seatrial.engines.script import Target
 from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
 from seatrial.model.errors import NothingToCheck
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Origin, Ref
+from seatrial.model.resource import Body, Origin, Ref, dig
 from seatrial.model.trial import Step
 from seatrial.sources.flux.building import FluxSources, Shelf, read_folder
-from seatrial.sources.flux.gathering import ACTED_ON, Charted, FoundFlux, at_home, beginning, gather
+from seatrial.sources.flux.gathering import ACTED_ON, Charted, FoundFlux, at_home, beginning, gather, is_of_flux
 
 NAME = "flux"
 USUAL_FOR = ACTED_ON
@@ -46,6 +46,7 @@ class Prepared(Struct, frozen=True):
     fleet: Fleet
     release: Release
     notes: tuple[str, ...] = ()
+    not_rehearsed: tuple[str, ...] = ()
 
 
 def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Reconcile]:
@@ -57,7 +58,17 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         known = FluxSources(setting.repos, setting.charts, release.source, {}, served(setting), opened.kept(Shelf))
         prepared = prepare(release, known)
     act = Reconcile(prepared.fleet)
-    return PlannedStep(step, NAME, release.name, release.namespace, act, prepared.release, prepared.notes)
+    return PlannedStep(
+        step,
+        NAME,
+        release.name,
+        release.namespace,
+        act,
+        prepared.release,
+        prepared.notes,
+        not_rehearsed=prepared.not_rehearsed,
+        hollow=all(map(is_of_flux, prepared.release.resources)),
+    )
 
 
 def prepare(release: Release, known: FluxSources) -> Prepared:
@@ -66,21 +77,21 @@ def prepare(release: Release, known: FluxSources) -> Prepared:
     first = beginning(release)
     found = gather(first or release.resources, known)
     if not first:
-        return _of_manifests(release, found)
+        return _of_manifests(release, found, known)
     absent = _absent(found)
     if absent and not found.resources:
-        raise NothingToCheck(f"{release.source}: {'; '.join(absent)}")
-    return _prepared(replace(release, resources=tuple(first)), found, _targets(first))
+        raise NothingToCheck("\n  ".join((f"{release.source}: nothing of it can be rehearsed", *absent)))
+    return _prepared(replace(release, resources=tuple(first)), found, known, _targets(first))
 
 
-def _of_manifests(release: Release, found: FoundFlux) -> Prepared:
+def _of_manifests(release: Release, found: FoundFlux, known: FluxSources) -> Prepared:
     """Manifests as the path of one Kustomization."""
     own = Kustomization(release.name or "app", HOME, _targets(release.resources), timeout="5m0s")
     source = {"kind": "GitRepository", "name": HOME}
     body: Body = {"spec": {"prune": True, "interval": "10m", "path": "./", "sourceRef": source}}
     root = _made_up(own.ref, f"{KUSTOMIZE_GROUP}/v1", body, release.source)
     whole = replace(release, resources=(root, *release.resources))
-    prepared = _prepared(whole, found, (Target(root.ref, root.body),), own)
+    prepared = _prepared(whole, found, known, (Target(root.ref, root.body),), own)
     return replace(prepared, notes=(ONE_KUSTOMIZATION, *prepared.notes))
 
 
@@ -93,7 +104,9 @@ def _of_chart(charted: Charted, release: Release) -> Prepared:
     return Prepared(fleet, replace(release, resources=(root, *release.resources)), (ONE_HELMRELEASE,))
 
 
-def _prepared(release: Release, found: FoundFlux, roots: tuple[Target, ...], *own: Kustomization) -> Prepared:
+def _prepared(
+    release: Release, found: FoundFlux, known: FluxSources, roots: tuple[Target, ...], *own: Kustomization
+) -> Prepared:
     resources, crds = (*release.resources, *found.resources), (*release.crds, *found.crds)
     kustomizations = {one.ref: one for one in own}
     for ref, built in found.kustomizations.items():
@@ -102,9 +115,11 @@ def _prepared(release: Release, found: FoundFlux, roots: tuple[Target, ...], *ow
     notes = [*found.notes, *_notes(found, releases)]
     if absent := _absent(found):
         notes += _ignore_unknown_checks(kustomizations, {r.ref for r in (*resources, *crds)})
-    notes += (*_assumed_ready(absent), *_elsewhere(kustomizations, releases))
+    notes += (*_from_checkout(resources, known), *_elsewhere(kustomizations, releases))
     fleet = Fleet(roots, kustomizations, releases)
-    return Prepared(fleet, replace(release, resources=resources, crds=crds), tuple(dict.fromkeys(notes)))
+    whole = replace(release, resources=resources, crds=crds)
+    unseen = (*found.not_rehearsed, *_assumed_ready(absent))
+    return Prepared(fleet, whole, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(unseen)))
 
 
 def _targets(resources: Iterable[Resource]) -> tuple[Target, ...]:
@@ -145,10 +160,17 @@ def _ignore_unknown_checks(kustomizations: dict[Ref, Kustomization], here: set[R
 
 def _assumed_ready(absent: dict[str, list[Ref]]) -> Iterator[str]:
     for why, refs in absent.items():
-        if len(refs) == 1:
-            yield f"flux: assuming {refs[0]} becomes Ready; its {why}"
-        else:
-            yield f"flux: assuming {refs[0]} and {len(refs) - 1} more become Ready; their {why}"
+        more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
+        yield f"{refs[0]}{more} (assumed to become Ready): its {why}"
+
+
+def _from_checkout(resources: Iterable[Resource], known: FluxSources) -> Iterator[str]:
+    """The notes on sources that are the checkout of the input."""
+    for resource in resources:
+        url = str(dig(resource.body, "spec", "url") or "")
+        if resource.ref.kind == "GitRepository" and known.repos.is_checkout(url):
+            tree = "its working tree is rehearsed, whatever spec.ref names"
+            yield f"flux: {resource.ref}: {url} is a remote of this checkout; {tree}"
 
 
 def _elsewhere(kustomizations: dict[Ref, Kustomization], releases: dict[Ref, HelmRelease]) -> Iterator[str]:

@@ -61,4 +61,5 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         Up(release.program),
         replace(release, name=name, namespace=namespace) if step.action == "up" else None,
         (*release.program.unknown, *release.program.warnings),
+        not_rehearsed=release.program.absent,
     )

@@ -19,10 +19,11 @@ from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, dig, listed, name_of
 from seatrial.sources.argocd.helm import HelmSource, helm_release
 from seatrial.sources.charts.values import merge_patch
+from seatrial.sources.fetching import chart_command, get_repo
 from seatrial.sources.files import read_text, shown
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.kustomize_edits import edits_of
-from seatrial.sources.manifests.reading import EXTENSIONS, read_manifests
+from seatrial.sources.manifests.reading import EXTENSIONS, may_hold_objects, read_manifests
 from seatrial.sources.repos import Repos, SourceNotFound, chart_in
 from seatrial.text.yamlfile import documents
 
@@ -108,7 +109,11 @@ def _root(source: Body, repos: Repos) -> Path:
     url = str(source.get("repoURL") or "")
     root = repos.find(url)
     if root is None:
-        raise SourceNotFound(f"its source {url} was not found (pass --repo {url}=PATH)")
+        chart, version = str(source.get("chart") or ""), str(source.get("targetRevision") or "")
+        get = (
+            f"To rehearse it: {chart_command(chart, url, version)}, then add --repo {url}=." if chart else get_repo(url)
+        )
+        raise SourceNotFound(f"its source {url} is not on disk. {get}")
     return root
 
 
@@ -136,6 +141,8 @@ def _of_directory(path: Path, asked: HelmSource) -> Release:
     resources: list[Resource] = []
     for file in files:
         if file.suffix in EXTENSIONS and file.is_file() and _is_included(file.relative_to(path).as_posix(), directory):
+            if not may_hold_objects(read_text(str(file), "read the manifests")):
+                continue
             try:
                 found = read_manifests(str(file), namespace=asked.namespace, release=asked.name)
             except NothingToCheck:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Ref, dig, group_of, metadata, ref_of
+from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, ref_of
 from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
 from seatrial.sources.following import follow
@@ -47,6 +47,7 @@ class FoundApplications(Struct, frozen=True):
     resources: list[Resource] = []
     """The objects of all Applications."""
     notes: list[str] = []
+    not_rehearsed: list[str] = []
     roots: list[Ref] = []
     """The Applications that no other Application creates."""
     given: list[Ref] = []
@@ -100,13 +101,22 @@ class _ApplicationSearch:
             rendered = render_application(body, self.repos, **self.options)
             self._place(body, rendered.release)
         except SourceNotFound as why:
-            self.found.notes.append(f"argocd: assuming {ref} syncs successfully: {why}")
+            self.found.not_rehearsed.append(f"{ref} (assumed to sync): {why}")
             self.found.applications[ref] = Application(body, absent=str(why))
             return
         self.found.applications[ref] = Application(body, rendered.release, rendered.error)
+        self.found.notes.extend(self._from_checkout(ref, body))
         if rendered.release is not None:
             self.found.resources.extend(rendered.release.resources)
             yield from self.look_at(rendered.release.resources)
+
+    def _from_checkout(self, ref: Ref, application: Body) -> Iterator[str]:
+        """The notes on sources that are the checkout of the input."""
+        for source in listed(application, "spec", "sources") or [dig(application, "spec", "source") or {}]:
+            if self.repos.is_checkout(url := str(source.get("repoURL") or "")):
+                revision = str(source.get("targetRevision") or "HEAD")
+                tree = f"its working tree is rehearsed, whatever {revision} (targetRevision) contains"
+                yield f"argocd: {ref}: its source {url} is a remote of this checkout; {tree}"
 
     def _place(self, application: Body, release: Release | None) -> None:
         """Raise `SourceNotFound` for an object with the name of one on another cluster: one cluster is rehearsed."""
@@ -124,7 +134,7 @@ class _ApplicationSearch:
         try:
             made = applications_of(body, self.repos)
         except SourceNotFound as why:
-            self.found.notes.append(f"argocd: the Applications of {named} are left out: {why}")
+            self.found.not_rehearsed.append(f"the Applications of {named}: {why}")
             return
         own = _ref(body)
         counts = Counter(map(_ref, made))

@@ -22,10 +22,11 @@ from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata,
 from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
+from seatrial.sources.fetching import get_chart, get_repo
 from seatrial.sources.files import STDIN, project_of, read_text, shown
 from seatrial.sources.flux.envsubst import BadSubstitution, expand
 from seatrial.sources.manifests import kustomize
-from seatrial.sources.manifests.reading import EXTENSIONS, read_manifests
+from seatrial.sources.manifests.reading import EXTENSIONS, may_hold_objects, read_manifests
 from seatrial.sources.repos import Repos, SourceNotFound, chart_in
 from seatrial.text.source import Text
 
@@ -43,7 +44,7 @@ _WORDS = re.compile(rf"{UNREADABLE}(\w+)-")
 
 class BuiltPath(Struct, frozen=True):
     resources: tuple[Resource, ...]
-    notes: tuple[str, ...] = ()
+    not_rehearsed: tuple[str, ...] = ()
 
 
 class Shelf(Struct, frozen=True):
@@ -76,10 +77,11 @@ def read_folder(path: str, namespace: str = "default", *, release: str = "") -> 
     """The objects that Flux finds in a folder, or those in a file."""
     if path == STDIN or not Path(path).is_dir():
         return read_manifests(path, namespace=namespace, release=release)
-    found = tuple(tree(Path(path), release, namespace))
+    skipped: list[str] = []
+    found = tuple(tree(Path(path), release, namespace, skipped=skipped))
     if not found:
         raise NothingToCheck(f"{shown(path)}: contains no Kubernetes object")
-    return Release(release, namespace, path, found)
+    return Release(release, namespace, path, found, skipped=tuple(skipped))
 
 
 def is_path_of(kustomization: Body, folder: str) -> bool:
@@ -120,7 +122,7 @@ def _built(
     if sure or not left_out:
         return BuiltPath(kept)
     named = ", ".join(str(resource.ref) for resource in left_out)
-    return BuiltPath(kept, (f"flux: {name}: not rehearsed, because postBuild variables are unknown: {named}",))
+    return BuiltPath(kept, (f"{named} of Kustomization {name}: its postBuild variables are unknown",))
 
 
 def chart_of(release: Body, known: FluxSources) -> ChartSource:
@@ -141,7 +143,8 @@ def chart_of(release: Body, known: FluxSources) -> ChartSource:
         return open_chart(str(_within(known, url, name)[1]))
     root = known.repos.find(url)
     if root is None:
-        raise SourceNotFound(f"chart {name} of {url} was not found (pass --chart {name}=PATH)")
+        version = str(spec.get("version") or dig(source, "spec", "ref", "tag") or "")
+        raise SourceNotFound(f"chart {name} of {url} is not on disk. {get_chart(name, url, version)}")
     return open_chart(str(chart_in(root, name, str(spec.get("version") or ""))))
 
 
@@ -282,7 +285,9 @@ def _within(known: FluxSources, url: str, path: str) -> tuple[Path, Path]:
         found = folder / relative
         if found.is_dir() and found.resolve().is_relative_to(folder):
             return folder, Path(shown(_near(found)))
-    raise SourceNotFound(f"source {url}{' ' if url else ''}was not found (pass --repo {url or 'URL'}=PATH)")
+    if not url:
+        raise SourceNotFound("source is not in the input. To rehearse it: add --repo URL=PATH of its repository")
+    raise SourceNotFound(f"source {url} is not on disk. {get_repo(url)}")
 
 
 def _around(start: Path) -> Iterator[Path]:
@@ -299,16 +304,24 @@ def _near(path: Path) -> str:
     return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
 
 
-def tree(folder: Path, name: str, namespace: str, texts: Callable[[str], str] = str) -> Iterator[Resource]:
-    """The objects of a folder: built from its kustomization, or all manifests, recursively."""
+def tree(
+    folder: Path, name: str, namespace: str, texts: Callable[[str], str] = str, skipped: list[str] | None = None
+) -> Iterator[Resource]:
+    """The objects of a folder: built from its kustomization, or all manifests, recursively.
+
+    Files without an object are refused, as kustomize-controller does, or put into `skipped`.
+    """
     if kustomize.is_kustomization(folder):
         yield from kustomize.build(folder, name, namespace, texts).resources
         return
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
-            yield from tree(entry, name, namespace, texts)
+            yield from tree(entry, name, namespace, texts, skipped)
         elif entry.suffix in EXTENSIONS and entry.is_file():
             text = read_text(str(entry), "read the manifests")
+            if skipped is not None and not may_hold_objects(text):
+                skipped.append(text.path)
+                continue
             instead = {shown(str(entry)): texts(text.content)}
             try:
                 yield from read_manifests(str(entry), namespace=namespace, release=name, instead=instead).resources

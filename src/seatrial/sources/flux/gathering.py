@@ -68,6 +68,7 @@ class FoundFlux(Struct, frozen=True):
     resources: list[Resource] = []
     crds: list[Resource] = []
     notes: list[str] = []
+    not_rehearsed: list[str] = []
 
 
 def gather(resources: Iterable[Resource], known: FluxSources) -> FoundFlux:
@@ -95,6 +96,11 @@ def is_acted_on(resource: Resource) -> bool:
 
 def _is_beginning(resource: Resource) -> bool:
     return resource.ref.group in OWN_GROUPS or resource.ref.kind in GO_WITH_THEM
+
+
+def is_of_flux(resource: Resource) -> bool:
+    """Whether an object only matters to Flux, or is a Namespace."""
+    return resource.ref.group in OWN_GROUPS or resource.ref.kind == "Namespace"
 
 
 def at_home(resource: Resource) -> Body:
@@ -131,7 +137,7 @@ class _FluxSearch:
             return Built(body, absent=str(why))
         except CannotContinue as why:
             return Built(body, error=str(why))
-        self.found.notes.extend(built.notes)
+        self.found.not_rehearsed.extend(built.not_rehearsed)
         return Built(body, built.resources)
 
     def _charted(self, body: Body) -> Charted:

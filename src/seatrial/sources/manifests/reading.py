@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,12 @@ from seatrial.text.yamlfile import Document, documents
 EXTENSIONS = (".json", ".yaml", ".yml")
 FILES_MAX = 10_000
 
+KEYS_MIN = 2
+
 _DOING = "read the manifests"
+_WORDS = r"(apiVersion|kind|metadata|items)"
+_YAML_KEY = re.compile(rf"^(?:---[ \t]+)?[\"']?{_WORDS}[\"']?[ \t]*:", re.M)
+_JSON_KEY = re.compile(rf"[\"']?{_WORDS}[\"']?\s*:")
 
 
 def read_manifests(
@@ -38,12 +44,23 @@ def read_manifests(
     """
     if path != STDIN and kustomize.is_kustomization(Path(path)):
         return kustomize.build(Path(path), release, namespace)
-    texts = (_text(name, instead or {}) for name in _files(path, recursive=recursive))
-    found = [one for text in texts for one in _objects(text)]
+    texts = [_text(name, instead or {}) for name in _files(path, recursive=recursive)]
+    skipped = [text.path for text in texts if path != STDIN and Path(path).is_dir() and not may_hold_objects(text)]
+    found = [one for text in texts if text.path not in skipped for one in _objects(text)]
     if not found:
         raise NothingToCheck(f"{shown(path)}: contains no Kubernetes object")
     scopes = defined_scopes(found)
-    return Release(release, namespace, path, tuple(resources(found, namespace, scopes)))
+    return Release(release, namespace, path, tuple(resources(found, namespace, scopes)), skipped=tuple(skipped))
+
+
+def may_hold_objects(text: Text) -> bool:
+    """Whether a file looks like Kubernetes objects: two of `apiVersion`, `kind` and `metadata`.
+
+    Workflows, values files and the like do not. What looks like an object and is broken is refused with its place, and
+    so is a file of a chart, whose folder is the input. Argo CD looks for the same three words (`findManifests`).
+    """
+    keys = _JSON_KEY if text.content.lstrip().startswith(("{", "[")) else _YAML_KEY
+    return len(set(keys.findall(text.content))) >= KEYS_MIN or bool(part_of(text.path))
 
 
 def kinds_in(path: str) -> set[tuple[str, str]]:

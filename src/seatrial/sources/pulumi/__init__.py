@@ -82,7 +82,7 @@ def _registered(project: PulumiProject, register: Register, charts: Charts) -> M
             register(project, monitor)
         except CannotContinue as why:
             if monitor.refused is None:
-                why.args = ("\n  ".join((str(why), *monitor.program().unknown)),)
+                why.args = ("\n  ".join((str(why), *monitor.program().absent, *monitor.program().unknown)),)
                 raise
         if monitor.refused is None:
             return monitor

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue, NothingToCheck
-from seatrial.model.program import Program, Registration
+from seatrial.model.program import Registration
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Place
 from seatrial.sources import git
@@ -77,13 +77,12 @@ def as_committed(release: Release, checkout: Checkout) -> Release:
     """The release with places in the commit, and with paths in values as in the working tree."""
     assert release.program is not None
     program = release.program
-    committed = Program(
-        program.project,
-        tuple(_registration(one, checkout) for one in program.registrations),
-        program.stack,
-        tuple(map(checkout.named, program.unknown)),
-        tuple(checkout.named(words) for words in (*program.warnings, *_other_packages(checkout))),
-        program.recorded,
+    committed = replace(
+        program,
+        registrations=tuple(_registration(one, checkout) for one in program.registrations),
+        unknown=tuple(map(checkout.named, program.unknown)),
+        warnings=tuple(checkout.named(words) for words in (*program.warnings, *_other_packages(checkout))),
+        absent=tuple(map(checkout.named, program.absent)),
     )
     return replace(release, resources=tuple(_resource(one, checkout) for one in release.resources), program=committed)
 

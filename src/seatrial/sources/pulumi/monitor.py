@@ -34,6 +34,7 @@ from seatrial.model.program import (
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
 from seatrial.sources.charts.rendering import NotRendered
+from seatrial.sources.fetching import get_chart
 from seatrial.sources.places import origin
 from seatrial.sources.pulumi.charts import (
     Charts,
@@ -85,6 +86,7 @@ class Monitor:
         self._rendered: dict[Ref, Resource] = {}
         self._asked: dict[str, list[tuple[str, str]]] = {}
         self._unknown: list[str] = []
+        self._absent: list[str] = []
         self._varies = False
         self.dropped: list[Resource] = []
         """Hooks of charts that are not registered."""
@@ -107,6 +109,7 @@ class Monitor:
             self._project.stack,
             tuple(dict.fromkeys([*self._unknown, *left_out(self._elsewhere(), self._registrations, self._config)])),
             tuple(dict.fromkeys(self.warnings)),
+            absent=tuple(dict.fromkeys(self._absent)),
             recorded=self._project.runtime == RECORDED,
             varies=self._varies,
         )
@@ -244,7 +247,7 @@ class Monitor:
         elif one.type == DIRECTORY_V2:
             found = self._built(short(one.urn), str(inputs.get("directory") or ""), namespace)
         else:
-            self._unknown.append(f"{short(one.urn)}: its content is unknown without the provider")
+            self._absent.append(f"{short(one.urn)}: its content is unknown without the provider")
             found = []
         self._rendered.update((r.ref, in_namespace(r)) for r in found)
         placed = (in_namespace(r) for r in (*found, *inline))
@@ -261,13 +264,13 @@ class Monitor:
     def _built(self, who: str, named: str, namespace: str) -> list[Resource]:
         found = self._charts.built(named, namespace)
         if found is None:
-            self._unknown.append(f"{who}: the kustomization {named} was not found on disk")
+            self._absent.append(f"{who}: the kustomization {named} is not on disk")
         return found or []
 
     def _render(self, one: Registration, named: str, called: str, namespace: str, values: Body) -> Release | None:
         rendered = self._rendering(f"{one.type} {one.name}", named, release=called, namespace=namespace, values=values)
         if rendered is None:
-            self._unknown.append(_unknown_chart(short(one.urn), named))
+            self._absent.append(_absent_chart(short(one.urn), named, one.inputs))
             return None
         self._rendered.update((r.ref, in_namespace(r)) for r in (*rendered.crds, *rendered.resources))
         return rendered
@@ -305,7 +308,7 @@ class Monitor:
         values = options.get("values") or {}
         rendered = self._rendering(f"{CHART_V3} {called}", named, release=called, namespace=namespace, values=values)
         if rendered is None:
-            self._unknown.append(_unknown_chart(f"v3.Chart {called}", named))
+            self._absent.append(_absent_chart(f"v3.Chart {called}", named, options))
             return []
         self._varies = self._varies or self._charts.generates_values(named, looks=False)
         wanted = as_v3_chart(
@@ -399,5 +402,12 @@ def _unawaited(resource: Resource) -> Resource:
     return replace(resource, body={**resource.body, "metadata": {**meta, "annotations": annotations}})
 
 
-def _unknown_chart(who: str, named: str) -> str:
-    return f"{who}: the chart {named} was not found on disk (pass --chart {named.rpartition('/')[2]}=PATH)"
+def _absent_chart(who: str, named: str, options: Body) -> str:
+    """The options of a Release, a `v4.Chart` (`repositoryOpts`) or a `v3.Chart` (`fetch_opts`) say where it is."""
+    fetched = options.get("repositoryOpts") or options.get("fetch_opts") or {}
+    repo = str(fetched.get("repo") or "")
+    alias = str(options.get("repo") or "")
+    chart = f"{alias}/{named}" if alias and not repo else named
+    version = str(options.get("version") or fetched.get("version") or "")
+    pinned = f"{named} {version}".strip()
+    return f"{who}: the chart {pinned} is not on disk. {get_chart(chart, repo, version)}"

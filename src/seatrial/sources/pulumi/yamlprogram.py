@@ -27,6 +27,16 @@ OPTIONS = (
 KEYS = ("type", "name", "defaultProvider", "properties", "get", "options")
 REFERENCE = re.compile(r"(?<!\$)\$\{([^}]+)\}")
 STEP = re.compile(r"\[\"([^\"]+)\"\]|\['([^']+)'\]|\[(\d+)\]|\.?([^.\[\]]+)")
+NO_CHART = (
+    "Helm Chart resources are not supported in YAML, consider using the Helm Release resource instead: "
+    "https://www.pulumi.com/registry/packages/kubernetes/api-docs/helm/v3/release/"
+)
+NOT_YET = (
+    "The resource type [{}] is not supported in YAML at this time, "
+    "see: https://github.com/pulumi/pulumi-kubernetes/issues/1971"
+)
+UNSUPPORTED = {type_: NO_CHART if type_.endswith(":Chart") else NOT_YET.format(type_) for type_ in LOCAL_COMPONENTS}
+"""Types that pulumi-yaml refuses, in its words (`blocklist_test.go`)."""
 NO_TYPE = "kubernetes:apiextensions.k8s.io:CustomResource"
 
 
@@ -85,9 +95,10 @@ class _Known:
         named = [self._target(one, name) for one in _listed(options.get("dependsOn"))]
         asked = [str(self._answers[one]["urn"]) for one in named]
         type_ = _type(str(body.get("type") or ""), written)
+        self._refuse_unsupported(name, type_)
         called = str(body.get("name") or name)
         place = self._document.place("resources", name)
-        component = type_ in (*LOCAL_COMPONENTS, *REMOTE_COMPONENTS)
+        component = type_ in REMOTE_COMPONENTS
         message: Body = {
             "do": "read" if "get" in body else "register",
             "id": str((body.get("get") or {}).get("id") or ""),
@@ -122,6 +133,12 @@ class _Known:
                     place = self._document.place("resources", name, *filter(None, (where.rstrip("."), key)))
                     unknown = f"{where}{key} of {name} is unknown to Pulumi, which ignores it with a warning"
                     self._monitor.warnings.append(f"{place}: {unknown}")
+
+    def _refuse_unsupported(self, name: str, type_: str) -> None:
+        """Refuse components that only the SDKs of other languages expand."""
+        if why := UNSUPPORTED.get(type_):
+            place = self._document.place("resources", name, "type")
+            raise CannotContinue(f"{place}: error resolving type of resource {name}: {why}")
 
     def _refuse_undefined(self, name: str, body: Body) -> None:
         """Refuse references to undefined names."""

@@ -1,0 +1,26 @@
+"""The first lines of a report: what of the input was not rehearsed. Printed also where only findings are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.model.result import Result
+from seatrial.report.page import Line, Page, Piece, line, quoted
+
+SHOWN_MAX = 5
+
+
+def not_rehearsed(result: Result, page: Page) -> Iterator[Line]:
+    """One line each, with the command that gets it."""
+    found = [*_dependencies(result), *result.not_rehearsed]
+    shown = found if page.verbose else found[:SHOWN_MAX]
+    for words in shown:
+        yield from (line(Piece(text, "doubt")) for text in quoted(f"Not rehearsed: {words}", page, first="", rest="  "))
+    if more := len(found) - len(shown):
+        yield line(Piece(f"Not rehearsed: {more} more (-v shows all)", "doubt"))
+
+
+def _dependencies(result: Result) -> Iterator[str]:
+    if result.missing_dependencies:
+        names = ", ".join(result.missing_dependencies)
+        yield f"dependencies in Chart.yaml that are not in charts/ (run helm dependency build): {names}"
