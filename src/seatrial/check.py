@@ -156,9 +156,20 @@ def _reviewed(rehearsal: Rehearsal, case: Case) -> Reviewed:
 def _findings(reviewed: list[Reviewed]) -> Iterator[Finding]:
     """What the rules found, and the breaches of invariants that none of it explains."""
     yield from (finding for one in reviewed for finding in one.findings)
-    for trial in _trials(reviewed):
+    for trial in map(_beside(reviewed), _trials(reviewed)):
         for invariant in all_invariants():
             yield from (replace(finding, case=trial[0].case.name) for finding in invariant.check(trial))
+
+
+def _beside(reviewed: list[Reviewed]) -> Callable[[list[Reviewed]], list[Reviewed]]:
+    """Adds to the rehearsals of a trial what the rules found in other cases with the same engine."""
+
+    def joined(trial: list[Reviewed]) -> list[Reviewed]:
+        others = (one for one in reviewed if one.rehearsal.engine == trial[0].rehearsal.engine)
+        elsewhere = tuple(f for one in others if one.case.name != trial[0].case.name for f in one.findings)
+        return [replace(one, elsewhere=elsewhere) for one in trial]
+
+    return joined
 
 
 def _trials(reviewed: list[Reviewed]) -> list[list[Reviewed]]:

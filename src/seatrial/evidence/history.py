@@ -14,6 +14,8 @@ DEPLOYS = ("install", "upgrade")
 GOING = ("deleted", "deleting")
 MADE_BY_ITSELF = ("default", "kube-root-ca.crt")
 """Objects that every namespace gets by itself."""
+MADE_BY_THE_CLUSTER = ("Endpoints", "PersistentVolume")
+"""Kinds that controllers create without an owner reference, for a Service and for a PVC."""
 
 
 def restarted(moment: Moment, workload: Ref) -> bool:
@@ -86,11 +88,16 @@ def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
         if event.cause not in caused:
             continue
         caused.add(event.index)
-        owned = dig(event.before, "metadata", "ownerReferences")
-        goes = event.effect in GOING and event.object != deletion.object
-        if goes and not owned and event.object.name not in MADE_BY_ITSELF:
+        if event.effect in GOING and event.object != deletion.object and is_from_people(event):
             found.append(event)
     return list({event.object: event for event in reversed(found)}.values())[::-1]
+
+
+def is_from_people(event: Event) -> bool:
+    """Whether the object of an event was written by somebody, and by no controller."""
+    ref = event.object
+    made = ref.name in MADE_BY_ITSELF or (ref.kind in MADE_BY_THE_CLUSTER and not ref.group)
+    return not made and not dig(event.before, "metadata", "ownerReferences")
 
 
 def held_up(moment: Moment, ref: Ref) -> Event | None:

@@ -76,6 +76,8 @@ class Reviewed(Struct, frozen=True):
     rehearsal: Rehearsal
     case: Case
     findings: tuple[Finding, ...]
+    elsewhere: tuple[Finding, ...] = ()
+    """What they found in other cases with the same engine."""
 
 
 class Invariant(Struct, frozen=True):

@@ -44,14 +44,14 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.evidence.breaches import certain
+from seatrial.evidence.causes import COMPARES
 from seatrial.evidence.failures import StepFailure, failures
 from seatrial.evidence.moment import found
-from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, agreed, hazard
+from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, hazard
 from seatrial.model.timeline import Event
 from seatrial.phrases.objects import in_kubectl
 
-OTHER_HELM = "helm-version-differs"
-"""It compares the Helm that was rehearsed with the other one, and does not explain why either fails."""
 FAILS: Damage = "failed-deploy"
 CLUSTERS = {"lazy": "slow", "eager": "fast", "seeded": "seeded"}
 WAITS = "waits for "
@@ -89,12 +89,12 @@ def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
     by_step: dict[int, list[FailedStep]] = {}
     for failed in (failed for reviewed in trial for failed in _failed_steps(reviewed)):
         by_step.setdefault(failed.failure.step, []).append(failed)
-    certain = _certain(trial)
+    sure_hazards = certain(trial)
     alike: list[list[Breach]] = []
     for step, failed_alike in sorted(by_step.items()):
         schedules = [one.rehearsal.schedule for one in trial if one.rehearsal.steps[step].outcome != "ok"]
         left = [one for one in failed_alike if not one.explained_by]
-        sure = any(hazard(finding) in certain for one in failed_alike for finding in one.explained_by)
+        sure = any(hazard(finding) in sure_hazards for one in failed_alike for finding in one.explained_by)
         if not left and (sure or len(schedules) < len(trial)):
             continue
         first, *others = sorted(failed_alike, key=lambda one: one.explained_by != ())
@@ -110,7 +110,7 @@ def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
 
 def explains(finding: Finding, failure: StepFailure) -> bool:
     """Whether a finding of the same rehearsal is about this failure."""
-    if finding.rule == OTHER_HELM or finding.damage == "nuisance":
+    if finding.rule in COMPARES or finding.damage == "nuisance":
         return False
     if not {event.index for event in failure.events}.isdisjoint(finding.evidence):
         return True
@@ -120,12 +120,6 @@ def explains(finding: Finding, failure: StepFailure) -> bool:
     if finding.step != failure.step:
         return False
     return not about.isdisjoint(finding.objects) or (not about and finding.damage == FAILS)
-
-
-def _certain(trial: Sequence[Reviewed]) -> set[object]:
-    """What the rules say will happen."""
-    merged = agreed((finding for one in trial for finding in one.findings), {trial[0].rehearsal.engine: len(trial)})
-    return {hazard(finding) for finding in merged if finding.certainty == "will"}
 
 
 def _failed_steps(reviewed: Reviewed) -> Iterator[FailedStep]:

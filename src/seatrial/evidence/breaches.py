@@ -1,0 +1,130 @@
+"""Breaches of invariants: which object, in which step, by which events; and whether a rule's finding explains one.
+
+Knows no invariant: each says itself what a breach is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from seatrial.evidence.causes import COMPARES
+from seatrial.evidence.moment import Moment
+from seatrial.model.finding import DAMAGES, Damage, Finding, Reviewed, agreed, hazard
+from seatrial.model.release import Case
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event, Rehearsal
+
+
+class Breach(Struct, frozen=True):
+    """One object for which an invariant does not hold after one step of one rehearsal."""
+
+    moment: Moment
+    object: Ref
+    damage: Damage
+    cause: str
+    """What it has in common with other objects that are reported with it."""
+    events: tuple[Event, ...] = ()
+    """What happened to the object, then what caused that, back to the request."""
+    why: str = ""
+    """A sentence about this object."""
+
+    @property
+    def schedule(self) -> str:
+        return self.moment.rehearsal.schedule
+
+    @property
+    def about(self) -> set[Ref]:
+        """The object, and those with which it was caused."""
+        return {self.object, *(event.object for event in self.events)}
+
+
+class Breaches(Struct, frozen=True):
+    """What one finding reports: objects with a common cause, in the rehearsals that show them."""
+
+    all: tuple[Breach, ...]
+    """One for each object, of the first rehearsal that shows it; the worst damage first."""
+    steps: tuple[int, ...]
+    schedules: tuple[str, ...]
+
+    @property
+    def first(self) -> Breach:
+        return self.all[0]
+
+    @property
+    def objects(self) -> tuple[Ref, ...]:
+        return tuple(breach.object for breach in self.all)
+
+
+Finds = Callable[[Rehearsal, Case], Iterable[Breach]]
+
+
+def unexplained(trial: Sequence[Reviewed], finds: Finds) -> Iterator[Breaches]:
+    """The breaches of one trial that no finding of a rule explains, grouped by their cause."""
+    by_object: dict[tuple[str, Ref], list[Breach]] = {}
+    explained: dict[tuple[str, Ref], dict[str, list[Finding]]] = {}
+    for reviewed in trial:
+        for breach in finds(reviewed.rehearsal, reviewed.case):
+            key = breach.cause, breach.object
+            by_object.setdefault(key, []).append(breach)
+            by = explained.setdefault(key, {}).setdefault(breach.schedule, [])
+            by.extend(finding for finding in reviewed.findings if explains(finding, breach))
+            by.extend(finding for finding in reviewed.elsewhere if explains_alike(finding, breach))
+    sure = certain(trial)
+    left: dict[tuple[str, int, tuple[str, ...]], list[list[Breach]]] = {}
+    for key, breaches in by_object.items():
+        if not _is_explained(explained[key], sure, len(trial)):
+            schedules = tuple(dict.fromkeys(breach.schedule for breach in breaches))
+            left.setdefault((key[0], breaches[0].moment.index, schedules), []).append(breaches)
+    for (_, _, schedules), alike in left.items():
+        firsts = sorted((_worst(breaches) for breaches in alike), key=_severity)
+        steps = sorted({breach.moment.index for breaches in alike for breach in breaches})
+        yield Breaches(tuple(firsts), tuple(steps), schedules)
+
+
+def explains(finding: Finding, breach: Breach) -> bool:
+    """Whether a finding of the same rehearsal is about this breach: its events, or the object in that step."""
+    if finding.rule in COMPARES:
+        return False
+    if not {event.index for event in breach.events}.isdisjoint(finding.evidence):
+        return True
+    return finding.step == breach.moment.index and not breach.about.isdisjoint(finding.objects)
+
+
+def explains_alike(finding: Finding, breach: Breach) -> bool:
+    """Whether a finding of another case is about the same object and action."""
+    same = finding.rule not in COMPARES and finding.action == breach.moment.ended.action
+    return same and not breach.about.isdisjoint(finding.objects)
+
+
+def certain(trial: Sequence[Reviewed]) -> set[object]:
+    """The hazards of which the rules say that they will happen."""
+    found = (finding for one in trial for finding in one.findings)
+    merged = agreed((*found, *trial[0].elsewhere), {trial[0].rehearsal.engine: len(trial)})
+    return {hazard(finding) for finding in merged if finding.certainty == "will"}
+
+
+def traced(rehearsal: Rehearsal, event: Event) -> Iterator[Event]:
+    """An event, what caused it, what caused that, and so on."""
+    found: Event | None = event
+    while found is not None:
+        yield found
+        found = rehearsal.timeline[found.cause] if found.cause is not None else None
+
+
+def _severity(breach: Breach) -> int:
+    return DAMAGES.index(breach.damage)
+
+
+def _worst(breaches: list[Breach]) -> Breach:
+    """What is reported of one object: of the first rehearsal that shows it, the step with the worst damage."""
+    return min((breach for breach in breaches if breach.schedule == breaches[0].schedule), key=_severity)
+
+
+def _is_explained(by_schedule: dict[str, list[Finding]], sure: set[object], played: int) -> bool:
+    """A finding that may happen does not explain what happens in every rehearsal."""
+    if not all(by_schedule.values()):
+        return False
+    found = (finding for findings in by_schedule.values() for finding in findings)
+    return len(by_schedule) < played or any(hazard(finding) in sure for finding in found)

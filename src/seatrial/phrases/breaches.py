@@ -1,0 +1,49 @@
+"""Sentences that invariants share: objects by name, the chain of causes, the steps, how the step ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from seatrial.evidence.breaches import Breach, Breaches
+from seatrial.evidence.moment import Moment
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event
+
+NAMES_MAX = 3
+CHAIN_MAX = 5
+QUOTE_MAX = 400
+DID = {"deleting": "requests the deletion of", "deleted": "deletes", "created": "creates", "changed": "changes"}
+
+
+def names(refs: Iterable[Ref]) -> str:
+    """The first three objects by name, and how many more there are."""
+    found = list(dict.fromkeys(refs))
+    if len(found) > NAMES_MAX:
+        return f"{', '.join(map(str, found[:NAMES_MAX]))} and {len(found) - NAMES_MAX} more"
+    *others, last = map(str, found)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def chain_sentence(breach: Breach) -> str:
+    """`helm deletes Namespace/tenant, so namespace-controller deletes Secret/tenant/db.`"""
+    told = list(dict.fromkeys(_told(event) for event in reversed(breach.events)))
+    if len(told) > CHAIN_MAX:
+        told = [*told[: CHAIN_MAX - 1], told[-1]]
+    return f"{', so '.join(told)}." if told[1:] else ""
+
+
+def steps_sentence(group: Breaches, do_this: str) -> str:
+    numbers = [str(step + 1) for step in group.steps]
+    return f"Steps {', '.join(numbers[:-1])} and {numbers[-1]} {do_this}." if numbers[1:] else ""
+
+
+def ended_sentence(moment: Moment) -> str:
+    """The engine's words, or that it reported success."""
+    if moment.ended.outcome == "ok":
+        return f"{moment.speaker} reports success."
+    quote = moment.says
+    return quote if len(quote) <= QUOTE_MAX else f'{quote[:QUOTE_MAX]}..."'
+
+
+def _told(event: Event) -> str:
+    return f"{event.actor} {DID.get(event.effect, event.verb)} {event.object}"

@@ -1,0 +1,132 @@
+"""A step deletes or recreates an object that the source still contains, and no other finding explains why.
+
+## What happens
+A step may create and change the objects of its source. It should not delete them: what is deleted loses what others
+wrote into it, and whatever uses it fails until it is there again. When a step deletes or recreates an object that its
+source contains, the rules look for the cause: a hook with a delete policy, a Namespace that is deleted with everything
+in it, a replacement. A rule that knows the cause reports it under its own name. This finding is what remains.
+
+The damage is
+
+- `data-loss` for a bound PVC whose volume is deleted with it, for a Namespace or a CRD with objects in it, and for a
+  Secret with generated content that nothing generates again;
+- `outage` if something that runs uses the object: pods mount it or run as it, a Service leads to them, a role gives
+  them their rights, a webhook is registered with it;
+- `nuisance` otherwise, or if a ConfigMap, a Secret, a role, a binding or a webhook configuration is recreated at once
+  and no pod misses it meanwhile.
+
+An object that an upgrade drops and a rollback deploys again counts if its data is lost. Jobs and Pods do not count:
+they are deleted when they have run. A hook that is deleted by its own delete policy counts only if something other than
+hooks uses it. Uninstalling removes everything by design; only objects with `helm.sh/resource-policy: keep` count there.
+
+## Example
+```yaml
+apiVersion: v1
+kind: Service
+metadata:
+  name: shop
+  annotations: {helm.sh/hook: post-install,post-upgrade}   # every upgrade deletes it, and creates another one
+```
+
+## Instead
+Read the chain of causes in the finding: it leads from the request to the deleted object. `seatrial run` prints all
+events of the step. Let the step change the object instead of deleting it, or move the object out of the release.
+
+## Fix safety
+There is no automatic fix: the cause is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from seatrial.evidence.breaches import Breach, Breaches, unexplained
+from seatrial.evidence.losses import Loss, content, is_hook, losses
+from seatrial.evidence.moment import found, moments
+from seatrial.evidence.users import WEBHOOKS
+from seatrial.evidence.volumes import CLAIM
+from seatrial.model.finding import Finding, Invariant, Reviewed
+from seatrial.model.release import Case
+from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.breaches import chain_sentence, ended_sentence, names, steps_sentence
+from seatrial.phrases.objects import confirm_twice
+
+EVENTS_MAX = 6
+USERS_MAX = 3
+
+
+def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
+    yield from map(_finding, unexplained(trial, _breaches))
+
+
+def _breaches(rehearsal: Rehearsal, case: Case) -> Iterator[Breach]:
+    for moment in moments(rehearsal, case):
+        for loss in losses(moment):
+            if loss.damage == "nuisance" and moment.ended.explicit:
+                continue  # The user sees what is replaced before it is.
+            yield Breach(moment, loss.object, loss.damage, _cause(loss), loss.chain, _why(loss))
+
+
+def _cause(loss: Loss) -> str:
+    """What is deleted with another object of the source, is reported with that one."""
+    request, release = loss.request, loss.moment.release
+    if request.actor not in loss.moment.rehearsal.actors:
+        return f"{request.actor} {request.verb} {request.object}"
+    asked = release.find(request.object) if release else None
+    if asked is None:
+        return f"{request.actor} drops"
+    return f"{request.actor} deletes{' hooks' if is_hook(asked, request.actor) else ''}"
+
+
+def _why(loss: Loss) -> str:
+    said = []
+    inside = content(loss.object, loss.with_it)
+    if inside:
+        said.append(f"Deleted with {loss.object}: {names(event.object for event in inside)}.")
+    if loss.users and loss.object.kind not in WEBHOOKS:
+        said.append(f"{loss.object} is used by {names(loss.users)}.")
+    if loss.object.kind == CLAIM and loss.damage == "data-loss":
+        said.append(f"The volume of {loss.object} is deleted with it.")
+    return " ".join(said)
+
+
+def _finding(group: Breaches) -> Finding:
+    first = group.first
+    moment = first.moment
+    verb = "recreates" if _is_back(first) else "deletes"
+    written = (moment.case.written(moment.index, ref) for ref in group.objects)
+    finding = found(
+        INVARIANT,
+        moment,
+        objects=group.objects,
+        damage=first.damage,
+        message=f"{moment.act} {verb} {names(group.objects)}, which {_contains(group)}",
+        details=(
+            steps_sentence(group, "do this"),
+            *dict.fromkeys(breach.why for breach in group.all[:USERS_MAX]),
+            chain_sentence(first),
+            ended_sentence(moment),
+        ),
+        places=[resource.place("metadata", "name") for resource in written if resource],
+        evidence=first.events[:EVENTS_MAX],
+        confirm=confirm_twice(first.object, "{.metadata.uid}", moment.act),
+        cause=first.cause,
+    )
+    return replace(finding, schedules=group.schedules)
+
+
+def _is_back(breach: Breach) -> bool:
+    return breach.object in breach.moment.ended.recreated
+
+
+def _contains(group: Breaches) -> str:
+    moment, ref = group.first.moment, group.first.object
+    if moment.ended.role == "remove":
+        return "the source says to keep"
+    here = moment.release is not None and moment.release.find(ref) is not None
+    return "the source contains" if here else "a later step deploys again"
+
+
+INVARIANT = Invariant("ST002", "object-lost", check)
