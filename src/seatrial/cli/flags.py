@@ -64,6 +64,10 @@ class ReleaseFlags:
     """With --engine kubectl: also apply crds/, like helm template --include-crds. Other engines always install it."""
     assume: Annotated[Texts, flag("--assume", group=REHEARSAL, value="FILE")] = ()
     """Manifests of objects that exist before the first step. Repeatable."""
+    assume_only: Annotated[bool, flag("--assume-only", group=REHEARSAL)] = False
+    """Assume nothing else: only what --assume, -a and the trial file give is in the cluster."""
+    absent: Annotated[Texts, flag("--absent", group=REHEARSAL, value="KIND/NAMESPACE/NAME")] = ()
+    """Object that is not in the cluster, although the release needs it. Repeatable."""
     matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
     """Values to toggle. Rehearses each upgrade between two combinations that adds, removes or hook-flips an object.
     Repeatable."""
@@ -138,6 +142,8 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         api_versions=_split(release.api_versions),
         include_crds=release.include_crds,
         assume=_split(release.assume),
+        assume_only=release.assume_only,
+        absent=_split(release.absent),
         matrix=release.matrix,
         consumers=release.consumers,
         repos=release.repo,

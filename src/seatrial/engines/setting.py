@@ -37,6 +37,10 @@ class Setting(Struct, frozen=True):
     """The apiVersion in which Kubernetes serves a kind of a group; empty where it does not."""
     assumed: tuple[Body, ...] = ()
     """Objects that the user says are in the cluster."""
+    only: bool = False
+    """Whether the user says that nothing else is there."""
+    absent: tuple[str, ...] = ()
+    """Objects that the user says are not there: `Kind/namespace/name`, `Kind/name`."""
     history: History | None = None
     repos: Repos = Repos()
     charts: dict[str, str] = {}

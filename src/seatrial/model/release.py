@@ -87,6 +87,8 @@ class Case(Struct, frozen=True, omit_defaults=True):
     """What is deployed before the first step."""
     assumed: tuple[Prerequisite, ...] = ()
     """Prerequisites: what the releases need and do not contain."""
+    absent: tuple[Prerequisite, ...] = ()
+    """The same, where the user says that it is not in the cluster: it is not assumed."""
     missing_dependencies: tuple[str, ...] = ()
     """Charts that Chart.yaml lists and that are missing."""
     differences: tuple[Difference, ...] = ()

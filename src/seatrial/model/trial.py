@@ -41,6 +41,10 @@ class Assumptions(Struct, frozen=True, forbid_unknown_fields=True):
     """What is in the cluster before the first step."""
 
     kubernetes: str = ""
+    only: bool = False
+    """Whether nothing else is there: no prerequisite is assumed."""
+    absent: tuple[str, ...] = ()
+    """Objects that are not there, `Kind/namespace/name` or `Kind/name`: they are not assumed."""
     operators: tuple[Operator, ...] = ()
     crds: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()

@@ -26,7 +26,13 @@ from seatrial.model.trial import Step, Trial
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
 from seatrial.plan.prerequisites import needed
-from seatrial.plan.prerequisites.combined import declared_objects, prerequisites_of, without_installed
+from seatrial.plan.prerequisites.combined import (
+    Prerequisites,
+    absent_names,
+    declared_objects,
+    prerequisites_of,
+    without_installed,
+)
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
@@ -65,6 +71,10 @@ class CheckOptions(Struct, frozen=True):
     api_versions: tuple[str, ...] = ()
     include_crds: bool = False
     assume: tuple[str, ...] = ()
+    assume_only: bool = False
+    """Whether nothing but what is given is in the cluster."""
+    absent: tuple[str, ...] = ()
+    """`Kind/namespace/name` or `Kind/name`: objects that are not in the cluster."""
     matrix: tuple[str, ...] = ()
     """`key=v1,v2`"""
     repos: tuple[str, ...] = ()
@@ -262,8 +272,9 @@ def _setting(
     namespace = history.namespace if history else options.namespace or trial.namespace
     discovery = Discovery(kube_version)
     served = discovery.api_versions()
+    only = trial.assume.only or options.assume_only
     said = declared_objects(
-        trial.assume, opened, namespace, served, api_versions=options.api_versions, files=options.assume
+        trial.assume, opened, namespace, served, api_versions=options.api_versions, files=options.assume, only=only
     )
     assumed = tuple(said)
     setting = Setting(
@@ -277,6 +288,8 @@ def _setting(
         api_versions=(*served, *options.api_versions, *api_versions(assumed)),
         api_version_of=discovery.api_version_of,
         assumed=assumed,
+        only=only,
+        absent=absent_names((*trial.assume.absent, *options.absent)),
         history=history,
         repos=repos_of(options.repos, opened.beside),
         charts=charts_given(options.charts),
@@ -292,13 +305,16 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
     for _ in range(RENDERINGS_MAX):
         steps = tuple(planned_steps(trial.steps, setting))
         given = [release for release in (before, *(step.release for step in steps)) if release is not None]
-        taken = prerequisites_of(before, given, setting)
+        needs = prerequisites_of(before, given, setting)
+        taken = needs.assumed
         unknown = [name for name in api_versions(body for body, _ in taken) if name not in setting.api_versions]
         if not unknown:
             break
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
     skipped = (_skipped(step.release) for step in steps if step.release and step.release.skipped)
-    notes = tuple(dict.fromkeys((*(note for step in steps for note in step.notes), *skipped)))
+    notes = tuple(
+        dict.fromkeys((*(note for step in steps for note in step.notes), *skipped, *_not_needed(setting, needs)))
+    )
     unseen = tuple(dict.fromkeys(words for step in steps for words in step.not_rehearsed))
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders no Kubernetes objects"
@@ -316,8 +332,9 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         assumed=(
             *(_stored(history) if history else ()),
             *(replace(prerequisite, ref=needed.ref_in_cluster(body)) for body, prerequisite in taken),
-            *needed.default_storage(given),
+            *(() if setting.only else needed.default_storage(given)),
         ),
+        absent=tuple(needs.absent),
         missing_dependencies=setting.opened.missing,
         differences=tuple(between_steps(steps, setting)),
         notes=notes,
@@ -335,6 +352,12 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         server_side=history is None or history.server_side,
         revisions=tuple((revision.number, revision.release) for revision in history.revisions) if history else (),
     )
+
+
+def _not_needed(setting: Setting, needs: Prerequisites) -> Iterator[str]:
+    """Notes on objects that are said to be absent and that no release needs from outside."""
+    unused = set(setting.absent) - {one.object for one in needs.absent}
+    yield from (f"{name} is said to be absent, but is not a prerequisite of this release" for name in sorted(unused))
 
 
 def _with(plan: Plan, **fields: Any) -> Plan:

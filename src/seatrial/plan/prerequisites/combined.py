@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.engines.setting import Setting
+from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, metadata, name_of
 from seatrial.model.result import Prerequisite
@@ -19,30 +23,53 @@ from seatrial.plan.prerequisites.declared import (
 from seatrial.sources.manifests.reading import read_manifests
 from seatrial.sources.opened import Opened
 
+FIRST = ("CustomResourceDefinition/", "Namespace/")
+"""Kinds that must exist before objects of other kinds."""
 
-def prerequisites_of(
-    before: Release | None, releases: list[Release], setting: Setting
-) -> list[tuple[Body, Prerequisite]]:
+
+class Prerequisites(Struct, frozen=True):
+    """What releases need and do not contain."""
+
+    assumed: list[tuple[Body, Prerequisite]]
+    absent: list[Prerequisite]
+    """What the user says is not in the cluster."""
+
+
+def prerequisites_of(before: Release | None, releases: list[Release], setting: Setting) -> Prerequisites:
     """Objects that the releases need and do not contain; the kinds and namespaces of `before` already exist."""
     given = setting.assumed
     earlier = [before] if before else []
     crds = [crd for release in releases for crd in release.crds]
-    crds_needed = (*needed.crds(earlier, crds, given, deployed=True), *needed.crds(releases, (), given))
-    served = (*given, *(body for body, _ in crds_needed))
+    of_before = needed.crds(earlier, crds, given, deployed=True)
+    of_releases = needed.crds(releases, (), given)
+    served = (*given, *(body for body, _ in (*of_before, *of_releases)))
     objects = [*needed.objects(releases, served, described_in(given)), *needed.used_by_programs(releases)]
-    found = (
-        *crds_needed,
-        *needed.namespaces(releases, [setting.namespace], objects),
-        *needed.namespaces(earlier, []),
-        *needed.operators(releases, given),
-        *objects,
+    there = _first((*of_before, *needed.namespaces(earlier, [])), given)
+    wanted = _first(
+        (
+            *of_releases,
+            *needed.namespaces(releases, [setting.namespace], objects),
+            *needed.operators(releases, given),
+            *objects,
+        ),
+        given,
     )
-    first: dict[str, tuple[Body, Prerequisite]] = {}
-    assumed = {_named(body) for body in setting.assumed}
+    absent = {name for name in wanted if name not in there and (setting.only or name in setting.absent)}
+    found = there | {name: one for name, one in wanted.items() if name not in absent}
+    ordered = [*(name for name in found if name.startswith(FIRST)), *(n for n in found if not n.startswith(FIRST))]
+    return Prerequisites(
+        [found[name] for name in ordered],
+        [replace(wanted[name][1], ref=needed.ref_in_cluster(wanted[name][0])) for name in sorted(absent)],
+    )
+
+
+def _first(found: Iterable[tuple[Body, Prerequisite]], given: Iterable[Body]) -> dict[str, tuple[Body, Prerequisite]]:
+    """The first prerequisite of each object that is not given."""
+    said, first = {_named(body) for body in given}, dict[str, tuple[Body, Prerequisite]]()
     for body, prerequisite in found:
-        if _named(body) not in assumed:
+        if _named(body) not in said:
             first.setdefault(prerequisite.object, (body, prerequisite))
-    return list(first.values())
+    return first
 
 
 def without_installed(trial: Trial, releases: list[Release], setting: Setting) -> list[Body]:
@@ -63,6 +90,7 @@ def declared_objects(
     *,
     api_versions: tuple[str, ...],
     files: tuple[str, ...],
+    only: bool = False,
 ) -> Iterator[Body]:
     """The objects that the trial file and the flags declare, and their namespaces."""
     yield from needed.from_api_versions(api_versions, served)
@@ -73,7 +101,16 @@ def declared_objects(
     for name in sorted({resource.ref.namespace for resource in written} - {""}):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     yield from map(_in_its_namespace, written)
-    yield from storage_classes(assume.storage_classes)
+    if assume.storage_classes or not only:
+        yield from storage_classes(assume.storage_classes)
+
+
+def absent_names(given: Iterable[str]) -> tuple[str, ...]:
+    """The objects that are said to be absent, as reports name them."""
+    for name in given:
+        if not 2 <= len([part for part in name.split("/") if part]) == len(name.split("/")) <= 3:
+            raise CannotContinue(f"absent {name}: name an object as Kind/namespace/name, or Kind/name without one")
+    return tuple(given)
 
 
 def _in_its_namespace(resource: Resource) -> Body:
