@@ -58,6 +58,8 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """The registrations of a Pulumi program, if the release is one."""
     left_out: tuple[Resource, ...] = ()
     """Hooks of its charts that the program does not register."""
+    skipped_crds: tuple[Resource, ...] = ()
+    """Objects of a chart's crds/ folder that an option such as `skipCrds` leaves out."""
     skipped: tuple[str, ...] = ()
     """Files of its folder that contain no Kubernetes object."""
 

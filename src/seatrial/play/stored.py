@@ -104,7 +104,7 @@ def read(path: str) -> StoredRehearsal:
 def _resources(case: Case) -> Iterator[Resource]:
     for release in (case.before, *case.releases):
         if release is not None:
-            yield from (*release.resources, *release.crds, *release.left_out)
+            yield from (*release.resources, *release.crds, *release.left_out, *release.skipped_crds)
 
 
 def _with_origins(case: Case, origins: dict[Origin, Origin]) -> Case:
@@ -114,7 +114,8 @@ def _with_origins(case: Case, origins: dict[Origin, Origin]) -> Case:
     def release(one: Release | None) -> Release | None:
         if one is None:
             return None
-        return replace(one, resources=moved(one.resources), crds=moved(one.crds), left_out=moved(one.left_out))
+        fields = ("resources", "crds", "left_out", "skipped_crds")
+        return replace(one, **{field: moved(getattr(one, field)) for field in fields})
 
     return replace(case, releases=tuple(map(release, case.releases)), before=release(case.before))
 

@@ -77,7 +77,11 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         release.name,
         release.namespace,
         Sync(fleet, settings),
-        replace(release, resources=(*release.resources, *found.resources)),
+        replace(
+            release,
+            resources=(*release.resources, *found.resources),
+            skipped_crds=(*release.skipped_crds, *found.skipped_crds),
+        ),
         tuple(dict.fromkeys(notes)),
         tuple(app.destination for app in apps if "CreateNamespace=true" in app.options),
         tuple(dict.fromkeys(found.not_rehearsed)),

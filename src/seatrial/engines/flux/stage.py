@@ -117,7 +117,8 @@ def _prepared(
         notes += _ignore_unknown_checks(kustomizations, {r.ref for r in (*resources, *crds)})
     notes += (*_from_checkout(resources, known), *_elsewhere(kustomizations, releases))
     fleet = Fleet(roots, kustomizations, releases)
-    whole = replace(release, resources=resources, crds=crds)
+    skipped = (*release.skipped_crds, *found.skipped_crds)
+    whole = replace(release, resources=resources, crds=crds, skipped_crds=skipped)
     unseen = (*found.not_rehearsed, *_assumed_ready(absent))
     return Prepared(fleet, whole, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(unseen)))
 

@@ -69,6 +69,8 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
         kube_version=f"v{setting.kube_version}.0",
         api_versions=setting.api_versions,
     )
+    if "--skip-crds" in step.flags:
+        release = replace(release, crds=(), skipped_crds=release.crds)
     act = HelmAct(
         step.action,
         name,

@@ -41,7 +41,8 @@ def prerequisites_of(before: Release | None, releases: list[Release], setting: S
     earlier = [before] if before else []
     crds = [crd for release in releases for crd in release.crds]
     of_before = needed.crds(earlier, crds, given, deployed=True)
-    of_releases = needed.crds(releases, (), given)
+    skipped = [crd for release in releases for crd in release.skipped_crds]
+    of_releases = needed.crds(releases, skipped, given)
     served = (*given, *(body for body, _ in (*of_before, *of_releases)))
     objects = [*needed.objects(releases, served, described_in(given)), *needed.used_by_programs(releases)]
     there = _first((*of_before, *needed.namespaces(earlier, [])), given)

@@ -10,7 +10,8 @@ References never cross namespaces: a Secret of the same name in another namespac
 
 What a release needs and does not contain is assumed to exist, because it usually does. This finding is about the other
 case: the user says that an object is absent (`--absent`, `--assume-only`), or an object of the same kind and name is in
-another namespace of the same input, which suggests that one of the two namespaces is wrong (*may*).
+another namespace of the same input, which suggests that one of the two namespaces is wrong (*may*). So does a CRD in
+`crds/` of a chart that an option skips (`--skip-crds`, `skipCrds: true`, `crds: Skip`) while the chart uses its kind.
 
 ## Example
 ```yaml
@@ -39,8 +40,8 @@ from collections.abc import Iterator
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.graph import Edge, edges
 from seatrial.model.finding import Damage, Finding, Rule
-from seatrial.model.release import Case
-from seatrial.model.resource import Body, Ref, annotations_of, labels_of
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import named
@@ -67,6 +68,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             elif ref in assumed and (other := _elsewhere(moment, ref)):
                 reported.add(ref)
                 yield _near_miss(moment, ref, other, users)
+        for crd in moment.release.skipped_crds if moment.release else ():
+            users_of_kind = list(_of_kind(moment, crd))
+            if users_of_kind and case.is_assumed(crd.ref) and crd.ref not in reported:
+                reported.add(crd.ref)
+                yield _skipped(moment, crd, users_of_kind)
 
 
 def _absent(moment: Moment, ref: Ref, users: list[Edge]) -> Finding:
@@ -103,6 +109,33 @@ def _near_miss(moment: Moment, ref: Ref, other: Ref, users: list[Edge]) -> Findi
         places=[own.place(*users[0].need.field), *([written.place("metadata", "namespace")] if written else ())],
         confirm=f"kubectl get {in_kubectl(ref)}",
     )
+
+
+def _skipped(moment: Moment, crd: Resource, users: list[Resource]) -> Finding:
+    own, others = users[0], [resource.ref for resource in users[1:]]
+    return found(
+        RULE,
+        moment,
+        objects=[own.ref, crd.ref],
+        damage="failed-deploy",
+        certainty="may",
+        message=f"{own.ref} needs {crd.ref}, which is in crds/ of its chart and is skipped",
+        details=(
+            f"The same holds for {named(others)}." if others else "",
+            f"No other part of the input contains the CRD. It is assumed to exist. --absent {crd.ref} shows what "
+            "happens without it.",
+        ),
+        places=[own.place("apiVersion"), crd.place("metadata", "name")],
+        confirm=f"kubectl get crd {crd.ref.name}",
+    )
+
+
+def _of_kind(moment: Moment, crd: Resource) -> Iterator[Resource]:
+    """The custom resources of a CRD."""
+    group, kind = dig(crd.body, "spec", "group"), dig(crd.body, "spec", "names", "kind")
+    for resource in moment.release.resources if moment.release else ():
+        if (resource.ref.group, resource.ref.kind) == (group, kind):
+            yield resource
 
 
 def _elsewhere(moment: Moment, ref: Ref) -> Ref | None:

@@ -47,6 +47,7 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
     namespace = str(dig(application, "spec", "destination", "namespace") or "")
     references = {f"${s['ref']}": _root(s, repos) for s in sources if s.get("ref")}
     resources: list[Resource] = []
+    skipped: list[Resource] = []
     missing: list[str] = []
     for index, source in enumerate(sources, start=1):
         if source.get("ref") and not source.get("path") and not source.get("chart"):
@@ -58,9 +59,11 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
             words = f"{FAILED} {index} of {len(sources)}: {UNKNOWN} {why}"
             return RenderedApplication(None, words)
         resources += release.resources
+        skipped += release.skipped_crds
         missing += release.missing_dependencies
     where = str(dig(sources[0], "path") or dig(sources[0], "chart") or "")
-    return RenderedApplication(Release(name, namespace, where, tuple(resources), missing_dependencies=tuple(missing)))
+    whole = Release(name, namespace, where, tuple(resources), missing_dependencies=tuple(missing))
+    return RenderedApplication(replace(whole, skipped_crds=tuple(skipped)))
 
 
 def _release(asked: HelmSource, repos: Repos) -> Release:

@@ -46,6 +46,7 @@ class FoundApplications(Struct, frozen=True):
     projects: dict[str, Body] = {}
     resources: list[Resource] = []
     """The objects of all Applications."""
+    skipped_crds: list[Resource] = []
     notes: list[str] = []
     not_rehearsed: list[str] = []
     roots: list[Ref] = []
@@ -108,6 +109,7 @@ class _ApplicationSearch:
         self.found.notes.extend(self._from_checkout(ref, body))
         if rendered.release is not None:
             self.found.resources.extend(rendered.release.resources)
+            self.found.skipped_crds.extend(rendered.release.skipped_crds)
             yield from self.look_at(rendered.release.resources)
 
     def _from_checkout(self, ref: Ref, application: Body) -> Iterator[str]:

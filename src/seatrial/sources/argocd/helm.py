@@ -60,7 +60,7 @@ def helm_release(path: Path, root: Path, asked: HelmSource) -> Release:
         **options,
     )
     if helm.get("skipCrds"):
-        release = replace(release, crds=())
+        release = replace(release, crds=(), skipped_crds=release.crds)
     if helm.get("skipTests"):
         kept = (r for r in release.resources if not set(TESTS) & set(hooks.events_of(r.body)))
         release = replace(release, resources=tuple(kept))

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Ref, metadata
+from seatrial.model.resource import Body, Ref, dig, metadata
 from seatrial.sources.charts.chart import ChartSource
 from seatrial.sources.flux.building import (
     SOURCE_GROUP,
@@ -67,6 +67,7 @@ class FoundFlux(Struct, frozen=True):
     releases: dict[Ref, Charted] = {}
     resources: list[Resource] = []
     crds: list[Resource] = []
+    skipped_crds: list[Resource] = []
     notes: list[str] = []
     not_rehearsed: list[str] = []
 
@@ -151,5 +152,6 @@ class _FluxSearch:
             return Charted(body, error=str(why))
         self.found.notes.extend(notes)
         self.found.resources.extend(rendered.resources)
-        self.found.crds.extend(rendered.crds)
+        skips = dig(body, "spec", "install", "crds") == "Skip"
+        (self.found.skipped_crds if skips else self.found.crds).extend(rendered.crds)
         return Charted(body, chart, values, rendered)

@@ -70,7 +70,8 @@ def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = N
     if not program.registrations:
         raise NothingToCheck(f"{shown(path)}: {EMPTY[program.recorded]}")
     resources, left_out = tuple(monitor.resources()), tuple(monitor.dropped)
-    return Release(project.name, NAMESPACE, path, resources, program=program, left_out=left_out)
+    skipped = tuple(monitor.skipped_crds)
+    return Release(project.name, NAMESPACE, path, resources, program=program, left_out=left_out, skipped_crds=skipped)
 
 
 def _registered(project: PulumiProject, register: Register, charts: Charts) -> Monitor:

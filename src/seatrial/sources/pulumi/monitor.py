@@ -89,6 +89,7 @@ class Monitor:
         self._absent: list[str] = []
         self._varies = False
         self.dropped: list[Resource] = []
+        self.skipped_crds: list[Resource] = []
         """Hooks of charts that are not registered."""
         self.warnings: list[str] = []
         self._answers = {"register": self._register, "read": self._read, "call": self._call}
@@ -218,6 +219,7 @@ class Monitor:
         if rendered is None:
             return one
         crds = () if one.inputs.get("skipCrds") else rendered.crds
+        self.skipped_crds += rendered.crds if not crds else ()
         found = {"name": called, "namespace": namespace, "version": self._charts.version(named), "values": values}
         return replace(
             one,
@@ -239,6 +241,7 @@ class Monitor:
             rendered = self._render(one, named, called, namespace, self._charts.values(inputs))
             found = [] if rendered is None else list(as_v4_chart(rendered, crds=not inputs.get("skipCrds")))
             self.dropped += [] if rendered is None else map(in_namespace, dropped_hooks(rendered))
+            self.skipped_crds += rendered.crds if rendered and inputs.get("skipCrds") else ()
             self._varies = self._varies or self._charts.generates_values(named, looks=True)
         elif one.type.startswith("kubernetes:yaml/v2:"):
             files = [inputs["file"]] if "file" in inputs else inputs.get("files") or []
