@@ -21,7 +21,8 @@ LOOKS_MAX = 10_000
 class Command(Struct, frozen=True):
     """One request, by kind rather than by path.
 
-    `discover` asks whether a kind is served. Its answer holds whether it is `namespaced`, and its `versions`.
+    `discover` asks whether a kind is served. Its answer holds whether it is `namespaced`, and its `plural`; for a kind
+    that is not served in this version, the `apiVersion` in which it is, of its own group or else of another one.
     """
 
     verb: Verb

@@ -102,10 +102,14 @@ class InProcess:
             return Answer(503, message=UNAVAILABLE)
         kind = discovery.of_kind(group, command.kind, version)
         if kind is not None:
-            return Answer(200, {"namespaced": kind.namespaced})
+            return Answer(200, {"namespaced": kind.namespaced, "plural": kind.plural})
         known = discovery.in_version(group, version)
         message = "" if known else UNKNOWN_RESOURCE
-        return Answer(404, message=message, served=False, failure=_unserved(command))
+        same = discovery.of_kind(group, command.kind) or next(
+            (other for other in discovery.kinds() if other.kind == command.kind), None
+        )
+        elsewhere = {"apiVersion": same.api_version} if same else {}
+        return Answer(404, elsewhere, message, served=False, failure=_unserved(command))
 
     def _wait(self, refs: tuple[Ref, ...]) -> Answer:
         """Move for these objects; what did not move before and does not now never will."""

@@ -105,6 +105,8 @@ class Asked(Struct, frozen=True):
     dry_run: bool = False
     options: tuple[str, ...] = ()
     retries: int = 0
+    retries_given: bool = False
+    """Whether a flag asks for the retries, not a policy."""
     automated: bool = False
     started: int = 0
     """The start time in seconds, which is part of generated hook names."""

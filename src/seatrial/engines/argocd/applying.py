@@ -7,27 +7,36 @@ gitops-engine/pkg/utils/kube, `cleanKubectlOutput` in kube.go beside it. Argo CD
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
 
 from seatrial.engines import script
-from seatrial.engines.argocd import versions
+from seatrial.engines.argocd import rbac, versions
 from seatrial.engines.argocd.app import Asked, Settings
-from seatrial.engines.argocd.migrating import owners_patch
+from seatrial.engines.argocd.migrating import owners_of_client_side_apply, owners_of_kubectl
 from seatrial.engines.argocd.tasks import Task
 from seatrial.engines.argocd.tracking import CRD
+from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectl import commands as kubectl
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
-from seatrial.helm.argocd_hooks import has_option, option
-from seatrial.model.refusal import NO_FAILURE, Failure, Fault
-from seatrial.model.resource import Body, Ref, dig, metadata, name_of, with_metadata
+from seatrial.helm.argocd_hooks import FINALIZER, has_option, option
+from seatrial.model.refusal import NO_FAILURE, Failure
+from seatrial.model.resource import Body, Ref, annotations_of, metadata, name_of, version_of, with_metadata
 
 MANAGER = "argocd-controller"
-RBAC = "rbac.authorization.k8s.io/v1"
 FILE = "/dev/shm/0"
 """Argo CD passes manifests to kubectl in files with random names, which kubectl's errors contain."""
-DONE: dict[Verb, str] = {"create": "created"}
+DONE: dict[Verb, str] = {"create": "created", "get": "unchanged"}
+WITHOUT_ANNOTATION = (
+    f"Warning: resource {{}} is missing the {LAST_APPLIED} annotation which is required by  apply.  apply should only "
+    "be used on resources created declaratively by either  create --save-config or  apply. The missing annotation will "
+    "be patched automatically."
+)
+"""As kubectl prints it where it does not know the name of its own command."""
+UPDATED_IN_PLACE = (CRD, "Namespace")
+"""Kinds that `Replace=true` never recreates: everything of the kind, or in the namespace, would go with them."""
 REJECTED = (409, 422)
 """Conflict and Invalid: errors for which `--force` recreates the object."""
 about = partial(script.about, manager=MANAGER)
@@ -45,19 +54,16 @@ class Done(Struct, frozen=True):
 def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
     """Apply the target of a task."""
     target = _sent(task)
-    live_counts = versions.has(settings.version, "options of the live object")
-    consulted = (task.target, task.live if live_counts else None)
-    replaces = "Replace=true" in asked.options or any(has_option(body, "Replace=true") for body in consulted)
+    replaces = _replaces(task, asked, settings)
     forced = versions.has(settings.version, "Force as annotation")
-    force = asked.force or (forced and any(has_option(body, "Force=true") for body in consulted))
+    force = asked.force or (forced and _is_marked(task, "Force=true", settings))
+    server_side = _is_server_side(task, asked)
+    if server_side and owners_of_kubectl(task.live, MANAGER, asked, settings) is not None:
+        yield from _moved(task, lambda live: owners_of_kubectl(live, MANAGER, asked, settings))
     if replaces:
         done = yield from _replace(task, target, force=force)
-    elif _is_server_side(task, asked):
-        if not force:
-            owners = owners_patch(task.live, MANAGER, asked, settings)
-            if owners is not None:
-                yield about(task, "merge", owners)
-        done = yield from _server_side(task, target, force=force)
+    elif server_side:
+        done = yield from _server_side(task, target, settings, force=force)
     else:
         done = yield from _client_side(task, target, force=force)
     if task.ref.kind == CRD and not done.refused:
@@ -65,12 +71,31 @@ def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
     return done
 
 
-def dry_run(task: Task) -> Done:
-    """The client-side dry run of an object that Argo CD has already read, which finds almost nothing."""
-    if name_of(task.body):
-        return Done("")
-    begins = metadata(task.body).get("generateName", "")
-    return Done(f"from {begins}: cannot use generate name with apply", refused=True)
+def dry_run(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
+    """The client-side dry run, which finds almost nothing; what is updated in place is sent to the API server."""
+    if not name_of(task.body):
+        return (yield from _unnamed(task))
+    if task.live is not None and task.ref.kind in UPDATED_IN_PLACE and _replaces(task, asked, settings):
+        answer = yield about(task, "update", _as_update(task, _sent(task)), dry_run=True)
+        if answer.message:
+            return Done(answer.message, refused=True, failure=answer.failure)
+    return Done("")
+
+
+def _unnamed(task: Task) -> Part[Done]:
+    begins = metadata(task.body).get("generateName")
+    if begins:
+        return Done(f"from {begins}: cannot use generate name with apply", refused=True)
+    api_version = str(task.body["apiVersion"])
+    found = yield about(task, "discover")
+    group_version = f"{task.ref.group}/{version_of(api_version)}"
+    words = (
+        "error when retrieving current configuration of:\n"
+        f'Resource: "{group_version}, Resource={found.body.get("plural")}", '
+        f'GroupVersionKind: "{group_version}, Kind={task.ref.kind}"\n'
+        f'Name: "", Namespace: "{task.ref.namespace}"\nfrom server for: "{FILE}": resource name may not be empty'
+    )
+    return Done(words, refused=True)
 
 
 def prune(task: Task, asked: Asked, settings: Settings) -> Part[Done | None]:
@@ -94,6 +119,17 @@ def prune_option(task: Task, asked: Asked, settings: Settings) -> str | None:
     if own is not None or not versions.has(settings.version, "Prune option of the app"):
         return own
     return next((word.partition("=")[2] for word in asked.options if word.startswith("Prune=")), None)
+
+
+def without_finalizer(task: Task) -> Part[None]:
+    """Remove Argo CD's finalizer from a hook. An update of the whole object, repeated if that was not the newest."""
+    if task.live is None or FINALIZER not in (metadata(task.live).get("finalizers") or ()):
+        return
+    live = yield about(task, "get")
+    finalizers = metadata(live.body).get("finalizers") or () if live.code == 200 else ()
+    if FINALIZER in finalizers:
+        left = [word for word in finalizers if word != FINALIZER]
+        yield about(task, "update", with_metadata(live.body, finalizers=left or None))
 
 
 def delete(task: Task, asked: Asked) -> Command:
@@ -130,17 +166,29 @@ def _is_server_side(task: Task, asked: Asked) -> bool:
     return "ServerSideApply=true" in asked.options or has_option(task.target, "ServerSideApply=true")
 
 
+def _replaces(task: Task, asked: Asked, settings: Settings) -> bool:
+    return "Replace=true" in asked.options or _is_marked(task, "Replace=true", settings)
+
+
+def _is_marked(task: Task, option: str, settings: Settings) -> bool:
+    live_counts = versions.has(settings.version, "options of the live object")
+    return any(has_option(body, option) for body in (task.target, task.live if live_counts else None))
+
+
+def _as_update(task: Task, target: Body) -> Body:
+    assert task.live is not None
+    return with_metadata(target, resourceVersion=metadata(task.live).get("resourceVersion"))
+
+
 def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
     if task.live is None:
         answer = yield about(task, "create", target)
         return _told(task, "create", answer)
-    version = {"resourceVersion": metadata(task.live).get("resourceVersion")}
-    update = with_metadata(target, **version)
-    # Making these anew would take everything of the kind, or in the namespace, with them.
-    if task.ref.kind in (CRD, "Namespace"):
+    update = _as_update(task, target)
+    if task.ref.kind in UPDATED_IN_PLACE:
         answer = yield about(task, "update", update)
         if answer.message:
-            return Done(f"error when updating: {answer.message}", refused=True, failure=answer.failure)
+            return Done(answer.message, refused=True, failure=answer.failure)
         return Done(f"{task.ref.kind}/{task.ref.name} updated")
     if not force:
         answer = yield about(task, "update", update)
@@ -151,38 +199,48 @@ def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
     return (yield from _made_anew(task, target, "Background"))
 
 
-def _server_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
+def _server_side(task: Task, target: Body, settings: Settings, *, force: bool) -> Part[Done]:
     if force:
         return Done("error validating options: --force cannot be used with --server-side", refused=True)
     answer = yield about(task, "apply", target, force=True)
+    if not answer.message and owners_of_client_side_apply(answer.body, MANAGER, settings) is not None:
+        yield from _moved(task, lambda live: owners_of_client_side_apply(live, MANAGER, settings))
+        answer = yield about(task, "apply", target, force=True)
     if answer.message or not answer.served:
         return Done(_clean(_complaint(task, answer)), refused=True, failure=answer.failure)
     return Done(_named(task, "serverside-applied"))
 
 
+def _moved(task: Task, patch: Callable[[Body], Body | None]) -> Part[None]:
+    """Give fields to Argo CD's own manager. It is tried again until it meets the newest version."""
+    live = yield about(task, "get")
+    owners = patch(live.body)
+    if owners is not None:
+        yield about(task, "merge", owners)
+
+
 def _client_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
-    refused = (yield from _reconciled(task, target)) if task.body.get("apiVersion") == RBAC else None
-    if refused is not None:
-        return refused
+    if task.body.get("apiVersion") == rbac.API_VERSION:
+        return (yield from _role_or_binding(task, target))
     verb, answer = yield from kubectl.applied(target, task.ref.namespace, MANAGER)
     if force and verb not in ("create", "get") and answer.code in REJECTED:
         return (yield from _made_anew(task, target, "Background"))
     return _told(task, verb, answer)
 
 
-def _reconciled(task: Task, target: Body) -> Part[Done | None]:
-    """`kubectl auth reconcile`: a binding to another role is recreated, which apply cannot do."""
-    if task.ref.namespace:
-        home = yield Command("get", "v1", "Namespace", name=task.ref.namespace)
-        if home.message:
-            words = f"error getting namespace {task.ref.namespace}: {home.message}"
-            missing = Fault("not-found", Ref("Namespace", "", task.ref.namespace))
-            failure = Failure(faults=(missing,))
-            return Done(f"error running kubectl auth reconcile: {words}", refused=True, failure=failure)
-    roles = dig(task.live, "roleRef"), target.get("roleRef")
-    if task.live is not None and None not in roles and roles[0] != roles[1]:
-        yield about(task, "delete")
-    return None
+def _role_or_binding(task: Task, target: Body) -> Part[Done]:
+    """Two writes: what `auth reconcile` has just created does not have the annotation of the last apply yet."""
+    done = yield from rbac.reconcile(task, target)
+    if done.refused:
+        return Done(_clean(done.message), refused=True, failure=done.failure)
+    live = yield about(task, "get")
+    verb, answer = yield from kubectl.applied(target, task.ref.namespace, MANAGER)
+    applied = _told(task, verb, answer)
+    if applied.refused:
+        return applied
+    missing = live.code == 200 and LAST_APPLIED not in annotations_of(live.body)
+    warning = f". {WITHOUT_ANNOTATION.format(f'{task.ref.kind.lower()}s/{task.ref.name}')}" if missing else ""
+    return Done(f"{done.message}{applied.message}{warning}")
 
 
 def _made_anew(task: Task, target: Body, policy: str) -> Part[Done]:

@@ -45,7 +45,7 @@ def _with_flag(asked: Asked, flag: str, app: App) -> Asked:
         case "--strategy" if value in ("apply", "hook"):
             return replace(asked, skips_hooks=value == "apply")
         case "--retry-limit" if value.lstrip("-").isdecimal():
-            return replace(asked, retries=int(value))
+            return replace(asked, retries=int(value), retries_given=int(value) >= 0)
         case "--resource":
             return replace(asked, selected=(*asked.selected, *_selected(value, app)))
     if name in OPTIONS and not value:

@@ -92,7 +92,7 @@ def _run_hooks(app: App, settings: Settings, kind: str) -> Part[Held | None]:
         failed = [ref for ref, status in statuses.items() if status == DEGRADED]
         if failed and versions.has(settings.version, "failed delete hooks are retried"):
             for ref in failed:
-                yield deletion(live[ref], ref, "Background")
+                yield deletion(live[ref], ref, "Foreground")
             named = ", ".join(f"{ref.namespace}/{ref.name}" for ref in failed)
             return Held(f"{kind} hook(s) failed: {named}")
         if PROGRESSING not in statuses.values():
@@ -155,7 +155,7 @@ def _clean_up(app: App, settings: Settings, kind: str) -> Part[Held | None]:
     for ref, body in running.items():
         policies = delete_policies(body)
         if (SUCCEEDED in policies and outcome == HEALTHY) or (FAILED in policies and outcome == DEGRADED):
-            yield deletion(body, ref, "Background")
+            yield deletion(body, ref, "Foreground")
     return None
 
 

@@ -1,7 +1,8 @@
 """Migration from client-side to server-side apply: the fields of an object get one manager first.
 
 Upstream: kubectl's `migrateToSSAIfNecessary` (its library since 1.26, in Argo CD since 2.10) for whoever wrote the
-annotation of the last apply, and `performCSAUpgradeMigration` in sync_context.go for kubectl's own (since 3.1).
+annotation of the last apply, after a first apply and followed by a second; `performCSAUpgradeMigration` in
+sync_context.go for kubectl's own, before it (since 3.1).
 """
 
 from __future__ import annotations
@@ -15,25 +16,37 @@ from seatrial.model.resource import Body, dig, metadata
 
 KUBECTL = "kubectl-client-side-apply"
 DECLINED = "ClientSideApplyMigration=false"
+ANNOTATION = ("fieldsV1", "f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 
 
-def owners_patch(live: Body | None, manager: str, asked: Asked, settings: Settings) -> Body | None:
-    """The patch of managedFields for a live object; None if no other manager applied it."""
-    entries = metadata(live).get("managedFields") or [] if live is not None else []
-    old = {str(entry.get("manager")) for entry in _applied_on_client(entries, asked, settings)}
-    if not old:
+def owners_of_kubectl(live: Body | None, manager: str, asked: Asked, settings: Settings) -> Body | None:
+    """Argo CD's own patch of managedFields before it applies: what kubectl applied on the client's side."""
+    if not versions.has(settings.version, "ClientSideApplyMigration") or DECLINED in asked.options:
         return None
-    taken = [entry for entry in entries if entry.get("operation") == "Update" and entry.get("manager") in old]
-    version = metadata(live).get("resourceVersion") if live is not None else None
-    return {"metadata": {"managedFields": moved(entries, taken, manager), "resourceVersion": version}}
+    return _patch(live, {KUBECTL}, manager)
 
 
-def _applied_on_client(entries: list[Body], asked: Asked, settings: Settings) -> Iterator[Body]:
-    by_kubectl = versions.has(settings.version, "kubectl moves owners")
-    by_argocd = versions.has(settings.version, "ClientSideApplyMigration") and DECLINED not in asked.options
-    for entry in entries:
-        if entry.get("operation") != "Update":
-            continue
-        wrote = dig(entry, "fieldsV1", "f:metadata", "f:annotations", f"f:{LAST_APPLIED}") is not None
-        if (wrote and by_kubectl) or (entry.get("manager") == KUBECTL and by_argocd):
-            yield entry
+def owners_of_client_side_apply(applied: Body, manager: str, settings: Settings) -> Body | None:
+    """kubectl's patch after the first apply: what was written by those who wrote the annotation of the last apply."""
+    if not versions.has(settings.version, "kubectl moves owners"):
+        return None
+    wrote = {str(e.get("manager")) for e in _entries(applied) if dig(e, *ANNOTATION) is not None}
+    return _patch(applied, wrote, manager)
+
+
+def _patch(body: Body | None, managers: set[str], manager: str) -> Body | None:
+    taken = [entry for entry in _entries(body) if entry.get("manager") in managers]
+    if not taken or body is None:
+        return None
+    meta = metadata(body)
+    return {
+        "metadata": {
+            "managedFields": moved(meta["managedFields"], taken, manager),
+            "resourceVersion": meta.get("resourceVersion"),
+        }
+    }
+
+
+def _entries(body: Body | None) -> Iterator[Body]:
+    entries = metadata(body).get("managedFields") or () if body is not None else ()
+    return (entry for entry in entries if entry.get("operation") == "Update")

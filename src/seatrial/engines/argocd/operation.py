@@ -6,7 +6,7 @@ switches of `versions`. The results of tasks are all that is kept from one step 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Literal
 
@@ -17,25 +17,28 @@ from seatrial.engines.argocd import applying, messages, validity, versions
 from seatrial.engines.argocd.app import App, Asked, Settings, marks_of
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.ignoring import comparison_error, given_up
-from seatrial.engines.argocd.results import PENDING, Result, judged, told
+from seatrial.engines.argocd.results import PENDING, Result, judged, recorded, told
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, with_namespace
-from seatrial.engines.argocd.tracking import FAILED_TO_LOAD, managed, shared, unmarkable, wanted
+from seatrial.engines.argocd.tracking import managed, shared, source_failure, unmarkable, wanted
 from seatrial.engines.script import Part, Pause, Say, Survey, Target, about, wait_until
-from seatrial.helm.argocd_hooks import BEFORE_CREATION, FAILED, FINALIZER, SUCCEEDED
-from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
+from seatrial.helm.argocd_hooks import BEFORE_CREATION, FAILED, SUCCEEDED
+from seatrial.model.refusal import NO_FAILURE, Failure, joined
 from seatrial.model.resource import Body, Ref, metadata, ref_of
 from seatrial.model.timeline import Condition, Operation, OperationPhase, SyncTask
 from seatrial.readiness.argocd import health
 
 COMPLETED = ("Succeeded", "Failed", "Error")
 
+Results = Mapping[tuple[Ref, str], Result]
+"""By object and phase."""
 Ran = Literal["successful", "pending", "failed"]
 
 
 class Sync:
     """One attempt at a sync operation, while it runs."""
 
-    def __init__(self, app: App, settings: Settings, asked: Asked) -> None:
+    def __init__(self, app: App, settings: Settings, asked: Asked, stored: Results | None = None) -> None:
+        """`stored` are the results in the Application's status, left by the operation or the attempt before."""
         self.app, self.settings = app, settings
         self.asked = replace(asked, options=(*app.options, *asked.options))
         self.phase: OperationPhase = "Running"
@@ -46,9 +49,11 @@ class Sync:
         self.conditions += (Condition("", words) for words in given_up(app, settings))
         self._targets = [with_namespace(target, app) for target in targets]
         self._marked = [(target, marks_of(target)) for target in self._targets]
+        self._stored = stored or {}
         self._results: dict[tuple[Ref, str], Result] = {}
         self._live: dict[Ref, Body | None] = {}
         self._home: Body | None = None
+        self._installed: dict[tuple[Ref, str], str] = {}
         home = Ref("Namespace", "", app.destination)
         self._made_for_it = home if all(target.ref != home for target in targets) else None
         self._unmodified: set[Ref] = set()
@@ -73,6 +78,11 @@ class Sync:
         yield Say(self.app.ref, self.message, "waiting" if self.phase == "Running" else "said")
         return self.operation()
 
+    @property
+    def results(self) -> Results:
+        """What remains in the Application's status."""
+        return self._results or self._stored
+
     def operation(self) -> Operation:
         """Its current state, for the record."""
         return Operation(
@@ -88,20 +98,8 @@ class Sync:
         )
 
     def _told(self, task: Task) -> SyncTask:
-        result = self._state(task)
-        return SyncTask(
-            object=task.ref,
-            phase=task.phase,
-            wave=task.wave,
-            hook=task.is_hook,
-            prune=task.is_prune,
-            status=result.status,
-            state=result.state,
-            message=result.message,
-            health=self._verdicts.get(task.ref, ""),
-            waited=task.place in self._waited,
-            failure=result.failure,
-        )
+        health = self._verdicts.get(task.ref, "")
+        return recorded(task, self._state(task), health, waited=task.place in self._waited)
 
     def _state(self, task: Task) -> Result:
         return self._results.get(task.key, PENDING)
@@ -126,7 +124,8 @@ class Sync:
         self._live = {ref_of(body): body for body in managed(everything.values(), self.app, self.settings)}
         self._home = everything.get(Ref("Namespace", "", self.app.destination))
         hooks = build(self.app, self.settings, self.asked, self._marked, {}, self._home)
-        for ref in (*(target.ref for target in self._targets), *(task.ref for task in hooks)):
+        # The namespace of the destination is not tracked: a task applies it, and none prunes it.
+        for ref in (*(target.ref for target in self._targets), *(task.ref for task in hooks if task.is_hook)):
             if ref in everything:
                 self._live[ref] = everything[ref]
         if "RespectIgnoreDifferences=true" in self.asked.options:
@@ -175,6 +174,15 @@ class Sync:
     def _next(self) -> Part[tuple[Ref, ...] | None]:
         """Run one pass; returns what it waits for, or None when the operation has ended."""
         yield from self._step()
+        if not self._results and self.phase == "Running":
+            # The status is patched with the results, and a patch without any leaves those of before. The next pass
+            # reads them as its own: argo-cd issues 14046 and 11872.
+            self._results = dict(self._stored)
+        for task in self._tasks:
+            result = self._state(task)
+            message = messages.augmented(task, result.message, self._installed.get(task.key, ""))
+            if message != result.message:
+                self._results[task.key] = replace(result, message=message)
         return tuple(task.ref for task in self._waits_for) if self.phase == "Running" else None
 
     def _seen_now(self) -> Part[object]:
@@ -297,6 +305,7 @@ class Sync:
         for one in checked:
             if one.refusal:
                 self._set(one.task, "SyncFailed", "", one.refusal, one.failure)
+                self._installed[one.task.key] = one.installed
         return not any(one.refusal for one in checked)
 
     def _passes_dry_run(self) -> Part[bool]:
@@ -310,8 +319,11 @@ class Sync:
                 return False
             tasks = [task for task in tasks if task is not first]
         for task in self._out_of_sync(tasks):
-            if not task.is_prune and not task.skip_dry_run and (done := applying.dry_run(task)).refused:
-                self._set(task, "SyncFailed", "Failed", done.message)
+            if task.is_prune or task.skip_dry_run:
+                continue
+            done = yield from applying.dry_run(task, self.asked, self.settings)
+            if done.refused:
+                self._set(task, "SyncFailed", "Failed", done.message, done.failure)
         if self._refused(tasks):
             self._ends("Failed", messages.DRY_RUN_FAILED)
             return False
@@ -356,7 +368,8 @@ class Sync:
 
     def _prune(self, tasks: list[Task]) -> Part[bool]:
         well = True
-        for task in tasks:
+        # All at once; a namespace takes longest, and what is in it is deleted before it has begun.
+        for task in sorted(tasks, key=lambda task: task.ref.kind == "Namespace"):
             done = yield from applying.prune(task, self.asked, self.settings)
             if done is None:
                 why = "ignored (no prune)" if self.asked.prune else "ignored (requires pruning)"
@@ -384,10 +397,7 @@ class Sync:
     def _let_go(self, hooks: Iterable[Task]) -> Part[None]:
         """Remove Argo CD's finalizer from hooks."""
         for task in hooks:
-            finalizers = metadata(task.live).get("finalizers") or () if task.live is not None else ()
-            if FINALIZER in finalizers:
-                left = [word for word in finalizers if word != FINALIZER]
-                yield replace(about(task, "get"), verb="merge", body={"metadata": {"finalizers": left or None}})
+            yield from applying.without_finalizer(task)
 
     def _delete_hooks(self, policy: str) -> Part[None]:
         """At the end of the whole operation, whatever the result of the hook."""
@@ -396,12 +406,6 @@ class Sync:
             if self._state(task).state != "Running":
                 yield applying.delete(task, self.asked)
                 self._deleted.append(task.ref)
-
-
-def source_failure(app: App, error: str) -> Failure:
-    """Why an Application with an error cannot be synced: its source does not render, or is not permitted."""
-    unrendered = error.startswith(FAILED_TO_LOAD)
-    return Failure(faults=(Fault("source-not-rendered", app.ref),)) if unrendered else NO_FAILURE
 
 
 def _is_leaving(live: Body | None) -> bool:

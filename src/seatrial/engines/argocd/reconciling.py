@@ -13,10 +13,10 @@ from seatrial.engines.argocd.app import App, Asked, Settings
 from seatrial.engines.argocd.asking import requested
 from seatrial.engines.argocd.comparing import is_modified
 from seatrial.engines.argocd.ignoring import comparison_error
-from seatrial.engines.argocd.operation import Sync, source_failure
+from seatrial.engines.argocd.operation import Results, Sync
 from seatrial.engines.argocd.results import ERROR, NOTHING
-from seatrial.engines.argocd.tracking import managed, speaks_of_itself, wanted
-from seatrial.engines.script import Part, Say, Survey, Wait
+from seatrial.engines.argocd.tracking import managed, source_failure, speaks_of_itself, wanted
+from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Say, Survey, Wait, carry
 from seatrial.helm.argocd_hooks import ignores_extraneous, is_hook, is_skipped
 from seatrial.model.refusal import NO_FAILURE, Failure, joined
 from seatrial.model.resource import Ref, ref_of
@@ -59,24 +59,56 @@ class Compared(Struct, frozen=True):
 
 
 def synced(app: App, settings: Settings, asked: Asked) -> Part[Tried]:
-    """Sync, and retry from the start after a failure while retries are left."""
-    attempt, before, limit = 0, "", asked.retries if asked.retries >= 0 else RETRIES_MAX
+    """Sync, and retry from the start after a failure while retries are left.
+
+    Retries that a flag asks for are all rehearsed; those of a policy until they repeat what was done before.
+    """
+    limit = asked.retries if asked.retries >= 0 else RETRIES_MAX
+    attempts: list[Attempt] = []
+    stored: Results = {}
     while True:
-        sync = Sync(app, settings, asked)
-        operation = yield from sync.run()
+        sync = Sync(app, settings, asked, stored)
+        operation, done = yield from _attempted(sync)
+        attempts.append(done)
+        attempt = len(attempts) - 1
         if operation.phase not in ("Failed", "Error") or attempt >= limit:
             break
-        if attempt and operation.message == before:
-            # Nothing is different from the last time, so it will not be the next time either.
+        if not asked.retries_given and _repeats(attempts, limit - attempt):
             if asked.retries < 0:
                 return _without_end(operation, attempt)
             attempt = limit
             break
-        attempt, before = attempt + 1, operation.message
-        yield Say(app.ref, f"retries, attempt #{attempt}")
+        stored = sync.results
+        yield Say(app.ref, f"retries, attempt #{attempt + 1}")
         yield Wait(tuple(task.object for task in operation.tasks))
     message = f"{operation.message} (retried {attempt} times)." if attempt else operation.message
     return Tried(replace(operation, message=message, attempts=attempt + 1), sync.stuck)
+
+
+Attempt = tuple[str, tuple[tuple[str, Ref, int], ...]]
+"""The message of an attempt, and its writes with the answers to them."""
+
+
+def _repeats(attempts: list[Attempt], left: int) -> bool:
+    """Whether the attempts that are left would end as this one: all alike, or each as the one before the last."""
+    if len(attempts) > 1 and attempts[-1][0] == attempts[-2][0] and all(code >= 400 for *_, code in attempts[-1][1]):
+        return True  # It changed nothing.
+    return any(
+        len(attempts) > period and attempts[-1] == attempts[-1 - period] and left % period == 0 for period in (1, 2)
+    )
+
+
+def _attempted(sync: Sync) -> Part[tuple[Operation, Attempt]]:
+    wrote: list[tuple[str, Ref, int]] = []
+
+    def on_line(line: Line, answer: Answer) -> Part[Operation | None]:
+        if isinstance(line, Command) and line.verb in WRITES:
+            wrote.append((line.verb, line.ref, answer.code))
+        yield from ()
+        return None
+
+    operation = yield from carry(sync.run(), on_line)
+    return operation, (operation.message, tuple(wrote))
 
 
 def _without_end(operation: Operation, attempt: int) -> Tried:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from seatrial.engines.argocd.tasks import Task
 from seatrial.model.refusal import NO_FAILURE, Failure
+from seatrial.model.timeline import SyncTask
 from seatrial.readiness.argocd.verdict import (
     DEGRADED,
     HEALTHY,
@@ -57,3 +58,20 @@ def told(verdict: Health | None) -> str:
         return ""
     status = ERROR if verdict.broken else verdict.status or NOTHING
     return f"{status}: {verdict.message}" if verdict.message else status
+
+
+def recorded(task: Task, result: Result, health: str, *, waited: bool) -> SyncTask:
+    """A task for the timeline."""
+    return SyncTask(
+        object=task.ref,
+        phase=task.phase,
+        wave=task.wave,
+        hook=task.is_hook,
+        prune=task.is_prune,
+        status=result.status,
+        state=result.state,
+        message=result.message,
+        health=health,
+        waited=waited,
+        failure=result.failure,
+    )

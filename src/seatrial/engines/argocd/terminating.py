@@ -12,7 +12,7 @@ from seatrial.engines.argocd.app import App
 from seatrial.engines.argocd.applying import deletion
 from seatrial.engines.script import Command, Part, Say, Survey
 from seatrial.helm.argocd_hooks import FINALIZER
-from seatrial.model.resource import Body, Ref, metadata, ref_of
+from seatrial.model.resource import Body, Ref, metadata, ref_of, with_metadata
 from seatrial.model.timeline import Operation
 
 
@@ -34,6 +34,6 @@ def _ended(ref: Ref, body: Body) -> Part[None]:
     finalizers = metadata(body).get("finalizers") or []
     if FINALIZER in finalizers:
         left = [word for word in finalizers if word != FINALIZER]
-        patch = {"metadata": {"finalizers": left or None}}
-        yield Command("merge", str(body["apiVersion"]), ref.kind, ref.namespace, ref.name, patch)
+        update = with_metadata(body, finalizers=left or None)
+        yield Command("update", str(body["apiVersion"]), ref.kind, ref.namespace, ref.name, update)
     yield deletion(body, ref, "Foreground")

@@ -14,6 +14,7 @@ from seatrial.engines.argocd.app import App, Filter, Settings
 from seatrial.engines.argocd.projects import IN_CLUSTER, refusal
 from seatrial.engines.script import Target
 from seatrial.helm.argocd_hooks import TRACKING_ID
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import (
     Body,
     Ref,
@@ -115,6 +116,12 @@ def unmarkable(app: App, settings: Settings) -> str:
     return ""
 
 
+def source_failure(app: App, error: str) -> Failure:
+    """Why an Application with an error cannot be synced: its source does not render, or is not permitted."""
+    unrendered = error.startswith(FAILED_TO_LOAD)
+    return Failure(faults=(Fault("source-not-rendered", app.ref),)) if unrendered else NO_FAILURE
+
+
 def tracking(settings: Settings) -> str:
     usual = "annotation" if versions.has(settings.version, "annotation tracking") else "label"
     return settings.tracking or usual
@@ -194,9 +201,12 @@ def _unreadable(target: Target, field: str, key: str, value: object) -> str:
     named = f"{group}/{version}, Kind={target.ref.kind} {own}/{target.ref.name}"
     type_ = types.get(type(value), "map[string]interface {}")
     why = f'contains non-string value in the map under key "{key}": {shown} is of the type {type_}'
-    words = (
-        f"failed to get {field} from target object {named}: .metadata.{field} accessor error: {why}, expected string"
+    doing = (
+        f"failed to get annotations for {named}"
+        if field == "annotations"
+        else f"failed to set app instance label: failed to get labels from target object {named}"
     )
+    words = f"{doing}: .metadata.{field} accessor error: {why}, expected string"
     return f"{RENDERING} failed to set app instance tracking info on manifest: {words}"
 
 

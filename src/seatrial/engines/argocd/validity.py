@@ -25,6 +25,8 @@ class Checked(Struct, frozen=True):
     task: Task
     refusal: str = ""
     failure: Failure = NO_FAILURE
+    installed: str = ""
+    """For a kind that is not served: the apiVersion in which it is, in this group or another."""
 
 
 def checked(
@@ -46,7 +48,8 @@ def checked(
             found.append(Checked(replace(task, skip_dry_run=True)))
         else:
             failure = Failure(faults=(_unserved(task),)) if answer.code == 404 else answer.failure
-            found.append(Checked(task, _words(task, answer), failure))
+            installed = str(answer.body.get("apiVersion") or "")
+            found.append(Checked(task, _words(task, answer), failure, installed))
     return found
 
 

@@ -92,7 +92,10 @@ def apply(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = 
 
 
 def applied(body: Body, namespace: str, manager: str = MANAGER) -> Part[tuple[Verb, Answer]]:
-    """Apply one object: make it where it is not there, and else patch it; which of the two, and what came of it."""
+    """Apply one object: make it where it is not there, and else patch it; which of the two, and what came of it.
+
+    Where nothing differs nothing is sent: what came of the `get` is the live object.
+    """
     live = yield _about(body, namespace, "get")
     if live.served and live.code == 404:
         return "create", (yield _about(body, namespace, "create", _remembering(body), manager))
@@ -100,7 +103,7 @@ def applied(body: Body, namespace: str, manager: str = MANAGER) -> Part[tuple[Ve
         return "get", live
     verb: Verb = "strategic" if is_builtin(body) else "merge"
     patch = _patch(verb, live.body, _remembering(body))
-    return verb, (yield _about(body, namespace, verb, patch, manager)) if patch else live
+    return (verb, (yield _about(body, namespace, verb, patch, manager))) if patch else ("get", live)
 
 
 def delete(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = ()) -> Script:

@@ -6,6 +6,7 @@ Five rules share this; each blocked sync is told by one of them. Knows what happ
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
@@ -137,8 +138,11 @@ def _is_finished_and_gone(moment: Moment, task: SyncTask) -> bool:
     """Whether the cluster itself deleted a Job after it finished."""
     if task.object.kind != "Job" or moment.live(task.object) is not None:
         return False
-    own = (e for e in moment.events() if e.object == task.object and e.effect in GOING)
-    return any(event.actor not in moment.rehearsal.actors for event in own)
+    own = [event for event in moment.events() if event.object == task.object and event.effect in (*GOING, "created")]
+    # What Argo CD deletes before a retry is deleted by the garbage collector in the end.
+    began = [one for before, one in pairwise((None, *own)) if one and (before is None or before.effect == "created")]
+    going = [event for event in began if event.effect in GOING]
+    return bool(going) and going[-1].actor not in moment.rehearsal.actors
 
 
 def _waits_for_consumer(moment: Moment, ref: Ref) -> bool:

@@ -6,31 +6,28 @@ install, in revision 1. Nothing is fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, dig, listed, name_of
+from seatrial.sources.argocd.directories import Unreadable, read_directory
 from seatrial.sources.argocd.helm import HelmSource, helm_release
 from seatrial.sources.charts.values import merge_patch
 from seatrial.sources.fetching import chart_command, get_repo
-from seatrial.sources.files import read_text, shown
+from seatrial.sources.files import read_text
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.kustomize_edits import edits_of
-from seatrial.sources.manifests.reading import EXTENSIONS, may_hold_objects, read_manifests
 from seatrial.sources.repos import Repos, SourceNotFound, chart_in
 from seatrial.text.yamlfile import documents
 
 OWN_FIELDS = ("repoURL", "path", "chart", "targetRevision")
 """Fields that `.argocd-source.yaml` cannot override."""
 FAILED = "ComparisonError: Failed to load target state: failed to generate manifest for source"
-UNKNOWN = "rpc error: code = Unknown desc ="
 
 
 class RenderedApplication(Struct, frozen=True):
@@ -56,7 +53,8 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
         try:
             release = _release(asked, repos)
         except CannotContinue as why:
-            words = f"{FAILED} {index} of {len(sources)}: {UNKNOWN} {why}"
+            code = "FailedPrecondition" if isinstance(why, Unreadable) else "Unknown"
+            words = f"{FAILED} {index} of {len(sources)}: rpc error: code = {code} desc = {why}"
             return RenderedApplication(None, words)
         resources += release.resources
         skipped += release.skipped_crds
@@ -77,7 +75,7 @@ def _release(asked: HelmSource, repos: Repos) -> Release:
             return kustomize.build(path, asked.name, asked.namespace, edits=edits_of(asked.source), root=root)
         case "Plugin":
             raise SourceNotFound("its source uses a config management plugin, which is not run")
-    return _of_directory(path, asked)
+    return read_directory(path, asked.source.get("directory") or {}, asked.name, asked.namespace)
 
 
 def _overridden(asked: HelmSource, path: Path) -> Body:
@@ -132,42 +130,3 @@ def _path_in(root: Path, source: Body) -> Path:
 
 def _chart_in(root: Path, source: Body) -> Path:
     return chart_in(root, str(source["chart"]), str(source.get("targetRevision") or ""))
-
-
-def _of_directory(path: Path, asked: HelmSource) -> Release:
-    """Manifests of a folder, and of its subfolders with `recurse`."""
-    directory = asked.source.get("directory") or {}
-    files = sorted(path.rglob("*") if directory.get("recurse") else path.iterdir())
-    jsonnet = next((file for file in files if file.suffix == ".jsonnet"), None)
-    if jsonnet is not None and _is_included(jsonnet.relative_to(path).as_posix(), directory):
-        raise SourceNotFound(f"{shown(str(jsonnet))}: Jsonnet is not evaluated")
-    resources: list[Resource] = []
-    for file in files:
-        if file.suffix in EXTENSIONS and file.is_file() and _is_included(file.relative_to(path).as_posix(), directory):
-            if not may_hold_objects(read_text(str(file), "read the manifests")):
-                continue
-            try:
-                found = read_manifests(str(file), namespace=asked.namespace, release=asked.name)
-            except NothingToCheck:
-                continue
-            resources += found.resources
-    return Release(asked.name, asked.namespace, shown(str(path)), tuple(resources))
-
-
-def _is_included(name: str, directory: Body) -> bool:
-    exclude, include = str(directory.get("exclude") or ""), str(directory.get("include") or "")
-    if exclude and any(_matches(name, pattern) for pattern in _alternatives(exclude)):
-        return False
-    return not include or any(_matches(name, pattern) for pattern in _alternatives(include))
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return fnmatch(name, pattern) or PurePosixPath(name).match(pattern)
-
-
-def _alternatives(pattern: str) -> Iterator[str]:
-    """The alternatives of `{a,b}`."""
-    if pattern.startswith("{") and pattern.endswith("}"):
-        yield from pattern[1:-1].split(",")
-    else:
-        yield pattern

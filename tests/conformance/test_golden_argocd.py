@@ -1,0 +1,72 @@
+"""The model of Argo CD against recordings of the real one: phase, message, results, writes and objects of every step.
+
+The cases were recorded with the unmodified application-controller and repo-server of Argo CD 3.5.1 on a fast cluster.
+`goldencases` names what concurrency leaves open; everything else must be equal.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import goldencases
+import pytest
+from goldencases import ASPECTS, Places
+
+NAMES = goldencases.names("argocd")
+DIFFER = {
+    ("hook-of-other-kinds", "writes"): (
+        "a new operation replaced one that was running; here it is terminated first, since argocd refuses a second one"
+    ),
+    ("missing-version", "results"): (
+        "the cluster of the recording still had the CRD of another case, which defines the same kind in another group"
+    ),
+    ("ssa-conflict", "writes"): (
+        "the step between the syncs was recorded with another client than kubectl, whose fields are not migrated"
+    ),
+}
+"""Which aspects of which cases cannot agree, and why."""
+
+
+def test_there_are_48_cases() -> None:
+    assert len(NAMES) == 48
+    assert {name for name, _ in DIFFER} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_model_does_what_argocd_did(name: str, tmp_path: Path) -> None:
+    case = goldencases.read("argocd", name)
+    rehearsal = goldencases.played(case, tmp_path)
+    real, model = goldencases.recorded(case, rehearsal), goldencases.modelled(case, rehearsal)
+    for aspect in ASPECTS:
+        was, is_ = ([getattr(step, aspect) for step in steps] for steps in (real, model))
+        if (name, aspect) in DIFFER:
+            assert is_ != was, f"{aspect} agrees now: delete it from DIFFER"
+        else:
+            assert is_ == was, aspect
+
+
+A, B, SECRET = ("ConfigMap/x/a", "ConfigMap/x/b", "Secret/x/s")
+ONE_WAVE: Places = {name: {("app", "Sync", 0)} for name in (A, B, SECRET)}
+TWO_WAVES: Places = {A: {("app", "Sync", 0)}, B: {("app", "Sync", 1)}}
+
+
+def test_only_objects_of_one_kind_in_one_wave_may_change_places() -> None:
+    assert _ordered("create", ONE_WAVE, B, A) == _ordered("create", ONE_WAVE, A, B)
+    assert _ordered("create", TWO_WAVES, B, A) != _ordered("create", TWO_WAVES, A, B)
+    assert _ordered("create", ONE_WAVE, SECRET, A) != _ordered("create", ONE_WAVE, A, SECRET)
+
+
+def test_only_deletions_in_one_wave_may_change_places() -> None:
+    assert _ordered("delete", ONE_WAVE, SECRET, A) == _ordered("delete", ONE_WAVE, A, SECRET)
+    assert _ordered("delete", TWO_WAVES, B, A) != _ordered("delete", TWO_WAVES, A, B)
+
+
+def test_an_object_is_deleted_again_only_if_it_was_created_again() -> None:
+    once, created = ("delete", A, "deleting", ""), ("create", A, "created", "")
+    gone = ("delete", A, "refused", 'configmaps "a" not found')
+    assert goldencases.ordered([once, gone, created], ONE_WAVE) == [once, created]
+    assert goldencases.ordered([once, created, once], ONE_WAVE) == [once, created, once]
+
+
+def _ordered(verb: str, places: Places, *names: str) -> list[tuple[str, ...]]:
+    return goldencases.ordered([(verb, name, "changed", "") for name in names], places)
