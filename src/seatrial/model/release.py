@@ -40,6 +40,15 @@ class Vanished(Struct, frozen=True):
     """`git.repoURL`: the values it read."""
 
 
+class Pin(Struct, frozen=True, order=True):
+    """A chart that a release installs, not at hand, whose version is known."""
+
+    chart: str
+    version: str
+    source: str
+    """Who says so: `Chart.lock of ./shop`."""
+
+
 class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """One rendered revision of one app: what a source wants in the cluster."""
 
@@ -51,6 +60,8 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     crds: tuple[Resource, ...] = ()
     """Objects of a chart's crds/ folder: installed once, never upgraded."""
     missing_dependencies: tuple[str, ...] = ()
+    pins: tuple[Pin, ...] = ()
+    """Charts that are not at hand and whose versions are known."""
     values: Body = {}
     """The user's values, without the chart's own."""
     vanished: tuple[Vanished, ...] = ()

@@ -335,7 +335,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
             *(() if setting.only else needed.default_storage(given)),
         ),
         absent=tuple(needs.absent),
-        missing_dependencies=setting.opened.missing,
+        missing_dependencies=tuple(dict.fromkeys(name for one in given for name in one.missing_dependencies)),
         differences=tuple(between_steps(steps, setting)),
         notes=notes,
         not_rehearsed=unseen,

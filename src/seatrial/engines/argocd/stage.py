@@ -81,6 +81,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
             release,
             resources=(*release.resources, *found.resources),
             skipped_crds=(*release.skipped_crds, *found.skipped_crds),
+            pins=(*release.pins, *found.pins),
         ),
         tuple(dict.fromkeys(notes)),
         tuple(app.destination for app in apps if "CreateNamespace=true" in app.options),

@@ -118,7 +118,7 @@ def _prepared(
     notes += (*_from_checkout(resources, known), *_elsewhere(kustomizations, releases))
     fleet = Fleet(roots, kustomizations, releases)
     skipped = (*release.skipped_crds, *found.skipped_crds)
-    whole = replace(release, resources=resources, crds=crds, skipped_crds=skipped)
+    whole = replace(release, resources=resources, crds=crds, skipped_crds=skipped, pins=(*release.pins, *found.pins))
     unseen = (*found.not_rehearsed, *_assumed_ready(absent))
     return Prepared(fleet, whole, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(unseen)))
 

@@ -107,6 +107,8 @@ class OperatorEntry(Struct, frozen=True):
     kinds: tuple[OperatorKind, ...]
     webhooks: tuple[OperatorWebhook, ...]
     writes_ca: str
+    charts: tuple[str, ...]
+    """Helm charts that install it and whose version is its release."""
     platform: bool
     """Part of the platform: where its kinds are served, a controller acts on them."""
 
@@ -125,6 +127,11 @@ def find(name: str, version: str = "") -> OperatorEntry:
     if version and found.releases and release < number(found.releases.partition(" to ")[0]):
         raise CannotContinue(f"assume.operators: {name}@{version} is not known; known are {found.releases}")
     return replace(found, kinds=kinds)
+
+
+def chart_operator(chart: str) -> OperatorEntry | None:
+    """The operator that a Helm chart of this name installs in the release of the same version."""
+    return next((operator for operator in table().values() if chart in operator.charts), None)
 
 
 def release_number(version: str, operator: OperatorEntry) -> Number:
@@ -260,6 +267,7 @@ def _operator(name: str, entry: dict[str, Any]) -> OperatorEntry:
         kinds=tuple(_kinds(entry)),
         webhooks=tuple(_webhooks(entry)),
         writes_ca=entry.get("writes_ca", ""),
+        charts=tuple(entry.get("charts", ())),
         platform=entry.get("platform", False),
     )
 

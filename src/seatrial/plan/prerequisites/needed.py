@@ -19,6 +19,7 @@ from seatrial.kinds.operators import cert_manager, generated_crds
 from seatrial.kinds.operators.manifests import crd_of, workloads
 from seatrial.kinds.operators.table import (
     OperatorKind,
+    chart_operator,
     is_cluster_scoped,
     operator_kinds,
     plural_for,
@@ -31,7 +32,7 @@ from seatrial.kinds.scripts.commands import ANY_RIGHT
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.program import short
-from seatrial.model.release import Release, Resource
+from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, ref_of, version_of
 from seatrial.model.result import Prerequisite
 
@@ -86,9 +87,12 @@ def crds(
 ) -> list[tuple[Body, Prerequisite]]:
     """A CRD for every custom kind that is used and not defined: a `known` one, or a permissive one.
 
-    `given` are the declared objects. For `deployed` releases, CRDs that operators generate already exist.
+    `given` are the declared objects. For `deployed` releases, CRDs that operators generate already exist. A permissive
+    CRD serves all used versions, unless a release pins the chart of its operator: then those of that version.
     """
-    resources = [r for release in releases for r in (*release.resources, *release.crds)]
+    several = list(releases)
+    pins = pinned_operators(several)
+    resources = [r for release in several for r in (*release.resources, *release.crds)]
     defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
     if not deployed:
         defined |= {_defined(crd) for r in resources for crd in generated_crds.crds_of(r.body)}
@@ -102,10 +106,20 @@ def crds(
     users |= {SERVED_TOGETHER[key]: used[0] for key, used in found.items() if key in SERVED_TOGETHER}
     by_kind = {_defined(crd.body): crd for crd in known}
     return [
-        _crd(key, found.get(key, []), by_kind.get(key), users.get(key))
+        _crd(key, found.get(key, []), by_kind.get(key), users.get(key), pins)
         for key in sorted({*found, *users})
         if key not in defined
     ]
+
+
+def pinned_operators(releases: Iterable[Release]) -> dict[str, Pin]:
+    """The operators that releases install with charts that are not at hand, if the version is pinned."""
+    found: dict[str, Pin] = {}
+    for pin in (pin for release in releases for pin in release.pins):
+        operator = chart_operator(pin.chart)
+        if operator is not None:
+            found[operator.name] = pin
+    return found
 
 
 def operators(releases: Iterable[Release], given: Iterable[Body] = ()) -> list[tuple[Body, Prerequisite]]:
@@ -248,35 +262,46 @@ def _assumed_object(
 
 
 def _crd(
-    key: tuple[str, str], used: list[Resource], known: Resource | None, user: Resource | None
+    key: tuple[str, str],
+    used: list[Resource],
+    known: Resource | None,
+    user: Resource | None,
+    pins: Mapping[str, Pin],
 ) -> tuple[Body, Prerequisite]:
     group, kind = key
+    pin = pins.get(operator_kinds()[key][0].name) if key in operator_kinds() else None
     versions = sorted({str(r.body.get("apiVersion", "")).rpartition("/")[2] for r in used})
     namespaced = bool(used[0].ref.namespace) if used else True
-    body = known.body if known else _permissive_crd(group, kind, versions, namespaced=namespaced)
+    release = pin.version if pin else ""
+    body = known.body if known else _permissive_crd(group, kind, versions, namespaced=namespaced, release=release)
     if used:
         served = ", ".join(f"{group}/{version}" for version in versions)
         why = f"{used[0].ref} is of this kind ({served} must be served)"
     else:
         why = f"{user.ref if user else 'an object'} needs an object of this kind"
     return body, Prerequisite(
-        f"CustomResourceDefinition/{body['metadata']['name']}", why + _installed_by(key, versions)
+        f"CustomResourceDefinition/{body['metadata']['name']}", why + _installed_by(key, versions, pin)
     )
 
 
-def _installed_by(key: tuple[str, str], versions: list[str]) -> str:
-    """The operator that installs a CRD, and until which release it serves the used versions."""
+def _installed_by(key: tuple[str, str], versions: list[str], pin: Pin | None) -> str:
+    """The operator that installs a CRD, and its release or until which release it serves the used versions."""
     if key not in operator_kinds():
         return ""
     operator, kind = operator_kinds()[key]
+    if pin is not None:
+        return f"; {operator.name} {pin.version} installs it ({pin.source})"
     ended = [f"{v.name} before {'.'.join(map(str, v.until))}" for v in kind.versions if v.name in versions and v.until]
     return f"; {operator.name} installs it" + (f" ({', '.join(ended)})" if ended else "")
 
 
-def _permissive_crd(group: str, kind: str, versions: list[str], *, namespaced: bool) -> Body:
-    """A CRD that accepts any object of this kind, in these versions or in the newest."""
+def _permissive_crd(group: str, kind: str, versions: list[str], *, namespaced: bool, release: str = "") -> Body:
+    """A CRD that accepts any object of this kind: in the versions of a release, or in these, or in the newest."""
     if (group, kind) in operator_kinds():
         operator, known = operator_kinds()[group, kind]
+        served = known.served(release_number(release, operator)) if release else ()
+        if served:
+            return crd_of(known, served, known.stored(release_number(release, operator)))
         names = versions or list(known.served(release_number("", operator)))[-1:]
         return crd_of(known, names, names[-1])
     unknown = OperatorKind(group, kind, plural_for(group, kind), namespaced, (), ("status",), ())

@@ -55,7 +55,7 @@ from seatrial.kinds.operators.table import operator_kinds, release_number
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.release import Case, Release, Resource
+from seatrial.model.release import Case, Pin, Release, Resource
 from seatrial.model.resource import Body, Ref, group_of, name_of, ref_of, version_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import after_failure, first_named, named
@@ -124,6 +124,7 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
         details=(
             *dict.fromkeys(_what_is_there(missing, crd) for missing, crd in there),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
+            *dict.fromkeys(_pinned(moment, missing) for missing in kinds),
             *dict.fromkeys(_mixed(release, missing) for missing in kinds),
             moment.says,
             _not_ordering(moment, written) if any(crd for _, crd in there) else "",
@@ -148,6 +149,20 @@ def _known(api_version: str, kind: str) -> str:
         return ""
     instead = f" Use {ending.instead}." if ending.instead else ""
     return f"{ending.operator} {ending.until} and later do not serve {kind} in {api_version}.{instead}"
+
+
+def _pinned(moment: Moment, missing: Unserved) -> str:
+    """Which release of the operator the input installs, and where it says so."""
+    pin = _pin(moment, group_of(missing.api_version), missing.kind)
+    return f"The release installs {pin.chart} {pin.version} ({pin.source})." if pin else ""
+
+
+def _pin(moment: Moment, group: str, kind: str) -> Pin | None:
+    if (group, kind) not in operator_kinds():
+        return None
+    operator = operator_kinds()[group, kind][0]
+    pins = (pin for release in moment.case.releases if release for pin in release.pins)
+    return next((pin for pin in pins if pin.chart in operator.charts), None)
 
 
 def _end_of(api_version: str, kind: str) -> Ending | None:
@@ -210,7 +225,8 @@ def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
     for resource in release.resources:
         api_version = str(resource.body.get("apiVersion", ""))
         ending = _end_of(api_version, resource.ref.kind)
-        if ending is not None and _is_assumed(moment, resource.ref):
+        pinned = _pin(moment, resource.ref.group, resource.ref.kind)
+        if ending is not None and pinned is None and _is_assumed(moment, resource.ref):
             by_version.setdefault((api_version, ending), []).append(resource)
     for (api_version, ending), resources in by_version.items():
         yield _no_longer(moment, release, api_version, ending, resources)

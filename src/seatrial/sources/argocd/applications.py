@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue
-from seatrial.model.release import Release, Resource
+from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, dig, listed, name_of
 from seatrial.sources.argocd.directories import Unreadable, read_directory
 from seatrial.sources.argocd.helm import HelmSource, helm_release
@@ -45,6 +45,7 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
     references = {f"${s['ref']}": _root(s, repos) for s in sources if s.get("ref")}
     resources: list[Resource] = []
     skipped: list[Resource] = []
+    pins: list[Pin] = []
     missing: list[str] = []
     for index, source in enumerate(sources, start=1):
         if source.get("ref") and not source.get("path") and not source.get("chart"):
@@ -58,10 +59,11 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
             return RenderedApplication(None, words)
         resources += release.resources
         skipped += release.skipped_crds
+        pins += release.pins
         missing += release.missing_dependencies
     where = str(dig(sources[0], "path") or dig(sources[0], "chart") or "")
     whole = Release(name, namespace, where, tuple(resources), missing_dependencies=tuple(missing))
-    return RenderedApplication(replace(whole, skipped_crds=tuple(skipped)))
+    return RenderedApplication(replace(whole, skipped_crds=tuple(skipped), pins=tuple(pins)))
 
 
 def _release(asked: HelmSource, repos: Repos) -> Release:

@@ -12,10 +12,11 @@ from typing import Any
 from msgspec import Struct
 
 from seatrial.kinds.operators.argocd import GROUP
-from seatrial.model.release import Release, Resource
+from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, ref_of
 from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
+from seatrial.sources.charts.lacking import pins_of
 from seatrial.sources.following import follow
 from seatrial.sources.repos import Repos, SourceNotFound
 
@@ -47,6 +48,7 @@ class FoundApplications(Struct, frozen=True):
     resources: list[Resource] = []
     """The objects of all Applications."""
     skipped_crds: list[Resource] = []
+    pins: list[Pin] = []
     notes: list[str] = []
     not_rehearsed: list[str] = []
     roots: list[Ref] = []
@@ -104,12 +106,16 @@ class _ApplicationSearch:
         except SourceNotFound as why:
             self.found.not_rehearsed.append(f"{ref} (assumed to sync): {why}")
             self.found.applications[ref] = Application(body, absent=str(why))
+            for source in listed(body, "spec", "sources") or [dig(body, "spec", "source") or {}]:
+                chart, version = str(source.get("chart") or ""), str(source.get("targetRevision") or "")
+                self.found.pins.extend(pins_of(chart, version, str(ref)))
             return
         self.found.applications[ref] = Application(body, rendered.release, rendered.error)
         self.found.notes.extend(self._from_checkout(ref, body))
         if rendered.release is not None:
             self.found.resources.extend(rendered.release.resources)
             self.found.skipped_crds.extend(rendered.release.skipped_crds)
+            self.found.pins.extend(rendered.release.pins)
             yield from self.look_at(rendered.release.resources)
 
     def _from_checkout(self, ref: Ref, application: Body) -> Iterator[str]:

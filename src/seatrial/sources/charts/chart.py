@@ -14,7 +14,7 @@ from seatrial.helm.sdk import Chart, HelmError
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.resource import Body
 from seatrial.sources import git
-from seatrial.sources.charts.dependencies import CHART_FILE, dependencies_of, described, gathered
+from seatrial.sources.charts.dependencies import CHART_FILE, VALUES_FILE, dependencies_of, described, gathered
 from seatrial.sources.charts.files import (
     CHART_BYTES_MAX,
     ChartFiles,
@@ -24,12 +24,12 @@ from seatrial.sources.charts.files import (
     read_folder,
     with_file,
 )
+from seatrial.sources.charts.lacking import LackingChart
 from seatrial.sources.charts.values import values_in
 from seatrial.sources.files import as_text, read_bytes, shown
 from seatrial.text.source import Text
 
 SCHEMA_FILE = "values.schema.json"
-VALUES_FILE = "values.yaml"
 
 _CASE = re.compile(r"ci/[^/]*-values\.yaml")
 """Where chart-testing (`ct`) looks for the values a chart is tested with."""
@@ -44,9 +44,14 @@ class ChartSource(Struct, frozen=True):
     version: str
     files: ChartFiles
     archive: bytes
-    missing_dependencies: tuple[str, ...] = ()
+    lacking: tuple[LackingChart, ...] = ()
+    """Dependencies that are not on disk."""
     cases: Mapping[str, Text] = {}
     """The test values files of the chart, by name: `ci/ha-values.yaml`."""
+
+    @property
+    def missing_dependencies(self) -> tuple[str, ...]:
+        return tuple(one.called for one in self.lacking)
 
     def load(self) -> Chart:
         """The chart as Helm holds it. Load it for every action: rendering removes disabled subcharts from it."""
@@ -96,8 +101,8 @@ def with_texts(source: ChartSource, texts: Mapping[str, str]) -> ChartSource:
     for path in sorted(new):
         files = with_file(files, (), path.removeprefix(files.shown), texts[path].encode())
     changed = _source(source.path, files)
-    missing = dict.fromkeys((*source.missing_dependencies, *changed.missing_dependencies))
-    return replace(changed, missing_dependencies=tuple(missing))
+    lacking = {one.called: one for one in (*source.lacking, *changed.lacking)}
+    return replace(changed, lacking=tuple(lacking.values()))
 
 
 def without_schemas(source: ChartSource) -> ChartSource:
@@ -194,7 +199,7 @@ def _source(path: str, files: ChartFiles) -> ChartSource:
         version=str(about.get("version") or ""),
         files=complete.chart,
         archive=archived(complete.chart, name),
-        missing_dependencies=complete.missing,
+        lacking=complete.missing,
         cases=_cases(files),
     )
 

@@ -1,6 +1,6 @@
 """The dependencies of a chart: which are present, in charts/ or in a `file://` folder, and which are missing.
 
-Knows nothing of conditions and tags: Helm evaluates them when it renders.
+Conditions and tags of those that are present are not looked at: Helm evaluates them when it renders.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Place, listed
 from seatrial.sources.charts.files import ChartFiles, read_commit, read_folder, with_file
+from seatrial.sources.charts.lacking import LackingChart, Switch, exact
+from seatrial.sources.charts.values import values_in
 from seatrial.sources.charts.versions import satisfies
 from seatrial.sources.files import as_text, shown
 from seatrial.text.source import edited
@@ -23,14 +25,16 @@ CHART_FILE = "Chart.yaml"
 OLD_FILE = "requirements.yaml"
 """The dependency list of charts with apiVersion v1. Helm still reads it and prefers it over Chart.yaml."""
 
+LOCK_FILES = ("requirements.lock", "Chart.lock")
+VALUES_FILE = "values.yaml"
 _LOCAL = "file://"
 
 
 class CompleteChart(Struct, frozen=True):
-    """A chart with the dependencies that were found, and the names of the missing ones."""
+    """A chart with the dependencies that were found, and the missing ones."""
 
     chart: ChartFiles
-    missing: tuple[str, ...] = ()
+    missing: tuple[LackingChart, ...] = ()
 
 
 def gathered(chart: ChartFiles) -> CompleteChart:
@@ -86,19 +90,19 @@ def _with_neighbours(chart: ChartFiles, trail: tuple[Path, ...]) -> CompleteChar
     """The chart with its `file://` dependencies in charts/, recursively, as after `helm dependency build`."""
     present = _names(chart)
     subcharts = dict(chart.subcharts)
-    missing: list[str] = []
+    missing: list[LackingChart] = []
     for index, entry in enumerate(dependencies_of(chart)):
         if entry.get("name") in present:
             continue
         neighbour = _neighbour(chart, entry, index, trail)
         if neighbour is None:
-            missing.append(_called(entry))
+            missing.append(_lacking(chart, entry))
         else:
             subcharts[f"{entry['name']}-{index}"] = neighbour
             present.add(str(entry["name"]))
     for entry_name, inner in subcharts.items():
         found = _with_neighbours(inner, (*trail, Path(inner.folder).resolve()) if inner.folder else trail)
-        missing += (f"{described(inner).get('name')}/{lacking}" for lacking in found.missing)
+        missing += (_inside(chart, inner, lacking) for lacking in found.missing)
         subcharts[entry_name] = found.chart
     return CompleteChart(replace(chart, subcharts=subcharts), tuple(missing))
 
@@ -137,9 +141,32 @@ def _read(beside: ChartFiles, folder: str) -> ChartFiles | None:
     return found if CHART_FILE in found.files else None
 
 
-def _called(entry: Body) -> str:
-    words = [str(entry.get("name")), str(entry.get("version") or ""), f"({entry.get('repository') or 'charts/'})"]
-    return " ".join(word for word in words if word)
+def _lacking(chart: ChartFiles, entry: Body) -> LackingChart:
+    name, wanted = str(entry.get("name")), str(entry.get("version") or "")
+    words = [name, wanted, f"({entry.get('repository') or 'charts/'})"]
+    version = _locked(chart).get(name) or exact(wanted)
+    return LackingChart(" ".join(word for word in words if word), name, version, _switch(entry))
+
+
+def _inside(chart: ChartFiles, inner: ChartFiles, lacking: LackingChart) -> LackingChart:
+    """A dependency that a subchart lacks."""
+    name = str(described(inner).get("name"))
+    entry = next((entry for entry in dependencies_of(chart) if entry.get("name") == name), {"name": name})
+    own = values_in(as_text(inner.shown + VALUES_FILE, inner.files.get(VALUES_FILE, b""), "read the values"))
+    parents = ((_switch(entry), own), *lacking.parents)
+    return replace(lacking, called=f"{name}/{lacking.called}", parents=parents)
+
+
+def _switch(entry: Body) -> Switch:
+    key = str(entry.get("alias") or entry.get("name"))
+    return Switch(key, str(entry.get("condition") or ""), tuple(map(str, entry.get("tags") or ())))
+
+
+def _locked(chart: ChartFiles) -> dict[str, str]:
+    """The versions in the lock file, by the names of the charts."""
+    listing = next((_document(chart, name).body for name in LOCK_FILES if name in chart.files), None)
+    entries = [entry for entry in listed(listing, "dependencies") if isinstance(entry, dict)]
+    return {str(entry.get("name")): str(entry.get("version") or "") for entry in entries}
 
 
 def _place(chart: ChartFiles, index: int) -> Place | str:

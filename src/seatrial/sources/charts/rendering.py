@@ -13,11 +13,13 @@ from msgspec.structs import replace
 from seatrial.helm import sdk as helmsdk
 from seatrial.helm.sdk import HelmError
 from seatrial.model.errors import CannotContinue
-from seatrial.model.release import Release
+from seatrial.model.release import Pin, Release
 from seatrial.model.resource import Body, Place
-from seatrial.sources.charts.chart import ChartSource, find_file, template_texts
+from seatrial.sources.charts.chart import ChartSource, find_file, own_values, template_texts
 from seatrial.sources.charts.files import archived, with_file
+from seatrial.sources.charts.lacking import is_enabled
 from seatrial.sources.charts.provenance import Provenance, copies, provenance
+from seatrial.sources.charts.values import merged
 from seatrial.sources.charts.vanished import vanished
 from seatrial.sources.files import shown
 from seatrial.sources.manifests.objects import Found, Where, defined_scopes, objects_in, resources
@@ -92,13 +94,17 @@ def render(
     found = [one for name in names for one in _objects(rendering, name, rendered.texts[name], shadow)]
     crds = [one for crd in sorted(rendered.crds, key=_chart_path) for one in _crd_objects(chart, crd)]
     scopes = defined_scopes((*found, *crds))
+    lacking = [one for one in chart.lacking if is_enabled(one, merged(own_values(chart), values))]
     return Release(
         name=release,
         namespace=namespace,
         source=chart.path,
         resources=tuple(resources(found, namespace, scopes)),
         crds=tuple(resources(crds, namespace, scopes)),
-        missing_dependencies=chart.missing_dependencies,
+        missing_dependencies=tuple(one.called for one in lacking),
+        pins=tuple(
+            Pin(one.name, one.version, f"the lock file of {shown(chart.path)}") for one in lacking if one.version
+        ),
         values=values,
         vanished=tuple(vanished(chart, rendered.texts)),
     )

@@ -11,9 +11,10 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
-from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Ref, dig, metadata
+from seatrial.model.release import Pin, Release, Resource
+from seatrial.model.resource import Body, Ref, dig, metadata, name_of
 from seatrial.sources.charts.chart import ChartSource
+from seatrial.sources.charts.lacking import pins_of
 from seatrial.sources.flux.building import (
     SOURCE_GROUP,
     FluxSources,
@@ -68,6 +69,7 @@ class FoundFlux(Struct, frozen=True):
     resources: list[Resource] = []
     crds: list[Resource] = []
     skipped_crds: list[Resource] = []
+    pins: list[Pin] = []
     notes: list[str] = []
     not_rehearsed: list[str] = []
 
@@ -147,11 +149,15 @@ class _FluxSearch:
             values, notes = values_of(body, chart, self.known)
             rendered = render_release(body, chart, values, self.known)
         except SourceNotFound as why:
+            named = dig(body, "spec", "chart", "spec") or {}
+            version = str(named.get("version") or "")
+            self.found.pins.extend(pins_of(str(named.get("chart") or ""), version, f"HelmRelease {name_of(body)}"))
             return Charted(body, absent=str(why))
         except CannotContinue as why:
             return Charted(body, error=str(why))
         self.found.notes.extend(notes)
         self.found.resources.extend(rendered.resources)
+        self.found.pins.extend(rendered.pins)
         skips = dig(body, "spec", "install", "crds") == "Skip"
         (self.found.skipped_crds if skips else self.found.crds).extend(rendered.crds)
         return Charted(body, chart, values, rendered)

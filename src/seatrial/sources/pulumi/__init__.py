@@ -70,8 +70,16 @@ def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = N
     if not program.registrations:
         raise NothingToCheck(f"{shown(path)}: {EMPTY[program.recorded]}")
     resources, left_out = tuple(monitor.resources()), tuple(monitor.dropped)
-    skipped = tuple(monitor.skipped_crds)
-    return Release(project.name, NAMESPACE, path, resources, program=program, left_out=left_out, skipped_crds=skipped)
+    return Release(
+        project.name,
+        NAMESPACE,
+        path,
+        resources,
+        pins=tuple(monitor.pins),
+        program=program,
+        left_out=left_out,
+        skipped_crds=tuple(monitor.skipped_crds),
+    )
 
 
 def _registered(project: PulumiProject, register: Register, charts: Charts) -> Monitor:

@@ -31,8 +31,9 @@ from seatrial.model.program import (
     short,
     urn_of,
 )
-from seatrial.model.release import Release, Resource
+from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
+from seatrial.sources.charts.lacking import pins_of
 from seatrial.sources.charts.rendering import NotRendered
 from seatrial.sources.fetching import get_chart
 from seatrial.sources.places import origin
@@ -90,6 +91,7 @@ class Monitor:
         self._varies = False
         self.dropped: list[Resource] = []
         self.skipped_crds: list[Resource] = []
+        self.pins: list[Pin] = []
         """Hooks of charts that are not registered."""
         self.warnings: list[str] = []
         self._answers = {"register": self._register, "read": self._read, "call": self._call}
@@ -274,6 +276,7 @@ class Monitor:
         rendered = self._rendering(f"{one.type} {one.name}", named, release=called, namespace=namespace, values=values)
         if rendered is None:
             self._absent.append(_absent_chart(short(one.urn), named, one.inputs))
+            self.pins += pins_of(named, _version(one.inputs), short(one.urn))
             return None
         self._rendered.update((r.ref, in_namespace(r)) for r in (*rendered.crds, *rendered.resources))
         return rendered
@@ -312,6 +315,7 @@ class Monitor:
         rendered = self._rendering(f"{CHART_V3} {called}", named, release=called, namespace=namespace, values=values)
         if rendered is None:
             self._absent.append(_absent_chart(f"v3.Chart {called}", named, options))
+            self.pins += pins_of(named, _version(options), f"v3.Chart {called}")
             return []
         self._varies = self._varies or self._charts.generates_values(named, looks=False)
         wanted = as_v3_chart(
@@ -411,6 +415,10 @@ def _absent_chart(who: str, named: str, options: Body) -> str:
     repo = str(fetched.get("repo") or "")
     alias = str(options.get("repo") or "")
     chart = f"{alias}/{named}" if alias and not repo else named
-    version = str(options.get("version") or fetched.get("version") or "")
-    pinned = f"{named} {version}".strip()
-    return f"{who}: the chart {pinned} is not on disk. {get_chart(chart, repo, version)}"
+    pinned = f"{named} {_version(options)}".strip()
+    return f"{who}: the chart {pinned} is not on disk. {get_chart(chart, repo, _version(options))}"
+
+
+def _version(options: Body) -> str:
+    fetched = options.get("repositoryOpts") or options.get("fetch_opts") or {}
+    return str(options.get("version") or fetched.get("version") or "")
