@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from seatrial.engines.engine import Seen
+from seatrial.engines.helm.errors import failure_of
 from seatrial.evidence.failures import failures
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import Certainty, Damage, Finding, Reviewed, agreed
@@ -40,7 +42,7 @@ def test_a_failed_step_that_no_finding_explains_is_reported() -> None:
 
 def test_a_hang_says_what_is_waited_for() -> None:
     waits = "waits for Deployment/default/web: no image. Helm would fail when --timeout (5m0s) is over"
-    hung = StepResult("install", "shop", "default", "chart", "hung", waits, waits_for=(WEB,))
+    hung = replace(_ok(), outcome="hung", error=waits, waits_for=(WEB,))
     assert _reported(_trial(hung)) == [("will", "helm install hangs waiting for Deployment/default/web: no image")]
 
 
@@ -52,14 +54,15 @@ def test_a_step_that_fails_in_one_schedule_may_fail() -> None:
 def test_a_finding_about_the_refused_write_explains_the_step() -> None:
     refused = Event(0, 0, "helm", "apply", GATE, "refused", FORBIDDEN)
     about = _finding(evidence=(0,))
-    assert _reported(_trial(_failed(REFUSED), events=(refused,))) == [
+    failed = _failed(REFUSED, "install", refused)
+    assert _reported(_trial(failed, events=(refused,))) == [
         ("will", f"helm install fails at Gate/default/north: {FORBIDDEN}")
     ]
-    assert _reported(_trial(_failed(REFUSED), events=(refused,), findings=(about,))) == []
+    assert _reported(_trial(failed, events=(refused,), findings=(about,))) == []
 
 
 def test_a_finding_about_what_is_waited_for_or_lacking_explains_the_hang() -> None:
-    hung = StepResult("install", "shop", "default", "chart", "hung", "x", waits_for=(WEB,), lacking=(CONFIG,))
+    hung = replace(_ok(), outcome="hung", error="waits. Helm would fail", waits_for=(WEB,), lacking=(CONFIG,))
     for ref in (WEB, CONFIG):
         assert _reported(_trial(hung, findings=(_finding(ref),))) == []
     assert len(_reported(_trial(hung, findings=(_finding(GATE),)))) == 1
@@ -85,7 +88,12 @@ def test_two_reasons_in_two_schedules_are_one_certain_failure() -> None:
     refused = Event(0, 0, "helm", "apply", GATE, "refused", FORBIDDEN)
     trial = [
         _reviewed("lazy", _failed(FAILED_JOB), findings=(_finding(JOB),)),
-        _reviewed("eager", _failed(REFUSED), events=(refused,), findings=(_finding(GATE, rule="gate-refused"),)),
+        _reviewed(
+            "eager",
+            _failed(REFUSED, "install", refused),
+            events=(refused,),
+            findings=(_finding(GATE, rule="gate-refused"),),
+        ),
     ]
     (found,) = _findings(trial)
     assert found.certainty == "will"
@@ -98,14 +106,14 @@ def test_two_reasons_in_two_schedules_are_one_certain_failure() -> None:
 
 
 def test_steps_that_fail_for_one_reason_are_one_finding() -> None:
-    upgrade = replace(_failed(FAILED_JOB.replace("failed pre-install", "pre-upgrade hooks failed")), action="upgrade")
+    upgrade = _failed(FAILED_JOB.replace("failed pre-install", "pre-upgrade hooks failed"), "upgrade")
     (found,) = _findings(_trial(_failed(FAILED_JOB), upgrade, upgrade))
     assert found.message.startswith("helm install and helm upgrade fail: Job/default/migrate not ready.")
     assert found.details[0] == "Steps 1, 2 and 3 fail for this reason."
 
 
 def test_a_consequence_of_an_earlier_failure_is_not_reported_again() -> None:
-    upgrade = replace(_failed(NOT_DEPLOYED), action="upgrade")
+    upgrade = _failed(NOT_DEPLOYED, "upgrade")
     assert [words for _, words in _reported(_trial(_failed(FAILED_JOB), upgrade))] == [
         "helm install fails: Job/default/migrate not ready. status: Failed, message: Job Failed. failed: 1/1"
     ]
@@ -113,13 +121,13 @@ def test_a_consequence_of_an_earlier_failure_is_not_reported_again() -> None:
 
 
 def test_without_an_earlier_failure_the_same_error_is_reported() -> None:
-    upgrade = replace(_failed(NOT_DEPLOYED), action="upgrade")
+    upgrade = _failed(NOT_DEPLOYED, "upgrade")
     assert _reported(_trial(_ok(), upgrade)) == [("will", f"helm upgrade fails: {NOT_DEPLOYED}")]
 
 
 def test_a_finding_about_the_deleted_release_record_explains_a_release_that_is_not_there() -> None:
     deleted = Event(0, 0, "namespace-controller", "delete", RECORD, "deleted")
-    upgrade = replace(_failed(NOT_DEPLOYED), action="upgrade")
+    upgrade = _failed(NOT_DEPLOYED, "upgrade")
     trial = _trial(_ok(), upgrade, events=(deleted,), findings=(_finding(CONFIG, evidence=(0,), damage="data-loss"),))
     assert _reported(trial) == []
 
@@ -132,7 +140,7 @@ def test_a_finding_about_the_deleted_crd_explains_that_its_kind_is_not_served() 
     )
     release = Release("shop", "default", "chart", (Resource(GATE, {"kind": "Gate"}, Origin("gate.yaml")),))
     case = Case("", (release, release))
-    upgrade = replace(_failed(UNSERVED), action="upgrade")
+    upgrade = _failed(UNSERVED, "upgrade")
     lost = _finding(CRD, evidence=(0,), damage="data-loss")
     trial = _trial(_ok(), upgrade, events=deleted, findings=(lost,), case=case)
     (failure,) = failures(trial[0].rehearsal, case)
@@ -141,8 +149,10 @@ def test_a_finding_about_the_deleted_crd_explains_that_its_kind_is_not_served() 
     assert _reported(trial) == []
 
 
-def _failed(error: str) -> StepResult:
-    return StepResult("install", "shop", "default", "chart", "failed", error)
+def _failed(error: str, action: str = "install", *refused: Event) -> StepResult:
+    """A step of Helm that ends with an error, and its reasons as the engine reads them from it."""
+    failure = failure_of(error, Seen(refused=refused))
+    return StepResult(action, "shop", "default", "chart", "failed", error, failure=failure)
 
 
 def _ok() -> StepResult:

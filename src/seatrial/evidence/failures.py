@@ -1,6 +1,6 @@
-"""Why a step failed or hung, as data: the events that stopped it, the objects it is about, and what they lack.
+"""Why a step failed or hung: the events that stopped it, the objects it is about, and what they lack.
 
-Reads the rehearsal and the engine's error. Knows nothing of findings.
+Reads what the engine and the cluster recorded. Knows nothing of findings.
 """
 
 from __future__ import annotations
@@ -9,27 +9,22 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.argocd.syncs import ARGOCD
 from seatrial.evidence.moment import Moment, moments
 from seatrial.helm.records import NAME as RECORD
+from seatrial.model.refusal import Failure, FaultOf, joined
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig
-from seatrial.model.timeline import Event, Rehearsal, StepResult
+from seatrial.model.timeline import Event, Operation, Rehearsal
 
-APPLICATION = "Application"
 DEFINITION = "CustomResourceDefinition"
 WROTE = ("created", "changed", "deleting", "deleted", "refused")
-NO_KIND = 'no matches for kind "{kind}" in version "{group}'
-BAD_VALUE = "Invalid value:"
 CAUSE_MAX = 160
-FOLLOWS = (
-    "has no deployed releases",  # helm: storage/driver ErrNoDeployedReleases
-    "release: not found",  # helm: storage/driver ErrReleaseNotFound
-    "another operation (install/upgrade/rollback) is in progress",  # helm: action errPending
-    "Failed last sync attempt to",  # argo-cd: appcontroller.go, autoSync does not retry a failed revision
-    "RetriesExceeded: Failed to",  # helm-controller: no retries are left
-)
-"""Errors about the state in which an earlier step left the release."""
+ABOUT_RECORDS: tuple[FaultOf, ...] = ("no-release", "no-deployed-release", "operation-in-progress")
+"""Complaints about the state in which an earlier step left the release records of Helm."""
+FOLLOWS: tuple[FaultOf, ...] = (*ABOUT_RECORDS, "retries-exceeded")
+"""Complaints that only an earlier failure of the same release can cause, if there was one."""
+NAMES_CAUSE: tuple[FaultOf, ...] = ("unserved", "not-owned", "not-found", "not-ready", "source-not-rendered")
+"""Complaints that say by themselves why the step failed."""
 
 
 class StepFailure(Struct, frozen=True):
@@ -39,7 +34,7 @@ class StepFailure(Struct, frozen=True):
     cause: str
     """The first cause in one line: the API server's answer, or the engine's error from the object on."""
     events: tuple[Event, ...] = ()
-    """The events that the error repeats, and the last writes to what is lacking."""
+    """The refused writes and the messages that the error is about, and the last writes to what is lacking."""
     objects: tuple[Ref, ...] = ()
     """What was refused, failed or is waited for, and what that is held up by."""
     lacking: tuple[Ref, ...] = ()
@@ -64,97 +59,97 @@ def failures(rehearsal: Rehearsal, case: Case) -> Iterator[StepFailure]:
 
 
 def _failure(moment: Moment) -> StepFailure:
-    ended = moment.ended
-    refused = list(_refused(moment))
-    known = dict.fromkeys((*(e.object for e in moment.events()), *(r.ref for r in moment.case.all_resources())))
-    mentioned = {ref: at for ref in known if (at := _mention(ended.error, ref)) >= 0}
-    objects = dict.fromkeys(
-        (
-            *(event.object for event in refused),
-            *ended.waits_for,
-            *_failed_tasks(ended),
-            *(one.object for one in ended.reconciled if one.message),
-            *_registered(moment),
-            *mentioned,
-            *_failed_apps(ended, known),
-            *_holding(moment),
-        )
-    )
-    lacking = dict.fromkeys((*ended.lacking, *_definitions(moment, objects), *_records(moment)))
+    why = _why(moment)
+    refused = [event for event in moment.rehearsal.timeline if event.index in why.events] or _hidden(moment, why)
+    objects = tuple(dict.fromkeys(_objects(moment, why, refused)))
     said = list(_said(moment, objects))
-    by_others = [event for event in said if event.actor != moment.engine.name]
-    spoken = refused or (by_others if ended.outcome == "failed" else [])
-    cause = _cause(ended, spoken, min(mentioned.values(), default=0))
+    by_others = [event for event in said if event.actor not in moment.rehearsal.actors]
+    spoken = refused or (by_others if moment.ended.outcome == "failed" else [])
+    lacking = dict.fromkeys((*moment.ended.lacking, *_missing(refused), *_definitions(moment, why)))
+    cause = _cause(moment, spoken, objects)
     return StepFailure(
         moment,
         cause,
-        events=(*refused, *said, *_last_writes(moment, lacking)),
-        objects=tuple(objects),
+        events=(*refused, *said, *_last_writes(moment, (*lacking, *_records(moment, why)))),
+        objects=objects,
         lacking=tuple(lacking),
-        reasons=frozenset((str(e.object), _stem(e.message)) for e in spoken) or frozenset({(_stem(cause),)}),
-        follows=_followed(moment),
+        reasons=frozenset((*map(reason_of, spoken), *_complaints(why))) or frozenset({(cause,)}),
+        follows=_followed(moment, why),
     )
 
 
-def _repeats(ended: StepResult, event: Event) -> bool:
-    first = event.message.partition("\n")[0]
-    return first != "" and first in ended.error
+def _why(moment: Moment) -> Failure:
+    ended = moment.ended
+    syncs = (operation.failure for operation in _failed_syncs(moment))
+    return joined(ended.failure, *syncs, *(one.failure for one in ended.reconciled if one.message))
 
 
-def _refused(moment: Moment) -> Iterator[Event]:
-    """The refusals that the error repeats; where it repeats none, the last one that could have caused it."""
-    refused = [event for event in moment.events() if event.effect == "refused"]
-    found = [event for event in refused if _repeats(moment.ended, event)]
-    own = (e for e in refused if e.verb != "get" and f'"{e.object.name}" not found' not in e.message)
-    yield from found or (list(own)[-1:] if moment.ended.outcome == "failed" else ())
+def _hidden(moment: Moment, why: Failure) -> list[Event]:
+    """The last refusal, where the engine's error says nothing: a deletion that Helm only calls failed."""
+    refused = (e for e in moment.events() if e.effect == "refused" and e.object not in e.missing)
+    return [] if why or moment.ended.outcome == "hung" else list(refused)[-1:]
 
 
-def _said(moment: Moment, objects: Iterable[Ref]) -> Iterator[Event]:
-    """The messages of controllers that the error repeats; one about the objects may be of an earlier step."""
-    known = set(objects)
+def _failed_syncs(moment: Moment) -> Iterator[Operation]:
+    return (operation for operation in moment.ended.operations if operation.phase != "Succeeded")
+
+
+def _objects(moment: Moment, why: Failure, refused: list[Event]) -> Iterator[Ref]:
+    yield from (event.object for event in refused)
+    yield from moment.ended.waits_for
+    for operation in _failed_syncs(moment):
+        yield from operation.waits_for
+        yield from (t.object for t in operation.tasks if t.status == "SyncFailed" or t.state in ("Failed", "Error"))
+    yield from (one.object for one in moment.ended.reconciled if one.message)
+    written = list(dict.fromkeys(resource.ref for resource in moment.case.all_resources()))
+    for fault in why.faults:
+        if fault.object is not None:
+            yield from _written_as(fault.object, written)
+        yield from (ref for ref in (_registered(moment, fault.urn),) if ref is not None)
+    yield from _applications(moment, written)
+    yield from _holding(moment)
+
+
+def _written_as(named: Ref, written: list[Ref]) -> list[Ref]:
+    """The object that an error names. It may leave out the group or the namespace."""
+    found = [
+        ref
+        for ref in written
+        if (ref.kind, ref.name) == (named.kind, named.name)
+        and named.group in ("", ref.group)
+        and named.namespace in ("", ref.namespace)
+    ]
+    return [named] if named in written or not found else found
+
+
+def _registered(moment: Moment, urn: str) -> Ref | None:
+    """The object of a resource in a Pulumi program."""
+    release = moment.release
+    own = release.program.find(urn) if urn and release and release.program else None
+    return own.ref if own else None
+
+
+def _applications(moment: Moment, written: list[Ref]) -> Iterator[Ref]:
+    """The Applications whose sync failed, as Argo CD knows them, and those that were never synced."""
+    names = {operation.app for operation in _failed_syncs(moment)}
+    known = (*(event.object for event in moment.events()), *written)
+    yield from (ref for ref in known if ref.kind == "Application" and ref.name in names)
+
+
+def _said(moment: Moment, objects: tuple[Ref, ...]) -> Iterator[Event]:
+    """The messages that the error repeats; one about the objects may be of an earlier step."""
     for event in moment.rehearsal.timeline:
-        near = event.step == moment.index or (event.step < moment.index and event.object in known)
-        if near and event.effect == "said" and _repeats(moment.ended, event):
+        near = event.step == moment.index or (event.step < moment.index and event.object in objects)
+        if near and event.effect == "said" and event.message and event.message in moment.ended.error:
             yield event
 
 
-def _failed_tasks(ended: StepResult) -> Iterator[Ref]:
-    for operation in ended.operations:
-        if operation.phase != "Succeeded":
-            yield from operation.waits_for
-            failed = (t for t in operation.tasks if t.status == "SyncFailed" or t.state in ("Failed", "Error"))
-            yield from (task.object for task in failed)
-
-
-def _failed_apps(ended: StepResult, known: Iterable[Ref]) -> Iterator[Ref]:
-    apps = {operation.app for operation in ended.operations if operation.phase != "Succeeded"}
-    yield from (ref for ref in known if ref.kind == APPLICATION and ref.name in apps)
-    yield from (Ref(APPLICATION, ARGOCD, app, "argoproj.io") for app in sorted(apps))
-
-
-def _registered(moment: Moment) -> Iterator[Ref]:
-    """The resources of a Pulumi program that the error names, by URN or at the beginning of a line."""
-    release, error = moment.release, moment.ended.error
-    for one in release.program.registrations if release and release.program else ():
-        if one.ref is not None and (f'"{one.urn}"' in error or f"{one.type} ({one.name}): error" in error):
-            yield one.ref
-
-
-def _mention(error: str, ref: Ref) -> int:
-    """Where an error begins to speak of an object; -1 where it does not."""
-    unmapped = error.find(NO_KIND.format(kind=ref.kind, group=ref.group))
-    if unmapped >= 0 and f'name: "{ref.name}"' in error:
-        return unmapped
-    for written in (str(ref), f'{ref.kind} "{ref.name}" in namespace "{ref.namespace}"'):
-        at = error.find(written)
-        if at >= 0 and not _goes_on(error[at + len(written) :]):
-            return at
-    return -1
-
-
-def _goes_on(rest: str) -> bool:
-    """Whether a name that was found is only the beginning of a longer one."""
-    return rest[:1].isalnum() or rest[:1] == "-" or (rest[:1] == "." and rest[1:2].isalnum())
+def _missing(refused: list[Event]) -> Iterator[Ref]:
+    """What the API server did not find, or found being deleted."""
+    for event in refused:
+        yield from event.missing
+        if event.refusal is not None and event.refusal.terminating is not None:
+            yield event.refusal.terminating
 
 
 def _holding(moment: Moment) -> Iterator[Ref]:
@@ -168,15 +163,14 @@ def _holding(moment: Moment) -> Iterator[Ref]:
             yield ref
 
 
-def _definitions(moment: Moment, refs: Iterable[Ref]) -> Iterator[Ref]:
-    """The CRDs of objects whose kind the API server does not serve."""
-    error = moment.ended.error
-    missing = {(ref.group, ref.kind) for ref in refs if NO_KIND.format(kind=ref.kind, group=ref.group) in error}
-    if not missing:
+def _definitions(moment: Moment, why: Failure) -> Iterator[Ref]:
+    """The CRDs of the kinds that the API server does not serve."""
+    unserved = {(fault.kind.group, fault.kind.kind) for fault in why.faults if fault.kind is not None}
+    if not unserved:
         return
     written = ((resource.ref, resource.body) for resource in moment.case.all_resources())
     live = ((event.object, event.after) for event in moment.rehearsal.timeline if event.after is not None)
-    yield from (ref for ref, body in (*written, *live) if _defined(body) in missing)
+    yield from (ref for ref, body in (*written, *live) if _defined(body) in unserved)
 
 
 def _defined(body: Body) -> tuple[str, str] | None:
@@ -185,13 +179,12 @@ def _defined(body: Body) -> tuple[str, str] | None:
     return str(dig(body, "spec", "group")), str(dig(body, "spec", "names", "kind"))
 
 
-def _records(moment: Moment) -> Iterator[Ref]:
-    """Helm's records of the release, where the error is about the state in which they are."""
+def _records(moment: Moment, why: Failure) -> Iterator[Ref]:
+    """Helm's records of the release, where the error is about their state."""
     ended = moment.ended
-    if not _is_about_earlier(ended):
+    if not any(fault.of in ABOUT_RECORDS for fault in why.faults):
         return
-    for event in moment.rehearsal.timeline:
-        ref = event.object
+    for ref in dict.fromkeys(event.object for event in moment.rehearsal.timeline):
         named = RECORD.fullmatch(ref.name) if ref.namespace == ended.namespace else None
         if named and named["release"] == ended.release:
             yield ref
@@ -204,9 +197,9 @@ def _last_writes(moment: Moment, refs: Iterable[Ref]) -> Iterator[Event]:
         yield from (event for event in wrote if event.step == wrote[-1].step)
 
 
-def _followed(moment: Moment) -> int | None:
+def _followed(moment: Moment, why: Failure) -> int | None:
     ended = moment.ended
-    if not _is_about_earlier(ended):
+    if not any(fault.of in FOLLOWS for fault in why.faults):
         return None
     earlier = reversed(list(enumerate(moment.rehearsal.steps[: moment.index])))
     same = (step for step, one in earlier if (one.release, one.namespace) == (ended.release, ended.namespace))
@@ -214,20 +207,34 @@ def _followed(moment: Moment) -> int | None:
     return before if before is not None and moment.at(before).ended.outcome != "ok" else None
 
 
-def _is_about_earlier(ended: StepResult) -> bool:
-    return any(words in ended.error for words in FOLLOWS)
-
-
-def _cause(ended: StepResult, spoken: list[Event], start: int) -> str:
-    if ended.outcome == "hung":
-        text = ended.error.rpartition(". ")[0].partition("; waits for ")[0]  # The last sentence is the timeout.
+def _cause(moment: Moment, spoken: list[Event], objects: tuple[Ref, ...]) -> str:
+    error = moment.ended.error
+    if moment.ended.outcome == "hung":
+        text = error.rpartition(". ")[0].partition("; waits for ")[0]  # The last sentence is the timeout.
     else:
-        text = spoken[0].message if spoken else ended.error[start:]
+        text = spoken[0].message if spoken else error[_start(error, objects) :]
     lines = [line.strip() for line in text.strip().splitlines()] or [""]
     line = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
     return line if len(line) <= CAUSE_MAX else f"{line[: CAUSE_MAX - 60]} ... {line[-55:]}"
 
 
-def _stem(message: str) -> str:
-    """A message without values that differ from one try to the next."""
-    return message.partition("\n")[0].partition(BAD_VALUE)[0]
+def _start(error: str, objects: tuple[Ref, ...]) -> int:
+    """Where an error begins to speak of the objects; what is before that says how far the engine was."""
+    written = (form for ref in objects for form in (str(ref), f'{ref.kind} "{ref.name}"', f'kind "{ref.kind}"'))
+    found = [at for form in (*written, "no matches for kind") if (at := error.find(form)) >= 0]
+    return min(found, default=0)
+
+
+def reason_of(event: Event) -> tuple[str, ...]:
+    """What is alike when the same write is refused again; messages may quote generated values."""
+    refusal = event.refusal
+    fields = tuple(cause.field for cause in refusal.causes) if refusal else ()
+    reason = refusal.reason if refusal and fields else event.message.partition("\n")[0]
+    return str(event.object), reason, *fields
+
+
+def _complaints(why: Failure) -> Iterator[tuple[str, ...]]:
+    """What the engine itself complains of, where that names the cause."""
+    for fault in why.faults:
+        if fault.of in NAMES_CAUSE:
+            yield fault.of, str(fault.object or ""), fault.kind.kind if fault.kind else "", fault.status

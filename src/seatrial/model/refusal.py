@@ -109,6 +109,7 @@ FaultOf = Literal[
     "operation-in-progress",
     "name-in-use",
     "no-deployed-release",
+    "no-release",
     "conflicting-flags",
     "uninstall-incomplete",
     "retries-exceeded",
@@ -124,7 +125,7 @@ FaultOf = Literal[
 - not-deployed: Pulumi failed on the resource `urn`
 - not-in-revision: Helm does not update `object`, which the last revision does not have
 - hook-failed: a hook could not be created, or did not succeed
-- operation-in-progress, name-in-use, no-deployed-release: by Helm's release records
+- operation-in-progress, name-in-use, no-deployed-release, no-release: by Helm's release records
 - conflicting-flags: Helm does not take the flags joined
 - uninstall-incomplete: the release is gone, and something was not done
 - retries-exceeded: Flux does not retry

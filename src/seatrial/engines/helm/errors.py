@@ -32,6 +32,7 @@ SENTENCES: tuple[tuple[str, FaultOf], ...] = (
     ("cannot reuse a name that is still in use", "name-in-use"),
     ("cannot re-use a name that is still in use", "name-in-use"),
     ("has no deployed releases", "no-deployed-release"),
+    ("release: not found", "no-release"),
     ("cannot use server-side apply and force replace together", "conflicting-flags"),
     ("uninstallation completed with", "uninstall-incomplete"),
 )

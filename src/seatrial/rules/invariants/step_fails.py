@@ -46,7 +46,7 @@ from msgspec.structs import replace
 
 from seatrial.evidence.breaches import certain
 from seatrial.evidence.causes import COMPARES
-from seatrial.evidence.failures import StepFailure, failures
+from seatrial.evidence.failures import StepFailure, failures, reason_of
 from seatrial.evidence.moment import found
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, hazard
 from seatrial.model.timeline import Event
@@ -115,7 +115,10 @@ def explains(finding: Finding, failure: StepFailure) -> bool:
     if not {event.index for event in failure.events}.isdisjoint(finding.evidence):
         return True
     about = {*failure.objects, *failure.lacking}
-    if any(event.object in about and event.index in finding.evidence for event in failure.moment.events()):
+    evidence = [event for event in failure.moment.rehearsal.timeline if event.index in finding.evidence]
+    if any(event.object in about for event in evidence if event.step == failure.step):
+        return True
+    if any(reason_of(event) in failure.reasons for event in evidence if event.effect == "refused"):
         return True
     if finding.step != failure.step:
         return False
