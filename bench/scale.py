@@ -30,14 +30,14 @@ class Measured(msgspec.Struct, frozen=True):
     objects: int
     seconds: float
     megabytes: float
-    told: int
+    received: int
 
 
 def figures() -> Iterator[Figure]:
     once, twice = _measured(OWNERS), _measured(2 * OWNERS)
     yield Figure(f"{once.objects:,} objects from {OWNERS:,} owners", f"{once.seconds:.2f} s")
     yield Figure("  peak memory of the process", f"{once.megabytes:.0f} MB")
-    yield Figure("  watch events told", f"{once.told:,}")
+    yield Figure("  watch events received", f"{once.received:,}")
     yield Figure(
         f"{twice.objects:,} objects", f"{twice.seconds:.2f} s", f"{twice.seconds / once.seconds:.2f} x the time"
     )
@@ -58,20 +58,20 @@ def _measured(owners: int) -> Measured:
 def measure(owners: int) -> Measured:
     cluster = Cluster()
     watches = list(_open_watches(cluster))
-    told = 0
+    received = 0
 
     def everything() -> None:
-        nonlocal told
+        nonlocal received
         for number in range(NAMESPACES):
             ask(cluster, "create", "namespaces", "", body=namespace(f"team-{number}"))
         for number in range(owners):
             home = f"team-{number % NAMESPACES}"
             ask(cluster, "create", "deployments", home, body=deployment(f"web-{number}", REPLICAS))
-            told += sum(map(_read, watches))
+            received += sum(map(_read, watches))
 
     took = processor_seconds(everything)
     made = sum(cluster.store.count(kind) for kind in (("apps", "Deployment"), ("apps", "ReplicaSet"), ("", "Pod")))
-    return Measured(made, took, _peak_megabytes(), told)
+    return Measured(made, took, _peak_megabytes(), received)
 
 
 def _claims(count: int) -> None:

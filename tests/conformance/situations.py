@@ -59,9 +59,9 @@ def why_a_namespace_stays(type_: str) -> Situation:
             conditions = here.api.get(f"/api/v1/namespaces/{here.name}").body["status"].get("conditions") or ()
             return "".join(f"{c['reason']}: {c['message']}" for c in conditions if c["type"] == type_)
 
-        told = here.soon(text)
+        reported = here.soon(text)
         here.patch("ConfigMap", "held", {"metadata": {"finalizers": None}})
-        return told
+        return reported
 
     return situation
 

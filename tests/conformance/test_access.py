@@ -94,7 +94,7 @@ def test_kubectl_auth_whoami(kubectl: Kubectl) -> None:
 
 def test_kubectl_create_token_returns_a_valid_token(kubectl: Kubectl) -> None:
     token = kubectl("create", "token", "app")
-    assert kubectl("create", "token", "nobody") == 'error: failed to create token: serviceaccounts "nobody" not found'
+    assert kubectl("create", "token", "absent") == 'error: failed to create token: serviceaccounts "absent" not found'
     # kubectl does not send a token without TLS.
     asked = Request(f"{kubectl.url}/api/v1/namespaces/default/secrets", headers={"Authorization": f"Bearer {token}"})
     with pytest.raises(HTTPError) as refused:

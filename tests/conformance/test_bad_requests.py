@@ -186,9 +186,9 @@ BODIES: dict[str, tuple[str, str, str, bytes, int]] = {
 def test_invalid_bodies(strained: Strained, given: str) -> None:
     method, path, content_type, body, code = BODIES[given]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    got, told = strained.ask(method, path, body, content_type)
+    got, reported = strained.ask(method, path, body, content_type)
     assert got == code
-    assert code == 201 or (told["kind"], told["code"]) == ("Status", code)
+    assert code == 201 or (reported["kind"], reported["code"]) == ("Status", code)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
 
 
@@ -214,9 +214,9 @@ PLACES: dict[str, tuple[str, str, int]] = {
 @pytest.mark.parametrize("given", PLACES)
 def test_invalid_paths_and_parameters(strained: Strained, given: str) -> None:
     method, path, code = PLACES[given]
-    got, told = strained.ask(method, path)
+    got, reported = strained.ask(method, path)
     assert got == code
-    assert code == 200 or (told["kind"], told["code"]) == ("Status", code)
+    assert code == 200 or (reported["kind"], reported["code"]) == ("Status", code)
 
 
 WEIRD: list[Any] = [

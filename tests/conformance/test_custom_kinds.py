@@ -94,8 +94,8 @@ def widgets(here: Here) -> Iterator[Widgets]:
 
 def test_a_crd_is_established_once_its_names_are_accepted(widgets: Widgets) -> None:
     status = widgets.defined().body["status"]
-    told = {found["type"]: f"{found['status']} {found['reason']}: {found['message']}" for found in status["conditions"]}
-    assert told == {
+    seen = {found["type"]: f"{found['status']} {found['reason']}: {found['message']}" for found in status["conditions"]}
+    assert seen == {
         "NamesAccepted": "True NoConflicts: no conflicts found",
         "Established": "True InitialNamesAccepted: the initial names have been accepted",
     }

@@ -141,8 +141,8 @@ def test_a_dependent_of_two_owners_is_deleted_with_the_last(here: Here) -> None:
 
 @pytest.mark.needs_controllers
 def test_an_object_with_a_missing_owner_is_collected(here: Here) -> None:
-    nobody: Body = {"kind": "ConfigMap", "metadata": {"name": "nobody", "uid": OTHER_UID}}
-    assert here.create(owned(nobody, "orphan")).code == 201
+    absent: Body = {"kind": "ConfigMap", "metadata": {"name": "absent", "uid": OTHER_UID}}
+    assert here.create(owned(absent, "orphan")).code == 201
     assert here.soon(lambda: here.names("ConfigMap") == [])
 
 

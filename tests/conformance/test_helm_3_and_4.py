@@ -135,7 +135,7 @@ DIFFERENCES = {
     "an object is written twice": Difference(
         {"chart/templates/a.yaml": CONFIG, "chart/templates/b.yaml": CONFIG}, "failed ok ok", "ok ok ok"
     ),
-    "someone scales what the chart scales": Difference(
+    "a user scales what the chart scales": Difference(
         {"chart/templates/web.yaml": WEB, "scaled.yaml": SCALED},
         "ok ok ok ok",
         "ok ok failed ok",

@@ -203,8 +203,8 @@ def test_every_action_accepts_its_flags(helm: Helm, flag: str, action: str) -> N
     play: dict[str, Callable[[], object]] = {
         "install": lambda: helm.install(helm.chart(cm=CONFIG), **options),
         "upgrade": lambda: helm.upgrade(helm.chart(cm=CONFIG), **options),
-        "rollback": lambda: helmsdk.rollback(helm.config, "nobody", **options),
-        "uninstall": lambda: helmsdk.uninstall(helm.config, "nobody", **options),
+        "rollback": lambda: helmsdk.rollback(helm.config, "absent", **options),
+        "uninstall": lambda: helmsdk.uninstall(helm.config, "absent", **options),
     }
     try:
         play[action]()

@@ -130,10 +130,10 @@ def test_create_run_and_expose(kubectl: Kubectl) -> None:
 
 
 def test_describe_shows_events(kubectl: Kubectl) -> None:
-    missing = WEB.replace("spec: {containers", "spec: {serviceAccountName: nobody, containers")
+    missing = WEB.replace("spec: {containers", "spec: {serviceAccountName: absent, containers")
     kubectl("apply", "-f", "-", stdin=missing)
-    told = kubectl("describe", "replicasets")
-    assert 'serviceaccount "nobody" not found' in told
+    reported = kubectl("describe", "replicasets")
+    assert 'serviceaccount "absent" not found' in reported
     assert "FailedCreate" in kubectl("get", "events")
 
 
@@ -145,7 +145,7 @@ def test_api_resources_and_explain(kubectl: Kubectl) -> None:
 
 def test_diff_changes_nothing(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=CONFIG.replace("COLOR", "red"))
-    told = kubectl("diff", "-f", "-", stdin=CONFIG.replace("COLOR", "blue"))
-    assert "-  color: red" in told
-    assert "+  color: blue" in told
+    reported = kubectl("diff", "-f", "-", stdin=CONFIG.replace("COLOR", "blue"))
+    assert "-  color: red" in reported
+    assert "+  color: blue" in reported
     assert kubectl("get", "configmap", "app", "-o", "jsonpath={.data.color}") == "red"

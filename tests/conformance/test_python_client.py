@@ -94,8 +94,8 @@ def test_a_wait_for_a_condition_ends(client: Client) -> None:
 
 def test_a_watch_returns_events(client: Client) -> None:
     client.create(config(color="red"))
-    for told, (event, body) in enumerate(client.watch(ConfigMap, fields={"metadata.name": "app"})):
-        if told == 0:
+    for reported, (event, body) in enumerate(client.watch(ConfigMap, fields={"metadata.name": "app"})):
+        if reported == 0:
             assert (event, body.data) == ("ADDED", {"color": "red"})
             client.patch(ConfigMap, "app", {"data": {"color": "blue"}})
         else:

@@ -45,7 +45,7 @@ class OperatorCluster:
         assert found is not None, f"{kind}/{namespace}/{name} is not there"
         return found
 
-    def told(self, kind: str, name: str, type_: str = "Ready", namespace: str = "demo", group: str = "") -> str:
+    def status_of(self, kind: str, name: str, type_: str = "Ready", namespace: str = "demo", group: str = "") -> str:
         """A condition: `True Reason: message`."""
         found = find(self.object(kind, name, namespace, group), type_) or {}
         words = [str(found.get(key)) for key in ("status", "reason") if found.get(key)]
@@ -79,7 +79,7 @@ class OperatorCluster:
             namespace,
             name=name,
             body=body if verb == "create" else None,
-            actor="someone",
+            actor="user",
         )
         reply = self.cluster.request(request)
         return str(reply.body["message"]) if reply.code >= 400 else ""

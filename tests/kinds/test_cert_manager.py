@@ -39,12 +39,15 @@ def issuer(spec: str = "selfSigned: {}") -> str:
 def test_a_certificate_waits_for_its_issuer_and_creates_a_secret() -> None:
     world = OperatorCluster("cert-manager")
     assert world.create(CERTIFICATE) == []
-    assert world.told("Certificate", "web", group=GROUP) == (
+    assert world.status_of("Certificate", "web", group=GROUP) == (
         "False DoesNotExist: Issuing certificate as Secret does not exist"
     )
     assert world.create(issuer()) == []
-    assert world.told("Issuer", "ca", group=GROUP) == "True IsReady"
-    assert world.told("Certificate", "web", group=GROUP) == "True Ready: Certificate is up to date and has not expired"
+    assert world.status_of("Issuer", "ca", group=GROUP) == "True IsReady"
+    assert (
+        world.status_of("Certificate", "web", group=GROUP)
+        == "True Ready: Certificate is up to date and has not expired"
+    )
     made = world.object("Secret", "web-tls")
     assert (made["type"], sorted(made["data"])) == ("kubernetes.io/tls", ["ca.crt", "tls.crt", "tls.key"])
 
@@ -60,10 +63,10 @@ def test_a_ca_issuer_waits_for_its_secret() -> None:
     world = OperatorCluster("cert-manager")
     assert world.create(issuer("ca: {secretName: root}")) == []
     words = 'Error getting keypair for CA issuer: secrets "root" not found'
-    assert world.told("Issuer", "ca", group=GROUP) == f"False ErrGetKeyPair: {words}"
+    assert world.status_of("Issuer", "ca", group=GROUP) == f"False ErrGetKeyPair: {words}"
     assert world.said()[-1] == f"Issuer/demo/ca: {words}"
     assert world.create("{apiVersion: v1, kind: Secret, metadata: {name: root}}") == []
-    assert world.told("Issuer", "ca", group=GROUP) == "True KeyPairVerified: Signing CA verified"
+    assert world.status_of("Issuer", "ca", group=GROUP) == "True KeyPairVerified: Signing CA verified"
 
 
 def test_an_annotated_ingress_gets_a_certificate() -> None:
@@ -112,6 +115,6 @@ def test_a_ca_is_injected_into_an_api_service() -> None:
     assert world.create(issuer(), CERTIFICATE, api) == []
     found = world.object("APIService", "v1.gate.example", "", "apiregistration.k8s.io")
     assert found["spec"]["caBundle"] == world.object("Secret", "web-tls")["data"]["ca.crt"]
-    assert world.told("APIService", "v1.gate.example", "Available", "", "apiregistration.k8s.io") == (
+    assert world.status_of("APIService", "v1.gate.example", "Available", "", "apiregistration.k8s.io") == (
         'False ServiceNotFound: service/gate in "demo" is not present'
     )

@@ -26,17 +26,17 @@ metadata: {name: one, FINALIZERS}
 
 def test_names_are_accepted_before_the_crd_is_established() -> None:
     world = SmallWorld(DEFINITION)
-    told = []
+    reported = []
     for _ in range(3):
         world.step("CustomResourceDefinition", "widgets.example.com", "", GROUP)
-        told.append(conditions_of(world.status("CustomResourceDefinition", "widgets.example.com", "", GROUP)))
+        reported.append(conditions_of(world.status("CustomResourceDefinition", "widgets.example.com", "", GROUP)))
     accepted = "True NoConflicts: no conflicts found"
-    assert told[0] == {
+    assert reported[0] == {
         "NamesAccepted": accepted,
         "Established": "False Installing: the initial names have been accepted",
     }
     established = "True InitialNamesAccepted: the initial names have been accepted"
-    assert told[1] == told[2] == {"NamesAccepted": accepted, "Established": established}
+    assert reported[1] == reported[2] == {"NamesAccepted": accepted, "Established": established}
     status = world.status("CustomResourceDefinition", "widgets.example.com", "", GROUP)
     names = {"plural": "widgets", "kind": "Widget", "shortNames": ["w"], "singular": "widget", "listKind": "WidgetList"}
     assert (status["acceptedNames"], status["storedVersions"]) == (names, ["v1"])
@@ -70,8 +70,8 @@ def test_deleting_a_crd_deletes_its_custom_resources() -> None:
 def test_a_finalizer_on_a_custom_resource_blocks_the_crd() -> None:
     world = SmallWorld(DEFINITION + WIDGET.replace("FINALIZERS", "finalizers: [example.com/drain]")).run()
     world.delete("CustomResourceDefinition", "widgets.example.com", "", GROUP)
-    told = conditions_of(world.status("CustomResourceDefinition", "widgets.example.com", "", GROUP))
-    assert told["Terminating"] == (
+    reported = conditions_of(world.status("CustomResourceDefinition", "widgets.example.com", "", GROUP))
+    assert reported["Terminating"] == (
         "True InstanceDeletionPending: CustomResourceDefinition marked for deletion; "
         "CustomResource deletion will begin soon"
     )

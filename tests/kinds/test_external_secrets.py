@@ -56,13 +56,15 @@ def test_a_secret_is_created_once_store_and_credentials_exist_in_any_order() -> 
         'ExternalSecret/demo/app: could not get SecretStore "vault", secretstores.external-secrets.io "vault" not found'
     )
     assert world.create(STORE) == []
-    assert world.told("SecretStore", "vault", group=GROUP) == "False InvalidProviderConfig: unable to create client"
-    assert world.told("ExternalSecret", "app", group=GROUP) == (
+    assert (
+        world.status_of("SecretStore", "vault", group=GROUP) == "False InvalidProviderConfig: unable to create client"
+    )
+    assert world.status_of("ExternalSecret", "app", group=GROUP) == (
         "False SecretSyncedError: could not get secret data from provider"
     )
     assert world.create(TOKEN) == []
-    assert world.told("SecretStore", "vault", group=GROUP) == "True Valid: store validated"
-    assert world.told("ExternalSecret", "app", group=GROUP) == "True SecretSynced: secret synced"
+    assert world.status_of("SecretStore", "vault", group=GROUP) == "True Valid: store validated"
+    assert world.status_of("ExternalSecret", "app", group=GROUP) == "True SecretSynced: secret synced"
     assert world.object("Secret", "app-secret")["data"] == {"password": ""}
 
 
@@ -78,7 +80,7 @@ def test_a_secret_is_deleted_with_its_external_secret_unless_orphaned(policy: st
 def test_merge_does_not_create_the_secret() -> None:
     world = OperatorCluster("external-secrets")
     assert world.create(TOKEN, STORE, external("Merge")) == []
-    assert world.told("ExternalSecret", "app", group=GROUP) == (
+    assert world.status_of("ExternalSecret", "app", group=GROUP) == (
         "True SecretMissing: secret will not be created due to CreationPolicy=Merge"
     )
     assert world.create("{apiVersion: v1, kind: Secret, metadata: {name: app-secret}, data: {user: YQ==}}") == []
@@ -168,7 +170,7 @@ def test_waiting_for_a_pod_runs_the_operator_that_creates_its_secret() -> None:
     world = OperatorCluster("external-secrets", schedule="lazy")
     assert world.create(TOKEN, STORE, external(), POD.replace("KEY", "password")) == []
     assert world.get("Secret", "app-secret") is None
-    world.cluster.awaits("someone", [Ref("Pod", "demo", "app")])
+    world.cluster.awaits("user", [Ref("Pod", "demo", "app")])
     assert world.object("Pod", "app")["status"]["phase"] == "Running"
     assert world.acts("external-secrets") == [
         "changed ExternalSecret/demo/app",
@@ -185,9 +187,9 @@ def test_a_push_secret_needs_its_secret() -> None:
     spec: {secretStoreRefs: [{name: vault}], selector: {secret: {name: made-elsewhere}}}
     """
     assert world.create(TOKEN, STORE, push) == []
-    assert world.told("PushSecret", "push", group=GROUP) == 'False Errored: could not get Secret "made-elsewhere"'
+    assert world.status_of("PushSecret", "push", group=GROUP) == 'False Errored: could not get Secret "made-elsewhere"'
     assert world.create("{apiVersion: v1, kind: Secret, metadata: {name: made-elsewhere}}") == []
-    assert world.told("PushSecret", "push", group=GROUP) == "True Synced: PushSecret synced successfully"
+    assert world.status_of("PushSecret", "push", group=GROUP) == "True Synced: PushSecret synced successfully"
 
 
 @pytest.mark.parametrize(("version", "served"), [("0.16.2", True), ("0.17.0", False), ("1.0.0", False)])

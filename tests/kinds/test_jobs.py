@@ -141,9 +141,9 @@ def test_a_suspended_job_runs_when_it_is_resumed() -> None:
         next(ref for ref in world.objects if ref.kind == "Job"), {**job, "spec": {**job["spec"], "suspend": False}}
     )
     world.run()
-    told = conditions_of(world.status("Job", "migrate", group="batch"))
-    assert told["Suspended"] == "False JobResumed: Job resumed"
-    assert told["Complete"] == "True CompletionsReached: Reached expected number of succeeded pods"
+    reported = conditions_of(world.status("Job", "migrate", group="batch"))
+    assert reported["Suspended"] == "False JobResumed: Job resumed"
+    assert reported["Complete"] == "True CompletionsReached: Reached expected number of succeeded pods"
 
 
 def test_a_job_waits_for_its_service_account_without_counting_failures() -> None:

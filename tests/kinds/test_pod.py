@@ -253,10 +253,10 @@ def test_a_read_write_once_volume_is_shared_only_on_one_node(worst_case: bool, p
     world.apply(pod(USES).replace("{name: app}", "{name: other}")).run()
     assert world.status("Pod", "app")["phase"] == "Running"
     assert world.status("Pod", "other")["phase"] == phase
-    told = [
+    reported = [
         'Pod/demo/other FailedAttachVolume: Multi-Attach error for volume "disk" Volume is already used by pod(s) app'
     ]
-    assert [words for words in world.said if words.startswith("Pod/demo/other")] == (told if worst_case else [])
+    assert [words for words in world.said if words.startswith("Pod/demo/other")] == (reported if worst_case else [])
 
 
 def test_a_read_write_once_pod_volume_is_never_shared() -> None:

@@ -44,7 +44,10 @@ CASES = {
         "while true; do if missing; then exit 0; fi; sleep 1; done",
         "waits for Secret/demo/token; not found",
     ),
-    "what may not be looked for is waited for in vain": ("while ! refused; do sleep 1; done", "never ends; forbidden"),
+    "a wait for a forbidden object never ends": (
+        "while ! refused; do sleep 1; done",
+        "never ends; forbidden",
+    ),
     "what is there is not waited for": ("while ! there >/dev/null 2>&1; do sleep 1; done\nexit 4", "4"),
     "what is missing may come before the count is over": (
         "N=0\nwhile [ $N -lt $LIMIT ]; do if missing; then exit 0; fi; N=$((N+1)); done; exit 1",
@@ -54,7 +57,7 @@ CASES = {
         "N=0\nwhile [ $N -lt 3 ]; do if refused; then exit 0; fi; N=$((N + 1)); done; exit 1",
         "1; forbidden",
     ),
-    "a counter that nobody sets ends a loop before it begins": (
+    "an unset counter ends a loop before it begins": (
         "while [ $N -lt 3 ]; do if there; then exit 0; fi; N=$((N + 1)); done; exit 1",
         "1; [: -lt: unary operator expected; N",
     ),
@@ -67,7 +70,7 @@ CASES = {
     "with set -u it is the end": ("set -eu\nwhile [ $N -lt 3 ]; do N=1; done", "1; N: unbound variable; N"),
     "a variable that others may set is not known": ("while [ $M -lt 3 ]; do :; done; exit 1", "?"),
     "a loop that comes back to where it was never ends": ("while true; do echo x; sleep 5; done", "never ends"),
-    "nor does who sleeps for ever": ("there\nsleep infinity", "never ends"),
+    "nor does an infinite sleep": ("there\nsleep infinity", "never ends"),
     "a loop may be left": ("while true; do there; break; done; exit 5", "5"),
     "a list is gone through": ("for i in 1 2 3; do if [ $i = 3 ]; then exit 6; fi; done", "6"),
     "a list that a command makes is not known": ("for i in $(seq 3); do there; done", "?"),
@@ -113,15 +116,15 @@ CASES = {
 
 
 @pytest.mark.parametrize(("script", "found"), CASES.values(), ids=CASES)
-def test_a_script_goes_as_a_shell_would_have_it(script: str, found: str) -> None:
+def test_a_script_runs_as_in_a_shell(script: str, found: str) -> None:
     assert gone(script) == found
 
 
-def test_without_the_names_of_all_variables_none_is_taken_for_unset() -> None:
+def test_no_variable_is_assumed_unset_unless_all_are_known() -> None:
     assert gone("while [ $N -lt 3 ]; do N=1; done; exit 1", elsewhere=None) == "?"
 
 
-def test_what_is_fed_to_a_command_is_asked_with_it() -> None:
+def test_a_request_contains_the_input_of_its_command() -> None:
     asked = []
 
     def ask(words: tuple[str, ...], stdin: str, feeder: tuple[str, ...]) -> Reply:

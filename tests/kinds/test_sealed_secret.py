@@ -18,7 +18,7 @@ def test_it_creates_a_secret_that_is_deleted_with_it() -> None:
     assert world.create(SEALED) == []
     made = world.object("Secret", "db")
     assert (made["data"], made["metadata"]["labels"]) == ({"password": ""}, {"app": "db"})
-    assert world.told("SealedSecret", "db", "Synced", group=GROUP) == "True"
+    assert world.status_of("SealedSecret", "db", "Synced", group=GROUP) == "True"
     assert world.delete("SealedSecret", "db", group=GROUP) == ""
     assert world.names("Secret") == []
 
@@ -28,7 +28,7 @@ def test_it_does_not_take_over_an_unmanaged_secret() -> None:
     assert world.create("{apiVersion: v1, kind: Secret, metadata: {name: db}, data: {user: YQ==}}", SEALED) == []
     words = 'Resource "db" already exists and is not managed by SealedSecret'
     assert world.said() == [f"SealedSecret/demo/db: {words}"]
-    assert world.told("SealedSecret", "db", "Synced", group=GROUP) == f"False: failed update: {words}"
+    assert world.status_of("SealedSecret", "db", "Synced", group=GROUP) == f"False: failed update: {words}"
     assert world.object("Secret", "db")["data"] == {"user": "YQ=="}
 
 

@@ -38,10 +38,10 @@ def test_a_prometheus_is_available_when_its_pods_are() -> None:
     assert world.create(PROMETHEUS) == []
     assert world.names("StatefulSet", "apps") == ["prometheus-main"]
     assert world.names("Service") == ["prometheus-operated"]
-    assert world.told("Prometheus", "main", "Available", group=MONITORING) == "False NoPodReady"
+    assert world.status_of("Prometheus", "main", "Available", group=MONITORING) == "False NoPodReady"
     account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: prometheus}}"
     assert world.create(account, "{apiVersion: v1, kind: Secret, metadata: {name: certs}}") == []
-    assert world.told("Prometheus", "main", "Available", group=MONITORING) == "True"
+    assert world.status_of("Prometheus", "main", "Available", group=MONITORING) == "True"
 
 
 def test_the_products_of_a_prometheus_are_deleted_with_it() -> None:
@@ -55,6 +55,6 @@ def test_an_inference_service_is_ready_when_its_model_can_be_mounted() -> None:
     world = OperatorCluster("kserve")
     assert world.create(INFERENCE) == []
     assert world.names("Deployment", "apps") == ["flowers-predictor"]
-    assert world.told("InferenceService", "flowers", group=SERVING) == "False PredictorNotReady"
+    assert world.status_of("InferenceService", "flowers", group=SERVING) == "False PredictorNotReady"
     assert world.create(CLASS, CLAIM) == []
-    assert world.told("InferenceService", "flowers", group=SERVING) == "True"
+    assert world.status_of("InferenceService", "flowers", group=SERVING) == "True"

@@ -68,11 +68,11 @@ def test_a_script_is_read_as_a_shell_runs_it(script: str, commands: list[str]) -
     assert read(script, X="1") == commands
 
 
-def test_variables_are_put_in_where_they_are_known() -> None:
+def test_known_variables_are_substituted() -> None:
     assert read("N=web\na \"$N\" ${M:-two} ${O} '$N'", P="x") == ["will! a web two ? $N"]
 
 
-def test_a_here_document_is_fed_to_its_command() -> None:
+def test_a_here_document_is_the_input_of_its_command() -> None:
     script = "cat <<EOF | a\nkind: $K\nEOF\nb <<-'END'\n\tx\n\tEND\nc <<< text"
     found = [(command.words[0], command.stdin) for command in commands_in(script, {"K": "Pod"})]
     assert found == [("cat", "kind: Pod"), ("a", "kind: Pod"), ("b", "x"), ("c", "text")]
@@ -83,17 +83,17 @@ def test_a_command_line_without_a_shell_is_one_command() -> None:
 
 
 @pytest.mark.parametrize("script", ["a '", 'a "$(', "a `", "if", "fi fi", "<<X", "$(" * 50, "a |", "&& b", "))(("])
-def test_what_cannot_be_read_is_no_error(script: str) -> None:
+def test_an_unreadable_script_is_not_an_error(script: str) -> None:
     list(commands_in(script, {}))
 
 
 @pytest.mark.parametrize(
     "script", ["until a; do sleep 1; done", "while ! a; do sleep 1; done; b", "x; until a && b; do c; done"]
 )
-def test_what_is_waited_for_is_tried_again(script: str) -> None:
+def test_the_condition_of_a_wait_loop_is_retried(script: str) -> None:
     assert "a" in [command.words[0] for command in commands_in(script, {}) if command.retried]
 
 
 @pytest.mark.parametrize("script", ["while a; do b; done", "if ! a; then b; fi", "a || true", "until b; do a; done"])
-def test_what_is_only_asked_is_not(script: str) -> None:
+def test_a_command_that_is_run_once_is_not_retried(script: str) -> None:
     assert "a" not in [command.words[0] for command in commands_in(script, {}) if command.retried]

@@ -118,7 +118,7 @@ class SmallWorld:
         return self
 
     def run(self) -> SmallWorld:
-        """Until a whole round changes nothing; then once more, to see that nobody changes their mind."""
+        """Until a whole round changes nothing; then once more, to see that nothing changes."""
         for _ in range(ROUNDS_MAX):
             before = dict(self.objects)
             for ref in sorted(self.objects):
@@ -268,12 +268,12 @@ def without_times(value: Any) -> Any:
 
 def conditions_of(status: Body) -> dict[str, str]:
     """`True Reason: message` by type."""
-    told = {}
+    reported = {}
     for found in status.get("conditions") or ():
         reason = f" {found['reason']}" if found.get("reason") else ""
         words = f": {found['message']}" if found.get("message") else ""
-        told[found["type"]] = found["status"] + reason + words
-    return told
+        reported[found["type"]] = found["status"] + reason + words
+    return reported
 
 
 def _kind(ref: Ref) -> Kind:

@@ -129,7 +129,7 @@ def test_owned_fields_exist(history: list[Any]) -> None:
 
 
 @given(deployments, deployments)
-def test_applying_nothing_removes_exactly_what_no_one_else_owns(mine: Body, theirs: Body) -> None:
+def test_applying_nothing_removes_exactly_the_fields_without_another_owner(mine: Body, theirs: Body) -> None:
     alone = apply(None, theirs, "argo")
     both = apply(alone, mine, "helm", force=True)
     nothing = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}

@@ -8,7 +8,7 @@ LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
 """The alphabet of generated names in Kubernetes."""
 UID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 GENERATED = re.compile(
-    rf"(?<![\w.-])(?P<name>[a-z0-9.-]*?-)(?P<first>{UID}|{LETTERS}{{5,10}})(?:-(?P<second>{LETTERS}{{5}}))?(?![\w-])"
+    rf"(?<![\w.-])(?P<name>[a-z0-9.-]*?-)(?P<first>{UID}|{LETTERS}{{5,10}})(?:-(?P<second>{LETTERS}{{5}}))?(?!-?\w)"
 )
 NUMBERED = re.compile(r"^(?P<indent> {7}| {3})(?P<number> *\d+  )(?=[ a-z])")
 """A row of events: in a finding it is indented by seven spaces, in a timeline by three."""

@@ -77,7 +77,7 @@ def test_expected_blocks_keep_their_attributes() -> None:
     ]
 
 
-def test_a_story_says_which_rule_it_is_about() -> None:
+def test_a_story_names_its_rule() -> None:
     assert subjects(STORY) == [("release-to-hook-flip", "bad")]
 
 

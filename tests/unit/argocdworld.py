@@ -49,8 +49,8 @@ class World:
             found: T = end.value
             return found
 
-    def someone(self, command: Command) -> None:
-        answer = InProcess(self.cluster, "someone").do(command)
+    def user(self, command: Command) -> None:
+        answer = InProcess(self.cluster, "user").do(command)
         assert not answer.message, answer.message
 
     def there(self, ref: Ref) -> Body | None:

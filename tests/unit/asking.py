@@ -48,8 +48,8 @@ class Api:
         served = self.cluster.discovery.of_kind(group, kind)
         assert served is not None
         home = namespace if served.namespaced else ""
-        request = Request("delete", served.group, served.version, served.plural, home, name, actor="someone", user=user)
-        return self._told(self.cluster.request(request))
+        request = Request("delete", served.group, served.version, served.plural, home, name, actor="user", user=user)
+        return self._message(self.cluster.request(request))
 
     def get(self, kind: str, name: str, namespace: str = "default", group: str = "") -> Any:
         return self.cluster.store.get(Ref(kind, namespace, name, group))
@@ -67,10 +67,10 @@ class Api:
         assert kind is not None, body["kind"]
         namespace = str((body.get("metadata") or {}).get("namespace") or "default") if kind.namespaced else ""
         name = "" if verb == "create" else name_of(body)
-        options = {"actor": "someone", **options}
+        options = {"actor": "user", **options}
         request = Request(verb, kind.group, kind.version, kind.plural, namespace, name, body=body, **options)
-        return self._told(self.cluster.request(request))
+        return self._message(self.cluster.request(request))
 
-    def _told(self, reply: Reply) -> str:
+    def _message(self, reply: Reply) -> str:
         self.reply = reply
         return OK if reply.code < 400 else str(reply.body["message"])

@@ -7,5 +7,5 @@ import shutil
 import pytest
 
 needs_kustomize = pytest.mark.skipif(
-    not any(map(shutil.which, ("kustomize", "kubectl"))), reason="nobody here builds kustomizations"
+    not any(map(shutil.which, ("kustomize", "kubectl"))), reason="neither kustomize nor kubectl is installed"
 )

@@ -25,7 +25,7 @@ class World:
         self.cluster = Cluster("1.34", schedule)
         self._checkpoint = Checkpoint()
         self._client = InProcess(self.cluster, "pulumi")
-        self._somebody = InProcess(self.cluster, "somebody")
+        self._other = InProcess(self.cluster, "another-team")
         self._begun: list[int] = []
 
     def up(self, *registrations: Registration) -> Ended:
@@ -60,15 +60,15 @@ class World:
         return play(refresh(self._checkpoint), self._client)
 
     def put(self, body: Body) -> None:
-        """Somebody else makes an object, or changes it."""
+        """Another client creates or changes an object."""
         meta = body["metadata"]
         named = body["apiVersion"], body["kind"], meta.get("namespace", ""), meta["name"]
-        self._somebody.do(Command("apply", *named, body, "somebody", force=True))
+        self._other.do(Command("apply", *named, body, "another-team", force=True))
 
     def remove(self, body: Body) -> None:
-        """Somebody else deletes an object."""
+        """Another client deletes an object."""
         meta = body["metadata"]
-        self._somebody.do(Command("delete", body["apiVersion"], body["kind"], meta.get("namespace", ""), meta["name"]))
+        self._other.do(Command("delete", body["apiVersion"], body["kind"], meta.get("namespace", ""), meta["name"]))
 
 
 def resource(

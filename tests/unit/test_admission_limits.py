@@ -83,13 +83,13 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "hard", "bodies", "what", "told"), COUNTED, ids=[case[0] for case in COUNTED])
+@pytest.mark.parametrize(("name", "hard", "bodies", "what", "reported"), COUNTED, ids=[case[0] for case in COUNTED])
 def test_an_object_that_exceeds_a_quota_is_refused(
-    name: str, hard: str, bodies: list[str], what: str, told: str
+    name: str, hard: str, bodies: list[str], what: str, reported: str
 ) -> None:
     api = Api(quota(f'{{{name}: "{hard}"}}'))
     answers = [api.create(body) for body in bodies]
-    assert answers == [OK] * (len(bodies) - 1) + [f"{what} is forbidden: exceeded quota: q, {told}"]
+    assert answers == [OK] * (len(bodies) - 1) + [f"{what} is forbidden: exceeded quota: q, {reported}"]
 
 
 def test_every_exceeded_resource_is_listed_in_order() -> None:

@@ -254,9 +254,9 @@ def test_match_conditions_are_reported_as_not_evaluated() -> None:
     conditions = "matchConditions: [{name: not-mine, expression: 'false'}]"
     api = Api(f"{SERVICE}---{BACKEND}---{webhook(READY, more=conditions)}")
     assert api.create(CONFIG) == OK
-    told = 'seatrial: matchConditions of webhook "check.example.com" are not evaluated; assumed to match'
-    assert api.warnings == [told]
-    assert [e.message for e in api.events("ConfigMap", "created") if e.object.name == "a"] == [told]
+    reported = 'seatrial: matchConditions of webhook "check.example.com" are not evaluated; assumed to match'
+    assert api.warnings == [reported]
+    assert [e.message for e in api.events("ConfigMap", "created") if e.object.name == "a"] == [reported]
 
 
 def test_a_policy_is_reported_as_not_evaluated() -> None:
@@ -323,7 +323,7 @@ def test_waiting_for_a_pod_also_waits_for_the_backend_of_its_webhook() -> None:
     selected = "objectSelector: {matchLabels: {app: web}}"
     api = Api(f"{SERVICE}---{BACKEND}---{webhook(READY, PODS, selected)}---{web}", "lazy")
     ref = api.cluster.ref_of(api.get("Deployment", "web", group="apps"))
-    api.cluster.awaits("someone", [ref])
+    api.cluster.awaits("user", [ref])
     assert api.get("Deployment", "web", group="apps")["status"]["readyReplicas"] == 1
 
 

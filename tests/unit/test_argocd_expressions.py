@@ -42,7 +42,7 @@ FAILS_HERE = (
 
 
 @pytest.mark.parametrize("expression", [one for one in CASES if one not in LONG])
-def test_an_expression_does_what_it_does_in_argocd_but_for_known_differences(expression: str) -> None:
+def test_expressions_behave_as_in_argocd_except_for_known_differences(expression: str) -> None:
     recorded = CASES[expression]
     assert bool(illegal(expression)) == ("illegal" in recorded)
     if "illegal" in recorded:
@@ -80,7 +80,7 @@ def _changed(before: Body, after: Body) -> Body:
         ("." * 70_000, TIMED_OUT),
     ],
 )
-def test_an_expression_without_effect_says_so_in_argocds_words(expression: str, words: str) -> None:
+def test_an_expression_without_effect_has_argocds_error(expression: str, words: str) -> None:
     with pytest.raises(Unusable) as caught:
         applied(expression, BODY)
     assert str(caught.value) == words
@@ -90,12 +90,12 @@ def test_an_expression_without_effect_says_so_in_argocds_words(expression: str, 
     "expression",
     ["foo", "foo(1)", "$x", "debug", 'debug("x")', "inputs", "keys_unsorted", "$__loc__", ".a |", ".spec.a-b"],
 )
-def test_an_expression_that_does_not_compile_is_refused_in_the_words_of_gojq(expression: str) -> None:
+def test_an_expression_that_does_not_compile_has_gojqs_error(expression: str) -> None:
     assert illegal(expression) == CASES.get(expression, {}).get("illegal", "function not defined: keys_unsorted/0")
 
 
 @pytest.mark.parametrize("expression", ['.data["debug"]', ".input", '.spec | select(.text == "keys_unsorted")'])
-def test_names_that_gojq_lacks_may_be_names_of_fields(expression: str) -> None:
+def test_a_field_may_have_the_name_of_a_missing_gojq_function(expression: str) -> None:
     assert not illegal(expression)
 
 

@@ -19,13 +19,13 @@ from seatrial.model.resource import Body, ref_of
     [
         {"jsonPointers": ["/spec/replicas", "/spec/containers/0/image"]},
         {"jqPathExpressions": [".spec.replicas", '.spec.containers[] | select(.name == "app").image']},
-        {"managedFieldsManagers": ["someone"]},
+        {"managedFieldsManagers": ["user"]},
     ],
 )
 def test_differences_are_ignored_by_pointers_expressions_and_managers(entry: Body) -> None:
     target, live = _deployment(1, "app:1"), _deployment(5, "app:2")
     owned: Body = {"f:spec": {"f:replicas": {}, "f:containers": {'k:{"name":"app"}': {"f:image": {}}}}}
-    live["metadata"] |= {"managedFields": [{"manager": "someone", "fieldsV1": owned}]}
+    live["metadata"] |= {"managedFields": [{"manager": "user", "fieldsV1": owned}]}
     spec = {"group": "apps", "kind": "Deployment", **entry}
     assert is_modified(_target(target), live, App("shop", "default"), Settings((3, 5)))
     by_app = App("shop", "default", ignore_differences=(spec,))
@@ -41,7 +41,7 @@ def test_expressions_are_applied_one_after_the_other() -> None:
     assert not is_modified(_target(target), live, App("shop", "default", ignore_differences=(entry,)), Settings((3, 5)))
 
 
-def test_an_expression_that_closes_del_may_change_what_is_compared() -> None:
+def test_an_expression_that_closes_del_may_change_the_comparison() -> None:
     expression = ".x) | .spec.config |= (fromjson | del(.auth) | tojson"
     entry = {"group": "apps", "kind": "Deployment", "jqPathExpressions": [expression]}
     by_app = App("shop", "default", ignore_differences=(entry,))
@@ -62,7 +62,7 @@ def test_an_expression_that_does_not_compile_is_a_comparison_error_of_every_appl
     assert comparison_error(App("other", "default"), Settings((3, 5))) == ""
 
 
-def test_expressions_that_argocd_gives_up_on_are_named_and_fields_that_are_missing_are_not() -> None:
+def test_expressions_that_time_out_are_reported_and_missing_fields_are_not() -> None:
     expressions = [".nope[]", ".a) | empty | (.", ".a), (."]
     entry = {"group": "apps", "kind": "Deployment", "jqPathExpressions": expressions}
     app = App("shop", "default", (_target(_deployment(1, "app:1")),), ignore_differences=(entry,))
@@ -72,14 +72,14 @@ def test_expressions_that_argocd_gives_up_on_are_named_and_fields_that_are_missi
     ]
 
 
-def test_a_container_that_others_add_is_no_difference_and_one_that_was_dropped_is() -> None:
+def test_a_container_added_by_others_is_no_difference_and_a_dropped_one_is() -> None:
     target, live = _deployment(1, "app:1"), _deployment(1, "app:1", "side:1")
     assert not is_modified(_target(target), live, App("shop", "default"), Settings((3, 5)))
     live["metadata"] |= {"annotations": {LAST_APPLIED: msgspec.json.encode(live).decode()}}
     assert is_modified(_target(target), live, App("shop", "default"), Settings((3, 5)))
 
 
-def test_entries_of_lists_are_kept_by_their_names_and_status_is_never_sent() -> None:
+def test_list_entries_are_matched_by_name_and_status_is_never_sent() -> None:
     target, live = _deployment(1, "app:2", "side:2"), _deployment(1, "side:1", "app:1")
     live["status"] = {"replicas": 1}
     entry = {

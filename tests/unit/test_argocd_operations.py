@@ -46,33 +46,33 @@ def test_a_degraded_object_is_not_looked_at_while_another_is_progressing() -> No
     assert ended.operations[0].message == "waiting for healthy state of /ConfigMap/b"
 
 
-def test_nobody_looks_at_the_last_wave() -> None:
+def test_the_last_wave_is_not_awaited() -> None:
     ended = _synced([_config("sick", health="Degraded")], Settings((3, 5), FAILS))
     assert (ended.outcome, ended.operations[0].message) == ("ok", "successfully synced (all tasks run)")
 
 
-def test_what_fails_alike_each_time_is_tried_as_often_as_asked_for_or_without_end() -> None:
+def test_a_failing_sync_is_retried_up_to_its_limit_or_forever() -> None:
     words = 'one or more objects failed to apply, reason: namespaces "nowhere" not found'
     app = App("shop", "default", (_target(NO_NAMESPACE),), automated=True)
-    for retries, told in (
+    for retries, reported in (
         (None, (6, "failed", f"{words} (retried 5 times).")),
         (0, (1, "failed", words)),
         (2, (3, "failed", f"{words} (retried 2 times).")),
     ):
         ended = _play(Cluster(), replace(app, retries=retries), Settings((3, 5)), Memory())
-        assert (ended.operations[0].attempts, ended.outcome, ended.operations[0].message) == told
+        assert (ended.operations[0].attempts, ended.outcome, ended.operations[0].message) == reported
     endless = _play(Cluster(), replace(app, retries=-1), Settings((3, 5)), Memory())
     assert (endless.outcome, endless.operations[0].phase) == ("hung", "Running")
     assert endless.operations[0].message == f"{words}. Retrying attempt #2"
 
 
-def test_suspended_objects_and_hooks_are_waited_for() -> None:
+def test_suspended_objects_and_hooks_are_awaited() -> None:
     for marks in ({}, {HOOK: "PreSync"}):
         bodies = [_config("paused", marks, health="Suspended"), _config("later", {WAVE: "1"})]
         assert _synced(bodies, Settings((3, 5), FAILS)).outcome == "hung"
 
 
-def test_an_empty_verdict_ends_a_hook_and_never_an_object() -> None:
+def test_a_hook_without_health_ends_and_an_object_does_not() -> None:
     scripts = {"ConfigMap": HealthScript("if obj.metadata.name == 'x' then return nil end return {status = 'Healthy'}")}
     hook = _synced([_config("x", {HOOK: "PreSync"}), _config("y")], Settings((3, 5), scripts))
     plain = _synced([_config("x"), _config("y", {WAVE: "1"})], Settings((3, 5), scripts))
@@ -80,7 +80,7 @@ def test_an_empty_verdict_ends_a_hook_and_never_an_object() -> None:
     assert "its health check says nothing, which is not healthy" in plain.error
 
 
-def test_hooks_for_failures_run_when_something_failed_and_go_with_the_operation() -> None:
+def test_sync_fail_hooks_run_after_a_failure_and_are_deleted_with_the_operation() -> None:
     bodies = [
         _config("sick", {HOOK: "PreSync", POLICY: "HookSucceeded"}, health="Degraded"),
         _config("well", {HOOK: "PreSync", POLICY: "HookFailed"}, health="Healthy"),
@@ -97,9 +97,9 @@ def test_hooks_for_failures_run_when_something_failed_and_go_with_the_operation(
     assert [ref.name for ref in operation.hooks_deleted] == ["well"]
 
 
-def test_a_deployment_that_never_starts_meets_its_deadline_and_fails_the_sync() -> None:
+def test_a_deployment_past_its_progress_deadline_fails_the_sync() -> None:
     container = {"name": "app", "image": "registry.example/app:1"}
-    spec = {"serviceAccountName": "nobody", "containers": [container]}
+    spec = {"serviceAccountName": "absent", "containers": [container]}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     web: Body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}}
     web["spec"] = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
@@ -111,15 +111,18 @@ def test_a_deployment_that_never_starts_meets_its_deadline_and_fails_the_sync() 
     ]
 
 
-def test_what_nobody_asked_to_prune_stays_and_is_on_record() -> None:
+def test_an_object_is_recorded_as_prune_skipped_without_automated_pruning() -> None:
     cluster, memory = Cluster(), Memory()
     _play(cluster, App("shop", "default", (_target(_config("old")),), revision="1"), Settings((3, 5)), memory)
     ended = _play(cluster, App("shop", "default", (_target(_config("new")),), revision="2"), Settings((3, 5)), memory)
-    told = [(task.object.name, task.status, task.message) for task in ended.operations[0].tasks]
-    assert told == [("new", "Synced", "configmap/new created"), ("old", "PruneSkipped", "ignored (requires pruning)")]
+    tasks = [(task.object.name, task.status, task.message) for task in ended.operations[0].tasks]
+    assert tasks == [
+        ("new", "Synced", "configmap/new created"),
+        ("old", "PruneSkipped", "ignored (requires pruning)"),
+    ]
 
 
-def test_an_object_with_the_mark_of_another_is_left_alone() -> None:
+def test_an_object_tracked_by_another_application_is_not_changed() -> None:
     cluster, memory = Cluster(), Memory()
     copied = _config("copy", {"argocd.argoproj.io/tracking-id": "shop:/ConfigMap:default/original"})
     _play(cluster, App("other", "default", (_target(copied),)), Settings((2, 14)), memory)
@@ -128,14 +131,14 @@ def test_an_object_with_the_mark_of_another_is_left_alone() -> None:
     assert [task.object.name for task in ended.operations[0].tasks] == ["original"]
 
 
-def test_a_repeated_object_is_told_and_the_last_one_wins() -> None:
+def test_a_repeated_object_is_a_warning_and_the_last_one_wins() -> None:
     ended = _synced([_config("twice", health="one"), _config("twice", health="two")], Settings((3, 5)))
     said = "RepeatedResourceWarning: Resource /ConfigMap/default/twice appeared 2 times among application resources."
     assert ended.warnings == (f"shop: {said}",)
     assert len(ended.operations[0].tasks) == 1
 
 
-def test_claims_of_a_stateful_set_are_not_pruned_for_the_label_they_share_with_it() -> None:
+def test_pvcs_of_a_statefulset_are_not_pruned_for_their_shared_label() -> None:
     labels = {"app.kubernetes.io/instance": "shop"}
     asks = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     claim = {"metadata": {"name": "data"}, "spec": asks}

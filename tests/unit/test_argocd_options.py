@@ -16,14 +16,14 @@ NEWEST = Settings((3, 5))
 OLD, NEW = Ref("ConfigMap", "default", "old"), Ref("ConfigMap", "default", "new")
 
 
-def test_prune_false_keeps_an_object_and_the_applications_own_since_3_4() -> None:
+def test_prune_false_keeps_an_object_and_as_an_application_option_since_3_4() -> None:
     assert _pruned({OPTIONS: "Prune=false"}) == (False, "ignored (no prune)")
     assert _pruned(options=("Prune=false",)) == (False, "ignored (no prune)")
     assert _pruned(options=("Prune=false",), settings=Settings((3, 3))) == (True, "pruned")
     assert _pruned({OPTIONS: "Prune=true"}, options=("Prune=false",)) == (True, "pruned")
 
 
-def test_prune_confirm_waits_for_someone_since_2_14() -> None:
+def test_prune_confirm_waits_for_a_user_since_2_14() -> None:
     for version, words in (
         ((3, 5), "waiting for pruning confirmation of /ConfigMap/old"),
         ((2, 14), "Waiting for pruning confirmation of v1/ConfigMap/old"),
@@ -37,7 +37,7 @@ def test_prune_confirm_waits_for_someone_since_2_14() -> None:
 
 
 @pytest.mark.parametrize("on_object", [True, False])
-def test_delete_false_outlives_the_application_but_no_prune(on_object: bool) -> None:
+def test_delete_false_keeps_an_object_on_deletion_but_not_on_prune(on_object: bool) -> None:
     marks, options = ({OPTIONS: "Delete=false"}, ()) if on_object else ({}, ("Delete=false",))
     world = World(options=options)
     world.sync(config("old", marks))
@@ -46,7 +46,7 @@ def test_delete_false_outlives_the_application_but_no_prune(on_object: bool) -> 
     assert _pruned(marks, options=options) == (True, "pruned")
 
 
-def test_delete_confirm_holds_up_the_whole_deletion_since_2_14() -> None:
+def test_delete_confirm_blocks_the_whole_deletion_since_2_14() -> None:
     bodies = config("old", {OPTIONS: "Delete=confirm"}), config("new")
     world = World()
     world.sync(*bodies)
@@ -60,11 +60,11 @@ def test_delete_confirm_holds_up_the_whole_deletion_since_2_14() -> None:
 
 
 @pytest.mark.parametrize("on_object", [True, False])
-def test_replace_puts_the_object_as_it_is_written(on_object: bool) -> None:
+def test_replace_sends_the_whole_object(on_object: bool) -> None:
     marks, options = ({OPTIONS: "Replace=true"}, ()) if on_object else ({}, ("Replace=true",))
     world = World(options=options)
     world.sync(config("old", marks))
-    world.someone(Command("merge", "v1", "ConfigMap", "default", "old", {"data": {"by": "others"}}))
+    world.user(Command("merge", "v1", "ConfigMap", "default", "old", {"data": {"by": "others"}}))
     ended = world.sync(config("old", marks))
     assert ended.operations[0].tasks[0].message == "configmap/old replaced"
     assert dig(world.there(OLD), "data") == {"key": "value"}
@@ -77,7 +77,7 @@ def test_options_of_the_live_object_count_since_3_3() -> None:
         assert world.sync(config("old", value="other")).operations[0].tasks[0].message == f"configmap/old {words}"
 
 
-def test_force_makes_anew_what_may_not_change_and_is_no_option_of_objects_before_2_12() -> None:
+def test_force_recreates_immutable_objects_and_per_object_since_2_12() -> None:
     frozen = {"immutable": True}
     for version, outcome in (((2, 12), "ok"), ((2, 11), "failed")):
         world = World(Settings(version))
@@ -88,7 +88,7 @@ def test_force_makes_anew_what_may_not_change_and_is_no_option_of_objects_before
         assert (dig(world.there(OLD), "metadata", "uid") != uid) == (outcome == "ok")
 
 
-def test_force_and_replace_together_make_anew_whatever_changed() -> None:
+def test_force_with_replace_recreates_changed_objects() -> None:
     world = World()
     world.sync(config("old", {OPTIONS: "Force=true,Replace=true"}))
     uid = dig(world.there(OLD), "metadata", "uid")
@@ -96,7 +96,7 @@ def test_force_and_replace_together_make_anew_whatever_changed() -> None:
     assert dig(world.there(OLD), "metadata", "uid") != uid
 
 
-def test_server_side_apply_is_asked_for_and_declined_by_objects() -> None:
+def test_server_side_apply_can_be_set_and_unset_per_object() -> None:
     for marks, options, words in (
         ({}, ("ServerSideApply=true",), "serverside-applied"),
         ({OPTIONS: "ServerSideApply=true"}, (), "serverside-applied"),
@@ -109,7 +109,7 @@ def test_server_side_apply_is_asked_for_and_declined_by_objects() -> None:
 
 
 @pytest.mark.parametrize(("version", "left"), [((2, 9), {"key": "value", "gone": "x"}), ((2, 10), {"key": "value"})])
-def test_what_was_applied_on_the_clients_side_gets_one_owner(version: tuple[int, int], left: Body) -> None:
+def test_client_side_applied_fields_get_one_manager(version: tuple[int, int], left: Body) -> None:
     world = World(Settings(version))
     world.sync({**config("old"), "data": {"key": "value", "gone": "x"}})
     world.sync(config("old"), app=replace(world.app, options=("ServerSideApply=true",)))
@@ -124,17 +124,17 @@ def test_what_was_applied_on_the_clients_side_gets_one_owner(version: tuple[int,
         ((3, 1), ("ClientSideApplyMigration=false",), {"key": "value", "gone": "x"}),
     ],
 )
-def test_what_kubectl_made_is_taken_over_since_3_1_unless_that_is_declined(
+def test_kubectls_fields_are_migrated_since_3_1_unless_disabled(
     version: tuple[int, int], options: tuple[str, ...], left: Body
 ) -> None:
     world = World(Settings(version), options=("ServerSideApply=true", *options))
     made = {**config("old"), "data": {"key": "value", "gone": "x"}}
-    world.someone(Command("create", "v1", "ConfigMap", "default", "old", made, "kubectl-client-side-apply"))
+    world.user(Command("create", "v1", "ConfigMap", "default", "old", made, "kubectl-client-side-apply"))
     world.sync(config("old"))
     assert dig(world.there(OLD), "data") == left
 
 
-def test_apply_out_of_sync_only_leaves_what_is_as_it_should_be() -> None:
+def test_apply_out_of_sync_only_skips_objects_in_sync() -> None:
     world = World(options=("ApplyOutOfSyncOnly=true",))
     world.sync(config("old"), config("new"))
     ended = world.sync(config("old"), config("new", value="other"))
@@ -142,7 +142,7 @@ def test_apply_out_of_sync_only_leaves_what_is_as_it_should_be() -> None:
 
 
 @pytest.mark.parametrize("on_object", [True, False])
-def test_prune_last_comes_after_all_waves_and_waits_for_them(on_object: bool) -> None:
+def test_prune_last_runs_after_all_waves_are_healthy(on_object: bool) -> None:
     marks, options = ({OPTIONS: "PruneLast=true"}, ()) if on_object else ({}, ("PruneLast=true",))
     world = World(options=options)
     world.sync(config("old", marks))
@@ -150,7 +150,7 @@ def test_prune_last_comes_after_all_waves_and_waits_for_them(on_object: bool) ->
     assert [(task.object.name, task.wave) for task in ended.operations[0].tasks] == [("new", 3), ("old", 4)]
 
 
-def test_the_propagation_policy_decides_what_becomes_of_dependents() -> None:
+def test_the_propagation_policy_decides_about_dependents() -> None:
     owned = Ref("ReplicaSet", "default", "web", "apps")
     for policy, left in (("orphan", 1), ("background", 0), ("foreground", 0)):
         world = World(options=(f"PrunePropagationPolicy={policy}",))
@@ -159,38 +159,38 @@ def test_the_propagation_policy_decides_what_becomes_of_dependents() -> None:
         assert len(list(world.cluster.store.of_kind((owned.group, owned.kind)))) == left, policy
 
 
-def test_an_object_of_two_applications_is_told_and_fails_the_sync_where_that_is_asked_for() -> None:
+def test_a_shared_object_is_a_warning_or_with_fail_on_shared_resource_an_error() -> None:
     world = World()
     world.sync(config("old"))
     said = "ConfigMap/old is part of applications argocd/other and shop"
     failing = world.sync(config("old"), app=App("other", "default", options=("FailOnSharedResource=true",)))
     assert (failing.outcome, failing.error.partition(" (")[0]) == ("failed", f"Shared resource found: {said}")
-    told = world.sync(config("old"), app=App("other", "default"))
-    assert (told.outcome, told.warnings) == ("ok", (f"other: SharedResourceWarning: {said}",))
+    reported = world.sync(config("old"), app=App("other", "default"))
+    assert (reported.outcome, reported.warnings) == ("ok", (f"other: SharedResourceWarning: {said}",))
 
 
-def test_a_namespace_is_created_with_the_metadata_that_is_asked_for_and_keeps_that_of_others() -> None:
+def test_create_namespace_sets_managed_metadata_and_keeps_other_labels() -> None:
     managed = {"labels": {"team": "web"}, "annotations": {"note": "ours"}}
     app = App("shop", "made", options=("CreateNamespace=true",), namespace_metadata=managed)
     world, body = World(), config("old", namespace="made")
     world.sync(body, app=app)
-    world.someone(Command("merge", "v1", "Namespace", "", "made", {"metadata": {"labels": {"by": "others"}}}))
+    world.user(Command("merge", "v1", "Namespace", "", "made", {"metadata": {"labels": {"by": "others"}}}))
     world.sync(body, app=replace(app, namespace_metadata={"labels": {"team": "shop"}}))
     namespace = world.there(Ref("Namespace", "", "made"))
     assert namespace is not None
     assert {k: v for k, v in labels_of(namespace).items() if k in ("team", "by")} == {"team": "shop", "by": "others"}
     assert annotations_of(namespace) == {OPTIONS: "ServerSideApply=true"}
     assert world.delete(body, app=app).outcome == "ok"
-    assert world.there(Ref("Namespace", "", "made")) is not None, "it is tracked to nobody"
+    assert world.there(Ref("Namespace", "", "made")) is not None, "no Application tracks it"
 
 
-def test_validation_is_the_servers_whatever_is_asked_for() -> None:
+def test_the_server_validates_whatever_the_option_says() -> None:
     for options in ((), ("Validate=false",)):
         body = {**config("old"), "nonsense": 1}
         assert World(options=options).sync(body).outcome == "ok"
 
 
-def test_kinds_that_are_not_served_are_forgiven_to_the_whole_application_since_3_1() -> None:
+def test_missing_kinds_can_be_skipped_for_a_whole_application_since_3_1() -> None:
     widget: Body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x", "namespace": "default"}}
     bodies = config("new", {"argocd.argoproj.io/sync-wave": "-1"}), widget
     for version, applied in (((3, 1), True), ((3, 0), False)):
@@ -199,17 +199,17 @@ def test_kinds_that_are_not_served_are_forgiven_to_the_whole_application_since_3
         assert (world.there(NEW) is not None) == applied
 
 
-def test_ignored_differences_are_applied_all_the_same_unless_they_are_respected() -> None:
+def test_ignored_fields_are_applied_unless_respect_ignore_differences_is_set() -> None:
     entry = {"group": "", "kind": "ConfigMap", "jsonPointers": ["/data/key"]}
     for options, value in (((), "value"), (("RespectIgnoreDifferences=true",), "others")):
         world = World(options=options, ignored=(entry,))
         world.sync(config("old"))
-        world.someone(Command("merge", "v1", "ConfigMap", "default", "old", {"data": {"key": "others"}}))
+        world.user(Command("merge", "v1", "ConfigMap", "default", "old", {"data": {"key": "others"}}))
         world.sync(config("old"))
         assert dig(world.there(OLD), "data", "key") == value
 
 
-def test_what_is_extraneous_may_begin_no_sync_and_is_pruned_by_the_next_all_the_same() -> None:
+def test_an_extraneous_object_starts_no_sync_but_the_next_one_prunes_it() -> None:
     for marks, extra in (({}, (OLD,)), ({COMPARE: "IgnoreExtraneous"}, ())):
         world = World()
         world.sync(config("old", marks))

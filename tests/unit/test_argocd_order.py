@@ -27,12 +27,12 @@ def test_phases_come_before_waves_and_waves_before_kinds() -> None:
     assert _places(bodies) == ["PreSync 9 Job/migrate", "Sync -1 Job/early", "Sync 1 ConfigMap/late"]
 
 
-def test_a_namespace_moves_in_front_of_what_lives_in_it() -> None:
+def test_a_namespace_moves_before_its_content() -> None:
     bodies = [_body("Secret", "early", wave=-7), _body("Namespace", "store", wave=-1), _body("Job", "late", wave=3)]
     assert _places(bodies) == ["Sync -7 Namespace/store", "Sync -7 Secret/early", "Sync 3 Job/late"]
 
 
-def test_a_cluster_scoped_object_drags_the_namespace_of_the_destination_along() -> None:
+def test_a_cluster_scoped_object_moves_the_destination_namespace() -> None:
     bodies = [_body("ClusterRole", "reader", wave=-5), _body("Namespace", "store")]
     assert _places(bodies) == ["Sync -5 Namespace/store", "Sync -5 ClusterRole/reader"]
 
@@ -42,7 +42,7 @@ def test_a_namespace_becomes_part_of_the_phase_of_a_hook_in_it() -> None:
     assert _places(bodies) == ["PreSync 0 Namespace/store", "PreSync 0 Job/migrate"]
 
 
-def test_a_definition_moves_in_front_of_its_first_object() -> None:
+def test_a_crd_moves_before_its_first_custom_resource() -> None:
     spec = {"group": "example.com", "names": {"kind": "Widget"}}
     definition = {**_body("CustomResourceDefinition", "widgets.example.com", wave=5), "spec": spec}
     definition["apiVersion"] = "apiextensions.k8s.io/v1"
@@ -51,7 +51,7 @@ def test_a_definition_moves_in_front_of_its_first_object() -> None:
     assert _places([definition, widget]) == order
 
 
-def test_prunes_run_in_reversed_waves_since_2_11() -> None:
+def test_prunes_run_in_reverse_wave_order_since_2_11() -> None:
     live = [_body("ConfigMap", "a"), _body("ConfigMap", "b", wave=2), _body("ConfigMap", "c", wave=5)]
     assert _places([], live) == ["Sync 0 ConfigMap/c", "Sync 2 ConfigMap/b", "Sync 5 ConfigMap/a"]
     assert _places([], live, Settings((2, 10))) == [
@@ -61,7 +61,7 @@ def test_prunes_run_in_reversed_waves_since_2_11() -> None:
     ]
 
 
-def test_what_is_pruned_last_comes_after_the_last_wave() -> None:
+def test_prune_last_comes_after_the_last_wave() -> None:
     options = {"argocd.argoproj.io/sync-options": "PruneLast=true"}
     live = [_body("ConfigMap", "old", annotations=options)]
     assert _places([_body("ConfigMap", "new", wave=3)], live) == ["Sync 3 ConfigMap/new", "Sync 4 ConfigMap/old"]
@@ -79,7 +79,7 @@ def test_a_hook_without_a_name_is_named_after_revision_phase_and_time() -> None:
     assert task.ref.name == "migrate-0123456-presync-1750000000"
 
 
-def test_create_namespace_comes_first_unless_a_manifest_makes_it() -> None:
+def test_create_namespace_comes_first_unless_a_manifest_contains_it() -> None:
     asked = Asked(options=("CreateNamespace=true",))
     config = [_target(_body("ConfigMap", "a"))]
     assert _shown(build(APP, SETTINGS, asked, config, {})) == ["PreSync 0 Namespace/store", "Sync 0 ConfigMap/a"]

@@ -51,7 +51,7 @@ def test_destinations_are_permitted_by_server_or_name_and_namespace(destinations
     assert list(complaints(_application("https://git.example/a"), project)) == ([] if permitted else [said])
 
 
-def test_kinds_in_namespaces_are_allowed_unless_a_list_says_otherwise_and_all_others_only_by_a_list() -> None:
+def test_namespaced_kinds_are_allowed_by_default_and_cluster_scoped_ones_by_a_list() -> None:
     config, role = Ref("ConfigMap", "web", "a"), Ref("ClusterRole", "", "a", "rbac.authorization.k8s.io")
     anywhere = [{"server": "*", "namespace": "*"}]
 
@@ -72,7 +72,7 @@ def test_kinds_in_namespaces_are_allowed_unless_a_list_says_otherwise_and_all_ot
     )
 
 
-def test_windows_speak_of_applications_clusters_or_namespaces_or_of_all_together() -> None:
+def test_windows_match_applications_clusters_and_namespaces() -> None:
     either = {"kind": "deny", "applications": ["web-*"], "namespaces": ["web"]}
     windows = [either, {**either, "andOperator": True}, {"kind": "allow", "clusters": ["https://other.example"]}]
     project = project_of(_project({"syncWindows": windows}))

@@ -22,7 +22,7 @@ from seatrial.readiness.argocd.verdict import HEALTHY
 NEWEST, BEFORE_REVISIONS = (3, 5), (3, 2)
 
 
-def test_the_first_step_that_selects_an_application_counts_and_labels_that_lack_are_not_in() -> None:
+def test_the_first_matching_step_counts_and_a_missing_label_matches_not_in() -> None:
     steps = [_step("In", "a"), _step("NotIn", "b"), _step("Exists", "a")]
     rollout = _rollout(steps, {"a": "a", "b": "b", "c": "c", "none": ""})
     assert {app.name: rollout.step_of(app) for app in rollout.apps} == {"a": 1, "b": -1, "c": 2, "none": 2}
@@ -32,12 +32,12 @@ def test_the_first_step_that_selects_an_application_counts_and_labels_that_lack_
     ("at_once", "expected"),
     [(None, 7), (2, 2), (0, 0), ("50%", 3), ("1%", 1), ("0%", 0), ("100%", 7), ("many", 1)],
 )
-def test_so_many_sync_at_once(at_once: int | str | None, expected: int) -> None:
+def test_max_update_limits_concurrent_syncs(at_once: int | str | None, expected: int) -> None:
     rollout = _rollout([{**_step("In", "a"), "maxUpdate": at_once}], dict.fromkeys("abcdefg", "a"))
     assert len(list(may_sync(rollout, _all(rollout, WAITING)))) == expected
 
 
-def test_what_already_syncs_leaves_less_room() -> None:
+def test_running_syncs_count_against_max_update() -> None:
     rollout = _rollout([{**_step("In", "a"), "maxUpdate": 2}], dict.fromkeys("abc", "a"))
     progress = {**_all(rollout, WAITING), rollout.apps[0]: Progress(PROGRESSING, "", "1")}
     assert [app.name for app in may_sync(rollout, progress)] == ["b"]
@@ -51,7 +51,7 @@ def test_the_next_step_waits_until_all_of_this_one_are_healthy() -> None:
     assert list(may_sync(rollout, {**progress, other: Progress(HEALTHY, "", "1")})) == [b]
 
 
-def test_an_application_is_healthy_when_it_is_synced_too() -> None:
+def test_an_application_counts_as_healthy_only_when_synced() -> None:
     progressing = Progress(PROGRESSING, "", "1")
     assert judged(progressing, Seen("1", synced=False, health=HEALTHY), NEWEST) == progressing
     assert judged(progressing, Seen("1", synced=True, health="Degraded"), NEWEST) == progressing
@@ -60,12 +60,12 @@ def test_an_application_is_healthy_when_it_is_synced_too() -> None:
     )
 
 
-def test_what_is_synced_already_needs_no_sync_of_a_new_revision() -> None:
+def test_a_synced_application_needs_no_sync_of_a_new_revision() -> None:
     now = judged(Progress(HEALTHY, "", "1"), Seen("2", synced=True, health=HEALTHY), NEWEST)
     assert now == Progress(HEALTHY, "Application resource has synced, updating status to Healthy", "2")
 
 
-def test_drift_began_a_sync_of_its_own_before_3_3() -> None:
+def test_drift_started_a_sync_before_3_3() -> None:
     drifted = Seen("1", synced=False, health=HEALTHY)
     healthy = Progress(HEALTHY, "", "1")
     assert judged(healthy, drifted, NEWEST) == healthy
@@ -73,7 +73,7 @@ def test_drift_began_a_sync_of_its_own_before_3_3() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded", "Failed", "Error"])
-def test_a_pending_application_progresses_however_its_operation_ended(phase: str) -> None:
+def test_a_pending_application_progresses_whatever_its_operation_result(phase: str) -> None:
     now = judged(Progress(PENDING, "", "1"), Seen("1", synced=False, health="Missing", operation=phase), NEWEST)
     assert now.status == PROGRESSING
 
@@ -83,7 +83,7 @@ def test_a_set_without_steps_rolls_nothing_out() -> None:
     assert [rollout_of({"spec": {"strategy": strategy}}, ()) for strategy in strategies] == [None, None, None]
 
 
-def test_a_set_deletes_what_it_no_longer_makes_where_its_policy_lets_it() -> None:
+def test_a_set_deletes_dropped_applications_if_its_policy_allows() -> None:
     name, app = Ref("ApplicationSet", "argocd", "web"), {"kind": "Application", "metadata": {"name": "old"}}
     before = AppSet(name, (app,))
     assert [ref.name for ref in dropped(AppSet(name, ()), before)] == ["old"]

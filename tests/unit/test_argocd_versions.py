@@ -19,12 +19,12 @@ from seatrial.readiness.argocd import health
 from seatrial.readiness.argocd.verdict import HealthScript
 
 HOOK, WAVE, POLICY = (f"argocd.argoproj.io/{word}" for word in ("hook", "sync-wave", "hook-delete-policy"))
-AS_TOLD = {"ConfigMap": HealthScript("return {status = obj.data.key}")}
+BY_VALUE = {"ConfigMap": HealthScript("return {status = obj.data.key}")}
 OLD, NEW = Ref("ConfigMap", "default", "old"), Ref("ConfigMap", "default", "new")
 
 
 @pytest.mark.parametrize(("version", "runs"), [((2, 9), False), ((2, 10), True)])
-def test_hooks_after_a_deletion_run_since_2_10(version: tuple[int, int], runs: bool) -> None:
+def test_post_delete_hooks_run_since_2_10(version: tuple[int, int], runs: bool) -> None:
     world, bodies = World(Settings(version)), (config("old"), config("new", {HOOK: "PostDelete"}))
     world.sync(*bodies)
     world.delete(*bodies)
@@ -32,7 +32,7 @@ def test_hooks_after_a_deletion_run_since_2_10(version: tuple[int, int], runs: b
 
 
 @pytest.mark.parametrize(("version", "runs"), [((3, 2), False), ((3, 3), True)])
-def test_hooks_before_a_deletion_run_since_3_3(version: tuple[int, int], runs: bool) -> None:
+def test_pre_delete_hooks_run_since_3_3(version: tuple[int, int], runs: bool) -> None:
     world, bodies = World(Settings(version)), (config("old"), config("new", {"helm.sh/hook": "pre-delete"}))
     world.sync(*bodies)
     world.delete(*bodies)
@@ -40,9 +40,9 @@ def test_hooks_before_a_deletion_run_since_3_3(version: tuple[int, int], runs: b
 
 
 @pytest.mark.parametrize(("version", "outcome"), [((3, 2), "ok"), ((3, 3), "failed")])
-def test_a_failed_hook_of_a_deletion_holds_it_up_since_3_3(version: tuple[int, int], outcome: str) -> None:
+def test_a_failed_pre_delete_hook_blocks_the_deletion_since_3_3(version: tuple[int, int], outcome: str) -> None:
     hook = config("new", {HOOK: "PostDelete"}, value="Degraded")
-    world = World(Settings(version, AS_TOLD))
+    world = World(Settings(version, BY_VALUE))
     world.sync(hook)
     ended = world.delete(hook)
     assert (ended.outcome, ended.error) == (
@@ -64,22 +64,22 @@ def test_objects_are_tracked_by_annotations_since_3_0(version: tuple[int, int], 
 
 @pytest.mark.parametrize(("version", "kept"), [((2, 14), False), ((3, 0), True)])
 def test_hooks_have_a_finalizer_while_they_run_since_3_0(version: tuple[int, int], kept: bool) -> None:
-    world = World(Settings(version, AS_TOLD))
+    world = World(Settings(version, BY_VALUE))
     world.sync(config("old", {HOOK: "PreSync"}, value="Progressing"))
     held = metadata(world.there(OLD) or {}).get("finalizers")
     assert held == (["argocd.argoproj.io/hook-finalizer"] if kept else None)
 
 
 @pytest.mark.parametrize(("version", "outcome"), [((3, 1), "hung"), ((3, 2), "ok")])
-def test_finalizers_that_were_left_on_hooks_are_taken_off_since_3_2(version: tuple[int, int], outcome: str) -> None:
+def test_leftover_hook_finalizers_are_removed_since_3_2(version: tuple[int, int], outcome: str) -> None:
     world, hook = World(Settings(version)), config("old", {HOOK: "PreSync"})
     left = {**hook, "metadata": {**metadata(hook), "finalizers": ["argocd.argoproj.io/hook-finalizer"]}}
-    world.someone(Command("create", "v1", "ConfigMap", "default", "old", left))
+    world.user(Command("create", "v1", "ConfigMap", "default", "old", left))
     assert world.sync(hook).outcome == outcome
 
 
 @pytest.mark.parametrize(("version", "first"), [((3, 0), False), ((3, 1), True)])
-def test_the_namespace_is_made_before_the_dry_run_since_3_1(version: tuple[int, int], first: bool) -> None:
+def test_the_namespace_is_created_before_the_dry_run_since_3_1(version: tuple[int, int], first: bool) -> None:
     nameless: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "x-", "namespace": "made"}}
     world, app = World(Settings(version)), App("shop", "made", options=("CreateNamespace=true",))
     ended = world.sync(nameless, app=app)
@@ -88,9 +88,7 @@ def test_the_namespace_is_made_before_the_dry_run_since_3_1(version: tuple[int, 
 
 
 @pytest.mark.parametrize(("version", "outcome"), [((3, 3), "hung"), ((3, 4), "failed")])
-def test_an_object_that_vanishes_while_it_is_waited_for_is_an_error_since_3_4(
-    version: tuple[int, int], outcome: str
-) -> None:
+def test_an_awaited_object_that_is_deleted_is_an_error_since_3_4(version: tuple[int, int], outcome: str) -> None:
     """The first wave makes a Job that goes as soon as it has finished."""
     spec = {"containers": [{"name": "job", "image": "job"}], "restartPolicy": "Never"}
     job: Body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "namespace": "default"}}
@@ -110,22 +108,22 @@ def test_an_object_that_vanishes_while_it_is_waited_for_is_an_error_since_3_4(
 )
 def test_hooks_are_named_first_since_3_4(version: tuple[int, int], words: str) -> None:
     bodies = config("a", value="Progressing"), config("b", {HOOK: "Sync"}, value="Progressing")
-    ended = World(Settings(version, AS_TOLD)).sync(*bodies, config("c", {WAVE: "1"}))
+    ended = World(Settings(version, BY_VALUE)).sync(*bodies, config("c", {WAVE: "1"}))
     assert ended.operations[0].message == words
 
 
 @pytest.mark.parametrize(("version", "verdict"), [((2, 13), "Degraded"), ((2, 14), "Healthy")])
-def test_the_health_of_an_object_may_be_left_out_since_2_14(version: tuple[int, int], verdict: str) -> None:
+def test_ignore_healthcheck_excludes_an_object_since_2_14(version: tuple[int, int], verdict: str) -> None:
     marks = {"argocd.argoproj.io/ignore-healthcheck": "true"}
-    world = World(Settings(version, AS_TOLD))
+    world = World(Settings(version, BY_VALUE))
     body = config("old", marks, value="Degraded")
     world.sync(body)
     assert world.asked(app_health(_with(body), world.settings)) == verdict
 
 
 @pytest.mark.parametrize(("version", "verdict"), [((3, 3), "Missing"), ((3, 4), "Healthy")])
-def test_an_application_is_missing_only_where_all_of_it_is_since_3_4(version: tuple[int, int], verdict: str) -> None:
-    world = World(Settings(version, AS_TOLD))
+def test_an_application_is_missing_only_if_all_objects_are_since_3_4(version: tuple[int, int], verdict: str) -> None:
+    world = World(Settings(version, BY_VALUE))
     here, gone = config("old", value="Healthy"), config("new", value="Healthy")
     world.sync(here)
     assert world.asked(app_health(_with(here, gone), world.settings)) == verdict
@@ -133,7 +131,7 @@ def test_an_application_is_missing_only_where_all_of_it_is_since_3_4(version: tu
 
 
 @pytest.mark.parametrize(("version", "on"), [((3, 0), True), ((3, 1), False)])
-def test_automation_can_be_switched_off_by_a_word_since_3_1(version: tuple[int, int], on: bool) -> None:
+def test_automated_sync_can_be_disabled_by_a_field_since_3_1(version: tuple[int, int], on: bool) -> None:
     spec = {"syncPolicy": {"automated": {"enabled": False, "prune": True}}}
     app = declared({"metadata": {"name": "web"}, "spec": spec}, None, version)
     assert (app.automated, app.prune) == (on, on)
@@ -157,7 +155,7 @@ def test_bundled_checks_come_with_a_version(kind: str, since: tuple[int, int], s
 
 
 @pytest.mark.parametrize(("version", "status"), [((3, 4), "Healthy"), ((3, 5), "Degraded")])
-def test_metrics_that_cannot_be_had_degrade_autoscalers_since_3_5(version: tuple[int, int], status: str) -> None:
+def test_missing_metrics_degrade_autoscalers_since_3_5(version: tuple[int, int], status: str) -> None:
     conditions = [
         {"type": "AbleToScale", "status": "True", "reason": "SucceededGetScale"},
         {"type": "ScalingActive", "status": "False", "reason": "FailedGetExternalMetric"},

@@ -89,14 +89,14 @@ def _waits(ref: Ref, until: Callable[[], bool] = lambda: False) -> Part[str]:
     return "ready"
 
 
-def test_jobs_go_on_one_at_a_time_until_all_have_ended() -> None:
+def test_jobs_run_one_at_a_time_until_all_end() -> None:
     rounds, cluster = Rounds(one=_says("1", "after you", "2"), two=_says("3")), Cluster()
     assert cluster.play(interleave(rounds)) == ""
     assert cluster.lines == ["1", "after you", "3", "two ended", "2", "one ended"]
     assert rounds.ended == [("two", "3"), ("one", "2")]
 
 
-def test_a_job_is_told_that_nothing_moves_only_after_all_have_looked_again() -> None:
+def test_a_job_is_stuck_only_after_all_have_looked_again() -> None:
     rounds, cluster = Rounds(one=_waits(A), two=_waits(B)), Cluster(moves={A: 1})
     cluster.play(interleave(rounds))
     looks = ["get a", "get b"]
@@ -171,7 +171,7 @@ def test_a_wait_ends_when_there_is_nothing_left_to_wait_for() -> None:
     assert cluster.lines == ["get a", "wait a", "get a", "wait a", "get a"]
 
 
-def test_deadlines_pass_as_long_as_there_is_patience_left() -> None:
+def test_deadlines_pass_until_the_timeout() -> None:
     cluster = Cluster(late={A: 6})
     assert cluster.play(wait_until(_left(1), 10)) is None
     assert cluster.lines == ["get a", "wait a", "outwait 10", "get a"]

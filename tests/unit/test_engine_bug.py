@@ -1,4 +1,4 @@
-"""Defects that no Helm at hand has any more: what is told of the versions that have them."""
+"""Defects of Helm versions that are not installed here."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_until_3_17_0_an_object_of_the_same_kind_in_another_group_is_left_behind
         "helm upgrade --wait with Helm 3.0.0 to 3.17.0 leaves Gate/default/north of old.example behind and creates "
         "that of"
     )
-    assert _told("helm@4.2.3", case) == [("may", "nuisance", f"{said} new.example")]
-    assert _told("helm@3.17.0", case) == [("will", "nuisance", f"{said} new.example")]
+    assert _reported("helm@4.2.3", case) == [("may", "nuisance", f"{said} new.example")]
+    assert _reported("helm@3.17.0", case) == [("will", "nuisance", f"{said} new.example")]
 
 
 def test_an_object_that_stays_beside_its_successor_is_not_left_behind() -> None:
@@ -50,20 +50,20 @@ def test_an_object_that_stays_beside_its_successor_is_not_left_behind() -> None:
     assert [*RULE.check(UPGRADED, Case("", (_release(OLD), release)))] == []
 
 
-def test_helm_4_1_0_will_delete_what_it_has_just_changed() -> None:
+def test_helm_4_1_0_deletes_objects_it_has_just_changed() -> None:
     said = "helm upgrade --wait with Helm 4.0.0 to 4.1.0 deletes Gate/default/north right after updating it"
-    assert _told("helm@4.1.0", _case(OLD, LATER)) == [("will", "outage", f"{said} from v1 to v2")]
-    assert _told("helm@4.1.1", _case(OLD, LATER)) == [("may", "outage", f"{said} from v1 to v2")]
+    assert _reported("helm@4.1.0", _case(OLD, LATER)) == [("will", "outage", f"{said} from v1 to v2")]
+    assert _reported("helm@4.1.1", _case(OLD, LATER)) == [("may", "outage", f"{said} from v1 to v2")]
 
 
-def test_only_helm_4_2_1_itself_is_said_to_wait_for_hooks_that_are_not_there() -> None:
+def test_only_helm_4_2_1_waits_for_missing_hooks() -> None:
     case = _case(HOOK, HOOK)
     said = "helm upgrade --wait with Helm 4.2.1 waits until --timeout for the deletion of Job/default/migrate"
-    assert _told("helm@4.2.1", case) == [("will", "nuisance", f"{said}, which does not exist")]
-    assert _told("helm@4.2.3", case) == []
+    assert _reported("helm@4.2.1", case) == [("will", "nuisance", f"{said}, which does not exist")]
+    assert _reported("helm@4.2.3", case) == []
 
 
-def _told(engine: str, case: Case) -> list[tuple[str, str, str]]:
+def _reported(engine: str, case: Case) -> list[tuple[str, str, str]]:
     found: list[Finding] = [*RULE.check(replace(UPGRADED, engine=engine_id(engine)), case)]
     return [(finding.certainty, finding.damage, finding.message) for finding in found]
 

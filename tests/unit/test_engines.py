@@ -130,7 +130,7 @@ def test_a_refusal_is_a_finding_in_its_own_words(tug: Path) -> None:
     assert any("tug tow" in finding.message for finding in result.findings)
 
 
-def test_a_trial_file_names_its_actions_and_what_people_do_meanwhile(tug: Path) -> None:
+def test_a_trial_file_has_actions_of_the_engine_and_of_users(tug: Path) -> None:
     for name, text in (("app.yaml", OBJECTS), ("other.yaml", OTHER), ("trial.yaml", TRIAL)):
         (tug / name).write_text(text)
     steps = check(CheckOptions(inputs=("trial.yaml",))).played[0].rehearsal.steps
@@ -162,7 +162,7 @@ def test_what_it_does_not_have_is_refused(tug: Path, asked: str, says: str) -> N
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_engine_says_what_its_default_trial_does(name: str) -> None:
+def test_every_engine_describes_its_default_trial(name: str) -> None:
     engine = load(name)
     assert engine.name == name
     for steps in (engine.default_trial("new", "", 0), engine.default_trial("new", "old", 0)):

@@ -20,9 +20,9 @@ VALUES = {"name": "shop.example.org", "word": "Quay", "path": "/a/b/c.txt", "fir
             "${name/./-} ${name//./-} ${name/#shop/inn} ${name/%org/net}",
             "shop-example.org shop-example-org inn.example.org shop.example.net",
         ),
-        ("${nobody:=usual} ${nobody=usual} ${word:-usual} ${nobody:-a ${word} b}", "usual usual Quay a Quay b"),
+        ("${unset:=usual} ${unset=usual} ${word:-usual} ${unset:-a ${word} b}", "usual usual Quay a Quay b"),
         ("${path//\\//_} ${word/a/} ${word:${first}}", "_a_b_c.txt Quy uay"),
-        ("[${nobody}]", "[]"),
+        ("[${unset}]", "[]"),
     ],
 )
 def test_variables_are_replaced_as_in_flux(text: str, expanded: str) -> None:

@@ -154,7 +154,7 @@ def test_helm_3_names_the_refusal_that_it_keeps_to_itself() -> None:
     by_helm_3(cluster, FINE)
     hook = {"name": "no.harbour.example", "admissionReviewVersions": ["v1"], "sideEffects": "None"}
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]}
-    client = {"service": {"name": "nobody", "namespace": "default"}}
+    client = {"service": {"name": "absent", "namespace": "default"}}
     webhooks = [{**hook, "rules": [rule], "clientConfig": client}]
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
     assert by_kubectl(cluster, {**kind, "metadata": {"name": "no"}, "webhooks": webhooks}).outcome == "ok"

@@ -25,7 +25,7 @@ CLUSTER_SCOPED = (
 )
 
 
-def test_objects_go_by_kind_and_webhooks_last() -> None:
+def test_objects_are_applied_by_kind_and_webhooks_last() -> None:
     kinds = ["ValidatingWebhookConfiguration", "Gate", "Deployment", "StorageClass", "Namespace", "Secret"]
     targets = [_target({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}) for kind in kinds]
     ordered = [target.ref.kind for target in in_order(targets)]
@@ -34,7 +34,7 @@ def test_objects_go_by_kind_and_webhooks_last() -> None:
     assert staged == [["Namespace"], ["StorageClass"], ordered[2:]]
 
 
-def test_one_object_that_is_refused_keeps_all_of_its_stage_out() -> None:
+def test_one_rejected_object_blocks_its_whole_stage() -> None:
     world = _World()
     ended = world.sync(_kustomization("all", _namespace("new"), _config("fine"), _config("lost", namespace="nowhere")))
     words = 'ConfigMap/nowhere/lost not found: namespaces "nowhere" not found'
@@ -43,7 +43,7 @@ def test_one_object_that_is_refused_keeps_all_of_its_stage_out() -> None:
     assert not world.has("ConfigMap", "default", "fine")
 
 
-def test_what_is_no_longer_said_is_pruned_unless_it_is_marked() -> None:
+def test_a_dropped_object_is_pruned_unless_pruning_is_disabled_on_it() -> None:
     world = _World()
     kept = _config("kept", annotations={f"{GROUP}/prune": "disabled"})
     world.sync(_kustomization("all", _config("a"), _config("b"), kept))
@@ -51,7 +51,7 @@ def test_what_is_no_longer_said_is_pruned_unless_it_is_marked() -> None:
     assert [world.has("ConfigMap", "default", name) for name in ("a", "b", "kept")] == [True, False, True]
 
 
-def test_what_another_kustomization_has_taken_over_is_not_pruned() -> None:
+def test_an_object_taken_over_by_another_kustomization_is_not_pruned() -> None:
     world = _World()
     world.sync(_kustomization("old", _config("moved")))
     world.sync(_kustomization("old", _config("moved")), _kustomization("young", _config("moved")))
@@ -59,7 +59,7 @@ def test_what_another_kustomization_has_taken_over_is_not_pruned() -> None:
     assert world.has("ConfigMap", "default", "moved")
 
 
-def test_a_deletion_goes_in_the_reverse_order_of_kinds() -> None:
+def test_a_deletion_runs_in_reverse_kind_order() -> None:
     world = _World()
     one = _kustomization("all", _namespace("new"), _config("a"), _service_account("b"))
     world.sync(one)
@@ -68,7 +68,7 @@ def test_a_deletion_goes_in_the_reverse_order_of_kinds() -> None:
     assert gone == ["Kustomization", "ConfigMap", "ServiceAccount", "Namespace"]
 
 
-def test_a_kustomization_that_is_pruned_takes_its_objects_with_it() -> None:
+def test_a_pruned_kustomization_prunes_its_objects() -> None:
     world = _World()
     inner = _kustomization("inner", _config("a"))
     world.sync(_kustomization("outer", _declared(inner)), inner)
@@ -77,7 +77,7 @@ def test_a_kustomization_that_is_pruned_takes_its_objects_with_it() -> None:
     assert not world.has("ConfigMap", "default", "a")
 
 
-def test_a_wait_that_cannot_end_names_what_is_not_current() -> None:
+def test_an_endless_wait_names_the_objects_that_are_not_current() -> None:
     size = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
     claim: Body = {
         "apiVersion": "v1",
@@ -90,7 +90,7 @@ def test_a_wait_that_cannot_end_names_what_is_not_current() -> None:
     assert ended.error == f"Kustomization/default/all: health check failed after 2m: {waits}"
 
 
-def test_who_depends_on_one_that_is_not_ready_is_not_begun() -> None:
+def test_a_dependent_of_an_unready_kustomization_does_not_start() -> None:
     world = _World()
     broken = _kustomization("broken", _config("lost", namespace="nowhere"))
     after = _kustomization("after", _config("a"), depends_on=(broken.ref,))
@@ -99,7 +99,7 @@ def test_who_depends_on_one_that_is_not_ready_is_not_begun() -> None:
     assert not world.has("ConfigMap", "default", "a")
 
 
-def test_what_may_not_change_is_made_anew_only_by_force() -> None:
+def test_an_immutable_object_is_recreated_only_with_force() -> None:
     world = _World()
     world.sync(_kustomization("all", _config("fixed", value="1")))
     refused = world.sync(_kustomization("all", _config("fixed", value="2")))
@@ -107,20 +107,20 @@ def test_what_may_not_change_is_made_anew_only_by_force() -> None:
     assert world.sync(_kustomization("all", _config("fixed", value="2"), force=True)).outcome == "ok"
 
 
-def test_one_that_came_too_early_is_tried_again() -> None:
+def test_a_kustomization_that_came_too_early_is_retried() -> None:
     late = _kustomization("a-needs", _config("lost", namespace="late"))
     ended = _World().sync(late, _kustomization("b-brings", _namespace("late")))
     assert (ended.outcome, ended.warnings) == ("ok", ("Kustomization/default/a-needs: Ready at attempt 2",))
 
 
-def test_one_that_is_suspended_and_never_was_ready_holds_up_who_depends_on_it() -> None:
+def test_a_suspended_kustomization_that_was_never_ready_blocks_its_dependents() -> None:
     first = msgspec.structs.replace(_kustomization("first", _config("a")), suspended=True)
     ended = _World().sync(first, _kustomization("second", _config("b"), depends_on=(first.ref,)))
     words = "Kustomization/default/second: dependency 'default/first' is not ready"
     assert (ended.outcome, ended.error) == ("failed", words)
 
 
-def test_one_that_is_suspended_later_stays_ready_and_is_left_alone() -> None:
+def test_a_kustomization_suspended_later_stays_ready_and_unchanged() -> None:
     world, first = _World(), _kustomization("first", _config("a"))
     world.sync(first)
     later = msgspec.structs.replace(first, targets=(), suspended=True)
@@ -129,7 +129,7 @@ def test_one_that_is_suspended_later_stays_ready_and_is_left_alone() -> None:
     assert [world.has("ConfigMap", "default", name) for name in ("a", "b")] == [True, True]
 
 
-def test_what_is_told_to_be_left_alone_in_the_cluster_is_neither_changed_nor_pruned() -> None:
+def test_an_ignored_live_object_is_neither_changed_nor_pruned() -> None:
     world = _World()
     world.sync(_kustomization("all", _config("a"), _config("b")))
     for name, switch in (("a", {f"{GROUP}/reconcile": "disabled"}), ("b", {f"{GROUP}/ssa": "ignore"})):
@@ -138,7 +138,7 @@ def test_what_is_told_to_be_left_alone_in_the_cluster_is_neither_changed_nor_pru
     assert [world.value(name) for name in ("a", "b")] == ["9", "9"]
 
 
-def test_what_kubectl_added_goes_and_what_others_added_stays() -> None:
+def test_kubectls_fields_are_removed_and_those_of_others_stay() -> None:
     world = _World()
     merged = _config("merged", annotations={f"{GROUP}/ssa": "Merge"})
     one = _kustomization("all", _config("a"), merged)
@@ -154,7 +154,7 @@ def test_what_kubectl_added_goes_and_what_others_added_stays() -> None:
     ]
 
 
-def test_fields_that_are_ignored_are_left_to_others_once_they_are_there() -> None:
+def test_ignored_fields_are_left_to_others_once_they_exist() -> None:
     world = _World()
     ignored = (Ignored(("/data/v",), kind="ConfigMap", name="a.*"),)
     one = msgspec.structs.replace(_kustomization("all", _config("a"), _config("b")), ignored=ignored)
@@ -165,7 +165,7 @@ def test_fields_that_are_ignored_are_left_to_others_once_they_are_there() -> Non
     assert [world.value(name) for name in ("a", "b")] == ["9", ""]
 
 
-def test_what_may_not_be_deleted_is_remembered_and_tried_again() -> None:
+def test_a_rejected_prune_is_remembered_and_retried() -> None:
     world = _World()
     world.sync(_kustomization("all", _config("a"), _GUARD))
     refused = world.sync(_kustomization("all", _GUARD))
@@ -177,7 +177,7 @@ def test_what_may_not_be_deleted_is_remembered_and_tried_again() -> None:
     assert not world.has("ConfigMap", "default", "a")
 
 
-def test_a_deletion_may_wait_until_all_is_gone_and_lets_go_in_the_end() -> None:
+def test_a_deletion_may_wait_for_its_objects_and_ends_at_the_timeout() -> None:
     world = _World()
     held = _config("a")
     held["metadata"]["finalizers"] = ["example.org/hold"]
@@ -188,7 +188,7 @@ def test_a_deletion_may_wait_until_all_is_gone_and_lets_go_in_the_end() -> None:
     assert said[-1] == "failed to wait for resources termination"
 
 
-def test_an_expression_about_a_dependency_stands_in_place_of_its_being_ready() -> None:
+def test_a_ready_expression_replaces_the_ready_check() -> None:
     world = _World()
     labelled: Body = {"metadata": {"name": "first", "labels": {"app/version": "2"}}}
     first = msgspec.structs.replace(_kustomization("first", _config("lost", namespace="nowhere")), declared=labelled)
@@ -201,7 +201,7 @@ def test_an_expression_about_a_dependency_stands_in_place_of_its_being_ready() -
     assert world.has("ConfigMap", "default", "a")
 
 
-def test_an_expression_that_asks_for_what_is_not_there_says_so() -> None:
+def test_an_expression_over_a_missing_field_is_an_error() -> None:
     first = _kustomization("first", _config("b"))
     after = _kustomization("after", _config("a"), depends_on=(first.ref,))
     expression = "dep.metadata.labels['app/version'] == '2'"

@@ -19,20 +19,20 @@ SHOP = HelmRelease("shop", "default", "shop", "default", chart_name="shop@1.0.0"
 FAILED = "Helm install failed for release default/shop with chart shop@1.0.0: no"
 
 
-def test_retry_on_failure_upgrades_again_and_remedies_nothing() -> None:
+def test_retry_on_failure_upgrades_again_without_remediation() -> None:
     world = _World(["no", "no", ""])
     policy = Policy(retries_on_failure=True)
     assert world.sync(replace(SHOP, install=policy, upgrade=policy)).outcome == "ok"
     assert world.acts == ["install", "upgrade", "upgrade"]
 
 
-def test_retries_without_end_uninstall_in_between() -> None:
+def test_unlimited_retries_uninstall_in_between() -> None:
     world = _World(["no", "", "no", "", ""])
     assert world.sync(replace(SHOP, install=Policy(retries=-1))).outcome == "ok"
     assert world.acts == ["install", "uninstall", "install", "uninstall", "install"]
 
 
-def test_what_helm_has_not_stored_is_neither_counted_nor_remedied() -> None:
+def test_a_failure_without_a_release_record_is_neither_counted_nor_remediated() -> None:
     world = _World(["no"], stores=False)
     ended = world.sync(SHOP)
     assert (ended.error, world.acts) == (f"HelmRelease/default/shop: {FAILED}", ["install"])
@@ -40,7 +40,7 @@ def test_what_helm_has_not_stored_is_neither_counted_nor_remedied() -> None:
     assert world.sync(SHOP).outcome == "ok"
 
 
-def test_one_that_is_stalled_is_left_alone_until_its_values_change() -> None:
+def test_a_stalled_release_is_not_touched_until_its_values_change() -> None:
     world = _World(["no"])
     stalled = "HelmRelease/default/shop: RetriesExceeded: Failed to install after 1 attempt(s)"
     assert world.sync(SHOP).error == f"{stalled}. {FAILED}"
@@ -50,7 +50,7 @@ def test_one_that_is_stalled_is_left_alone_until_its_values_change() -> None:
     assert world.acts == ["install", "upgrade"]
 
 
-def test_after_an_upgrade_that_was_uninstalled_the_install_has_retries_of_its_own() -> None:
+def test_the_install_after_an_uninstalled_upgrade_has_its_own_retries() -> None:
     world = _World([""])
     world.sync(SHOP)
     world.answers = iter(["no", "", "no"])
@@ -60,7 +60,7 @@ def test_after_an_upgrade_that_was_uninstalled_the_install_has_retries_of_its_ow
     assert world.acts == ["install", "upgrade", "uninstall", "install"]
 
 
-def test_tests_that_fail_may_be_ignored_for_an_act_and_still_keep_it_from_being_ready() -> None:
+def test_failed_tests_may_be_ignored_for_an_action_and_still_keep_it_unready() -> None:
     words = "Helm test failed for release default/shop.v1 with chart shop@1.0.0: no"
     world = _World(["", "no"])
     tested = replace(SHOP, tests=True, install=Policy(ignores_tests=True))
@@ -96,7 +96,7 @@ def _record(revision: int) -> Body:
 
 
 class _World:
-    """A cluster, a Flux that remembers, and a Helm that does as it is told."""
+    """A cluster, a Flux with its memory, and a Helm with scripted results."""
 
     def __init__(self, answers: Iterable[str], *, stores: bool = True) -> None:
         self.answers, self.stores = iter(answers), stores

@@ -204,14 +204,14 @@ spec: {secretName: gate-tls, issuerRef: {name: ca}}
 
 
 def test_json_distinguishes_rejected_objects_from_waiting_pods(graph: Make) -> None:
-    told = json.loads(drawn(graph("---".join((WEB, EXTERNAL))), "json"))
-    at_apply = [f"{link['user']} > {link['object']}" for link in told["links"] if link["at_apply"]]
+    reported = json.loads(drawn(graph("---".join((WEB, EXTERNAL))), "json"))
+    at_apply = [f"{link['user']} > {link['object']}" for link in reported["links"] if link["at_apply"]]
     assert at_apply == [
         "Deployment/demo/web > Namespace/demo",
         "ExternalSecret/demo/app > CustomResourceDefinition/externalsecrets.external-secrets.io",
         "ExternalSecret/demo/app > Namespace/demo",
     ]
-    assert [link for link in told["links"] if link["why"] == "field"][1] == {
+    assert [link for link in reported["links"] if link["why"] == "field"][1] == {
         "user": "Deployment/demo/web",
         "object": "Secret/demo/app-secret",
         "why": "field",
@@ -222,7 +222,7 @@ def test_json_distinguishes_rejected_objects_from_waiting_pods(graph: Make) -> N
         "optional": False,
         "guess": False,
     }
-    assert told["cycles"] == []
+    assert reported["cycles"] == []
 
 
 def test_graphviz_and_mermaid_show_the_same_graph(graph: Make) -> None:

@@ -114,7 +114,7 @@ def test_the_binary_must_fit_the_engine(
 def test_it_gets_a_chart_values_and_a_cluster_and_no_user_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KUBECONFIG", "/home/someone/.kube/config")
+    monkeypatch.setenv("KUBECONFIG", "/home/user/.kube/config")
     monkeypatch.setenv("HELM_KUBECONTEXT", "production")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
     seen = tmp_path / "seen"
@@ -174,10 +174,10 @@ def _has_ended(pid: int) -> bool:
     for _ in range(100):
         try:
             os.kill(pid, 0)
-            told = Path(f"/proc/{pid}/stat").read_text()
+            reported = Path(f"/proc/{pid}/stat").read_text()
         except (ProcessLookupError, FileNotFoundError):
             return True
-        if told.rpartition(") ")[2].startswith("Z"):
+        if reported.rpartition(") ")[2].startswith("Z"):
             return True
         time.sleep(0.01)
     return False

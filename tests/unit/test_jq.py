@@ -26,7 +26,7 @@ def test_a_program_gives_its_first_two_outputs() -> None:
     assert run("empty", {}) == []
 
 
-def test_faults_tell_what_does_not_compile_from_what_fails() -> None:
+def test_errors_distinguish_compile_from_runtime() -> None:
     assert run(".a[]", {}) == Fault("Cannot iterate over null (null)")
     found = run("foo", {})
     assert isinstance(found, Fault) and found.is_illegal and "foo/0 is not defined" in found.words
@@ -54,7 +54,7 @@ def test_a_program_sees_neither_the_environment_nor_files() -> None:
         "." * (jq.PROGRAM_MAX + 1),
     ],
 )
-def test_a_program_that_runs_away_is_stopped_and_the_next_one_runs(program: str, impatient: None) -> None:
+def test_an_endless_program_is_stopped_and_the_next_one_runs(program: str, impatient: None) -> None:
     found = run(program, {})
     assert isinstance(found, Fault) and found.ran_away
     assert run(".a", {"a": program[:9]}) == [program[:9]]

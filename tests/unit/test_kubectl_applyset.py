@@ -8,7 +8,7 @@ from seatrial.engines.kubectl.applyset import parent_of
 from seatrial.model.errors import CannotContinue
 
 
-def test_a_set_is_known_by_the_name_namespace_and_kind_of_its_parent() -> None:
+def test_an_applyset_is_identified_by_its_parent() -> None:
     assert parent_of("shop", "default").id == "applyset-deGdy9cO9XA_cS6jkZBQNNHCB9v4eVtcTMJd6JKtoOg-v1"
     assert parent_of("secrets/shop", "default") == parent_of("shop", "default")
     assert parent_of("configmaps/shop", "default").id != parent_of("shop", "default").id

@@ -26,7 +26,7 @@ JOB = {
 }
 
 
-def test_it_asks_for_all_before_it_waits_for_any() -> None:
+def test_all_deletions_are_sent_before_the_first_wait() -> None:
     cluster = _with(NAMESPACE, HELD, FREE)
     ended = _played(cluster, delete(_files(HELD, FREE), "default"))
     assert (ended.outcome, ended.error) == (
@@ -40,16 +40,16 @@ def test_it_asks_for_all_before_it_waits_for_any() -> None:
     ]
 
 
-def test_it_need_not_wait() -> None:
+def test_wait_can_be_disabled() -> None:
     assert _played(_with(NAMESPACE, HELD), delete(_files(HELD), "default", ("--wait=false",))) == Ended("ok")
 
 
-def test_it_names_its_own_timeout() -> None:
+def test_the_error_names_the_timeout() -> None:
     ended = _played(_with(NAMESPACE, HELD), delete(_files(HELD), "default", ("--timeout=30s",)))
     assert ended.error.endswith("kubectl would wait for 30s")
 
 
-def test_where_something_is_not_there_nothing_is_waited_for() -> None:
+def test_with_a_missing_object_nothing_is_awaited() -> None:
     ended = _played(_with(NAMESPACE, HELD), delete(_files(HELD, FREE), "default"))
     assert (ended.outcome, ended.error) == (
         "failed",
@@ -57,29 +57,29 @@ def test_where_something_is_not_there_nothing_is_waited_for() -> None:
     )
 
 
-def test_what_is_not_there_may_be_passed_over() -> None:
+def test_missing_objects_can_be_ignored() -> None:
     assert _played(_with(NAMESPACE), delete(_files(FREE), "default", ("--ignore-not-found",))) == Ended("ok")
 
 
-def test_what_is_only_named_is_in_no_file() -> None:
+def test_objects_can_be_named_without_files() -> None:
     ended = _played(_with(NAMESPACE), delete([Manifest(FREE, "")], "default"))
     assert ended.error == 'Error from server (NotFound): configmaps "free" not found'
 
 
-def test_a_flag_that_is_not_known_is_named() -> None:
+def test_an_unknown_flag_is_named() -> None:
     with pytest.raises(
         CannotContinue, match=r"step delete: the flag --now cannot be rehearsed; known are --wait=false"
     ):
         _played(_with(NAMESPACE), delete(_files(FREE), "default", ("--now",)))
 
 
-def test_one_invalid_object_is_told_as_a_sentence() -> None:
+def test_one_invalid_object_is_one_sentence() -> None:
     ended = _played(_with(), apply(_files(JOB), "default"))
     words = 'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'
     assert ended.error == f'The Job "once" is invalid: {words}'
 
 
-def test_force_is_no_matter_of_the_server() -> None:
+def test_force_does_not_reach_the_server() -> None:
     ended = _played(_with(), apply(_files(JOB), "default", ("--force", "--server-side")))
     assert ended.error == "error: --force cannot be used with --server-side"
 

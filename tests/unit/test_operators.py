@@ -99,8 +99,8 @@ def test_install_manifests_are_in_creation_order() -> None:
 
 
 def test_capabilities_list_the_served_versions() -> None:
-    told = api_versions(assumed_objects(Assumed("sealed-secrets")))
-    assert told == ["bitnami.com/v1alpha1", "bitnami.com/v1alpha1/SealedSecret"]
+    reported = api_versions(assumed_objects(Assumed("sealed-secrets")))
+    assert reported == ["bitnami.com/v1alpha1", "bitnami.com/v1alpha1/SealedSecret"]
 
 
 @pytest.mark.parametrize(

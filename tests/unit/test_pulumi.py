@@ -23,21 +23,21 @@ from seatrial.model.resource import Body
 from seatrial.model.timeline import Schedule
 
 
-def test_a_fixed_name_is_free_before_it_is_used_again() -> None:
+def test_an_object_with_a_fixed_name_is_deleted_before_its_replacement_is_created() -> None:
     world = World()
     world.up(resource(config("a", v="1")))
     assert world.up(resource(config("a", v="2"))).outcome == "ok"
     assert world.writes(1) == ["delete ConfigMap/default/a", "create ConfigMap/default/a"]
 
 
-def test_an_object_under_a_new_name_is_there_before_the_old_one_goes() -> None:
+def test_a_replacement_with_a_new_name_exists_before_the_old_one_is_deleted() -> None:
     world = World()
     world.up(resource(config("a-1", v="1"), name="a", auto_named=True))
     world.up(resource(config("a-2", v="2"), name="a", auto_named=True))
     assert world.writes(1) == ["create ConfigMap/default/a-2", "delete ConfigMap/default/a-1"]
 
 
-def test_delete_before_replace_is_the_programs_to_say() -> None:
+def test_the_program_may_set_delete_before_replace() -> None:
     world = World()
     first = Options(delete_before_replace=True)
     world.up(resource(config("a-1", v="1"), name="a", auto_named=True))
@@ -45,7 +45,7 @@ def test_delete_before_replace_is_the_programs_to_say() -> None:
     assert world.writes(1) == ["delete ConfigMap/default/a-1", "create ConfigMap/default/a-2"]
 
 
-def test_what_may_change_is_changed_in_place_and_what_is_ignored_is_not() -> None:
+def test_mutable_fields_change_in_place_and_ignored_ones_do_not() -> None:
     world = World()
     world.up(resource(config("a", labels={"v": "1"}, v="1")))
     ignored = Options(ignore_changes=("data", 'metadata.labels["v"]'))
@@ -55,14 +55,14 @@ def test_what_may_change_is_changed_in_place_and_what_is_ignored_is_not() -> Non
     assert live and (live["data"], live["metadata"]["labels"]) == ({"v": "1"}, {"v": "1", "w": "2"})
 
 
-def test_replace_on_changes_adds_to_what_is_replaced() -> None:
+def test_replace_on_changes_adds_fields_that_replace() -> None:
     world = World()
     world.up(resource(config("a", labels={"v": "1"})))
     world.up(resource(config("a", labels={"v": "2"}), options=Options(replace_on_changes=("metadata.labels",))))
     assert world.writes(1) == ["delete ConfigMap/default/a", "create ConfigMap/default/a"]
 
 
-def test_what_is_protected_is_neither_deleted_nor_replaced() -> None:
+def test_a_protected_resource_is_neither_deleted_nor_replaced() -> None:
     world = World()
     kept = Options(protect=True)
     world.up(resource(config("a", v="1"), options=kept))
@@ -79,7 +79,7 @@ def test_what_is_protected_is_neither_deleted_nor_replaced() -> None:
     assert world.get("ConfigMap", "a")
 
 
-def test_what_is_retained_or_goes_with_another_is_not_deleted() -> None:
+def test_a_retained_or_deleted_with_resource_is_not_deleted() -> None:
     world = World()
     first = resource(config("first"))
     with_first = resource(config("with-first"), options=Options(deleted_with=first.urn))
@@ -89,7 +89,7 @@ def test_what_is_retained_or_goes_with_another_is_not_deleted() -> None:
     assert world.get("ConfigMap", "kept") and world.get("ConfigMap", "with-first")
 
 
-def test_deletions_come_last_and_in_the_reverse_order_of_dependencies() -> None:
+def test_deletions_come_last_in_reverse_dependency_order() -> None:
     world = World()
     a, b = resource(config("a")), resource(config("b"))
     c = resource(config("c"), depends=[a, b])
@@ -103,7 +103,7 @@ def test_deletions_come_last_and_in_the_reverse_order_of_dependencies() -> None:
     ]
 
 
-def test_nothing_is_deleted_after_a_failure_and_nothing_new_is_begun() -> None:
+def test_after_a_failure_nothing_is_deleted_and_nothing_starts() -> None:
     world = World()
     world.up(resource(config("old")))
     bad = resource({**config("bad"), "data": {"not a key": "x"}})
@@ -113,7 +113,7 @@ def test_nothing_is_deleted_after_a_failure_and_nothing_new_is_begun() -> None:
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
-def test_a_creation_is_tried_again_while_its_namespace_or_its_kind_is_not_there(schedule: Schedule) -> None:
+def test_a_creation_is_retried_while_its_namespace_or_kind_is_missing(schedule: Schedule) -> None:
     world = World(schedule)
     inside, gate = resource(config("a", namespace="new")), resource(custom("g"))
     all_four = [inside, gate, resource(namespace("new")), resource(DEFINITION)]
@@ -124,7 +124,7 @@ def test_a_creation_is_tried_again_while_its_namespace_or_its_kind_is_not_there(
     assert world.said("g") == ['Retry #0; creation failed: no matches for kind "Gate" in version "example.com/v1"']
 
 
-def test_it_is_tried_six_times_and_then_given_up() -> None:
+def test_a_creation_is_tried_six_times() -> None:
     world = World()
     ended = world.up(resource(custom("g")), resource(config("a", namespace="nowhere")))
     assert len(world.said("g")) == len(world.said("a")) == 6
@@ -149,7 +149,7 @@ def test_it_is_tried_six_times_and_then_given_up() -> None:
         ),  # 500
     ],
 )
-def test_every_other_refusal_is_final(body: Body, words: str) -> None:
+def test_every_other_rejection_is_final(body: Body, words: str) -> None:
     world = World()
     world.up(resource(config("there")), resource(WEBHOOK))
     ended = world.up(resource(config("there")), resource(WEBHOOK), resource({**config("x"), **body}, name="new"))
@@ -157,7 +157,7 @@ def test_every_other_refusal_is_final(body: Body, words: str) -> None:
     assert world.said("x") == world.said("there") == []
 
 
-def test_an_update_is_never_tried_again() -> None:
+def test_an_update_is_never_retried() -> None:
     world = World()
     world.up(resource(config("a")))
     world.up(resource(config("a")), resource(WEBHOOK))
@@ -181,7 +181,7 @@ def test_an_update_is_never_tried_again() -> None:
         ('["jsonpath={.spec.size}=3", "condition=Ready=False"]', "ok"),
     ],
 )
-def test_wait_for_is_awaited_even_of_kinds_that_never_are(asked: str, outcome: str) -> None:
+def test_wait_for_applies_to_any_kind(asked: str, outcome: str) -> None:
     world = World()
     world.up(resource(DEFINITION))
     waits = custom("g", annotations={"pulumi.com/waitFor": asked})
@@ -201,7 +201,7 @@ def test_wait_for_has_two_forms_and_a_third_is_an_error() -> None:
     assert 'gates.example.com "g" already exists' in ended.error  # It was made, and is not remembered.
 
 
-def test_an_update_of_what_is_gone_fails() -> None:
+def test_an_update_of_a_deleted_object_fails() -> None:
     world = World()
     world.up(resource(config("a")))
     world.remove(config("a"))
@@ -220,14 +220,14 @@ def test_an_update_of_what_is_gone_fails() -> None:
         ({}, Options(update_timeout="2m"), 600),
     ],
 )
-def test_how_long_it_waits_is_said_by_the_option_then_by_the_annotation(
+def test_the_timeout_comes_from_the_option_then_from_the_annotation(
     annotations: Body, options: Options, seconds: int
 ) -> None:
     ended = World().up(resource(pending(annotations), options=options))
     assert ended.error.endswith(f"Pulumi would give up on kubernetes:core/v1:Pod (p) after {seconds} seconds")
 
 
-def test_what_skips_await_is_not_waited_for_and_what_depends_on_it_begins() -> None:
+def test_a_resource_with_skip_await_is_not_awaited_by_its_dependents() -> None:
     world = World()
     skips = resource(pending({"pulumi.com/skipAwait": "true"}))
     assert world.up(skips, resource(config("after"), depends=[skips])).outcome == "ok"
@@ -235,14 +235,14 @@ def test_what_skips_await_is_not_waited_for_and_what_depends_on_it_begins() -> N
     assert World().up(awaits, resource(config("after"), depends=[awaits])).outcome == "hung"
 
 
-def test_what_was_made_and_never_got_ready_is_gone_back_to() -> None:
+def test_an_object_that_never_became_ready_is_awaited_again() -> None:
     world = World()
     mounts = {"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "v"}}}]}
     assert world.up(resource(pod(**mounts))).outcome == "hung"
     assert world.up(resource(pod(**mounts)), resource(config("late", v="1"))).outcome == "ok"
 
 
-def test_a_release_is_helms_definitions_hooks_by_weight_kinds_in_order_and_a_wait() -> None:
+def test_a_release_creates_crds_hooks_by_weight_and_kinds_in_order_and_waits() -> None:
     world = World()
     after = resource(config("after"))
     keeper = release(
@@ -268,7 +268,7 @@ def test_a_release_is_helms_definitions_hooks_by_weight_kinds_in_order_and_a_wai
     assert live and live["metadata"]["annotations"]["meta.helm.sh/release-name"] == "keeper"
 
 
-def test_a_release_waits_unless_it_is_told_not_to_and_for_jobs_only_when_it_is_told_to() -> None:
+def test_a_release_waits_by_default_and_for_jobs_only_with_wait_for_jobs() -> None:
     stuck = pod(envFrom=[{"configMapRef": {"name": "nowhere"}}])
     ended = World().up(release(stuck))
     assert ended.error.endswith("Pulumi would give up on kubernetes:helm.sh/v3:Release (keeper) after 300 seconds")
@@ -276,7 +276,7 @@ def test_a_release_waits_unless_it_is_told_not_to_and_for_jobs_only_when_it_is_t
     assert World().up(release(stuck, timeout=60)).error.endswith("after 60 seconds")
 
 
-def test_a_release_that_waited_in_vain_is_recorded_as_failed_and_upgraded_by_the_next_run() -> None:
+def test_a_release_that_timed_out_is_recorded_as_failed_and_upgraded_next() -> None:
     world = World()
     assert world.up(release(pod(envFrom=[{"configMapRef": {"name": "nowhere"}}]))).outcome == "hung"
     assert world.status_of("keeper", 1) == "failed"
@@ -284,7 +284,7 @@ def test_a_release_that_waited_in_vain_is_recorded_as_failed_and_upgraded_by_the
     assert world.status_of("keeper", 2) == "deployed"
 
 
-def test_a_release_that_was_refused_says_so_in_the_words_of_three() -> None:
+def test_a_rejected_release_has_the_errors_of_pulumi_helm_and_the_server() -> None:
     ended = World().up(release(config("a"), {**config("b"), "data": {"not a key": "1"}}))
     assert ended.error.startswith(
         'kubernetes:helm.sh/v3:Release (keeper): error: 1 error occurred:\n\t* Helm release "default/keeper" was '
@@ -293,7 +293,7 @@ def test_a_release_that_was_refused_says_so_in_the_words_of_three() -> None:
     )
 
 
-def test_an_atomic_release_that_fails_is_gone_and_installed_anew() -> None:
+def test_a_failed_atomic_release_is_uninstalled_and_installed_again() -> None:
     world = World()
     bad = {**config("b"), "data": {"not a key": "1"}}
     ended = world.up(release(config("a"), bad, atomic=True))
@@ -304,7 +304,7 @@ def test_an_atomic_release_that_fails_is_gone_and_installed_anew() -> None:
     assert world.status_of("keeper", 1) == "deployed"
 
 
-def test_a_release_without_values_keeps_those_of_the_revision_before() -> None:
+def test_a_release_without_values_keeps_those_of_the_last_revision() -> None:
     world = World()
     world.up(release(config("a"), config("only-if"), values={"more": True}))
     world.up(release(config("a")))
@@ -313,7 +313,7 @@ def test_a_release_without_values_keeps_those_of_the_revision_before() -> None:
     assert not world.get("ConfigMap", "only-if")
 
 
-def test_of_a_release_only_the_inputs_are_compared_not_what_its_chart_renders_to() -> None:
+def test_only_the_inputs_of_a_release_are_compared() -> None:
     world = World()
     world.up(release(config("a"), version="1.0.0"))
     assert world.up(release(config("a"), config("b"), version="1.0.0")).outcome == "ok"
@@ -322,14 +322,14 @@ def test_of_a_release_only_the_inputs_are_compared_not_what_its_chart_renders_to
     assert world.writes(2) == ["create ConfigMap/default/b"]
 
 
-def test_a_release_goes_in_the_order_of_kinds_and_what_helm_does_not_know_goes_last() -> None:
+def test_a_release_is_deleted_in_kind_order_and_unknown_kinds_last() -> None:
     world = World()
     world.up(release(config("a"), custom("gate"), pod()))
     world.destroy()
     assert world.writes(1)[:3] == ["delete Pod/default/p", "delete ConfigMap/default/a", "delete Gate/default/gate"]
 
 
-def test_a_release_deletes_what_its_chart_no_longer_has_and_keeps_what_is_to_be_kept() -> None:
+def test_a_release_deletes_dropped_objects_except_with_keep() -> None:
     world = World()
     kept = config("kept", annotations={"helm.sh/resource-policy": "keep"})
     world.up(release(config("a"), config("b"), kept))
@@ -339,7 +339,7 @@ def test_a_release_deletes_what_its_chart_no_longer_has_and_keeps_what_is_to_be_
     assert not world.get("ConfigMap", "b")
 
 
-def test_a_release_takes_over_nothing_that_is_not_its_own() -> None:
+def test_a_release_adopts_no_foreign_objects() -> None:
     world = World()
     world.up(theirs := resource(config("a")))
     ended = world.up(theirs, release(config("a")))

@@ -9,7 +9,7 @@ from seatrial.model.program import Manner, Options, Registration
 from seatrial.model.resource import Body
 
 
-def test_a_resource_under_another_name_is_made_beside_the_old_one_which_is_there_still() -> None:
+def test_a_renamed_resource_is_created_while_the_old_one_exists() -> None:
     world = World()
     world.up(resource(config("a", v="1"), name="old"))
     ended = world.up(resource(config("a", v="1"), name="new"))
@@ -17,7 +17,7 @@ def test_a_resource_under_another_name_is_made_beside_the_old_one_which_is_there
     assert "  - Renaming a Pulumi resource: use an alias to preserve the identity,\n" in ended.error
 
 
-def test_a_resource_with_an_alias_is_the_one_that_was_known_by_it() -> None:
+def test_an_alias_keeps_the_identity_of_a_resource() -> None:
     world = World()
     old = resource(config("a", v="1"), name="old")
     world.up(old, resource(config("b", v="1"), depends=[old]))
@@ -28,12 +28,12 @@ def test_a_resource_with_an_alias_is_the_one_that_was_known_by_it() -> None:
     assert world.writes(2) == ["delete ConfigMap/default/b", "delete ConfigMap/default/a"]
 
 
-def test_what_is_to_be_taken_over_has_to_be_there() -> None:
+def test_an_imported_object_must_exist() -> None:
     ended = World().up(resource(config("a"), options=Options(imports="default/a")))
     assert ended.error == "kubernetes:core/v1:ConfigMap (a): error: resource 'default/a' does not exist"
 
 
-def test_what_is_taken_over_is_changed_to_what_the_program_says_and_never_made() -> None:
+def test_an_imported_object_is_updated_and_never_created() -> None:
     world = World()
     world.put(config("a", labels={"of": "others"}, v="1"))
     taken = Options(imports="default/a")
@@ -49,7 +49,7 @@ def test_what_is_taken_over_is_changed_to_what_the_program_says_and_never_made()
     assert world.up(resource(config("a", labels={"of": "all"}, v="1"), options=taken)).outcome == "ok"
 
 
-def test_what_is_taken_over_is_not_replaced() -> None:
+def test_an_imported_object_is_not_replaced() -> None:
     world = World()
     world.put(config("a", v="1"))
     ended = world.up(resource(config("a", v="2"), options=Options(imports="default/a")))
@@ -61,7 +61,7 @@ def test_what_is_taken_over_is_not_replaced() -> None:
     assert live and live["data"] == {"v": "1"}
 
 
-def test_a_provider_may_change_configs_in_place_take_over_what_is_there_and_fields_of_others() -> None:
+def test_a_provider_may_enable_mutable_configs_upserts_and_forced_patches() -> None:
     world = World()
     in_place = Manner(mutable_configs=True)
     world.up(_by(in_place, "a", "1"))
@@ -73,7 +73,7 @@ def test_a_provider_may_change_configs_in_place_take_over_what_is_there_and_fiel
     assert world.up(_by(in_place, "a", "2"), _by(Manner(upserts=True, forces=True), "b", "2")).outcome == "ok"
 
 
-def test_an_up_does_not_see_what_others_did_before_a_refresh_does() -> None:
+def test_an_up_sees_changes_of_others_only_after_a_refresh() -> None:
     world = World()
     world.up(resource(config("a", labels={"v": "1"})), resource(config("b")))
     world.remove(config("b"))
@@ -87,7 +87,7 @@ def test_an_up_does_not_see_what_others_did_before_a_refresh_does() -> None:
     assert world.get("ConfigMap", "b") and live and live["metadata"]["labels"] == {"v": "1"}
 
 
-def test_what_is_not_ready_when_it_is_looked_at_is_gone_back_to() -> None:
+def test_an_object_that_is_unready_on_refresh_is_awaited_again() -> None:
     world = World()
     skips = {"pulumi.com/skipAwait": "true"}
     late = pod(envFrom=[{"configMapRef": {"name": "late"}}])
@@ -96,7 +96,7 @@ def test_what_is_not_ready_when_it_is_looked_at_is_gone_back_to() -> None:
     assert world.up(resource(late)).outcome == "hung"
 
 
-def test_what_is_ignored_and_has_become_anothers_is_left_to_him() -> None:
+def test_an_ignored_field_of_another_manager_is_left_alone() -> None:
     world = World()
     ignores = Options(ignore_changes=("metadata.labels.size",))
     world.up(resource(config("a", labels={"size": "1", "v": "1"}), options=ignores))
@@ -105,14 +105,14 @@ def test_what_is_ignored_and_has_become_anothers_is_left_to_him() -> None:
     assert _labels(world) == {"size": "5", "v": "2"}
 
 
-def test_what_is_not_ignored_is_in_conflict_where_it_has_become_anothers() -> None:
+def test_a_field_of_another_manager_is_a_conflict_unless_ignored() -> None:
     world = World()
     world.up(resource(config("a", labels={"size": "1", "v": "1"})))
     world.put(config("a", labels={"size": "5"}))
     assert "had an apply conflict" in world.up(resource(config("a", labels={"size": "1", "v": "2"}))).error
 
 
-def test_a_patch_adds_to_what_is_there_and_gives_up_its_fields_when_it_goes() -> None:
+def test_a_patch_adds_fields_and_removes_them_when_deleted() -> None:
     world = World()
     world.put(config("a", labels={"of": "others"}, v="1"))
     patch = _patch(config("a", labels={"by": "patch"}))
@@ -125,16 +125,16 @@ def test_a_patch_adds_to_what_is_there_and_gives_up_its_fields_when_it_goes() ->
     assert world.writes(0) == []
 
 
-def test_a_patch_of_fields_that_others_have_is_refused_unless_it_takes_them() -> None:
+def test_a_patch_of_foreign_fields_is_a_conflict_unless_forced() -> None:
     world = World()
     world.put(config("a", labels={"of": "others"}))
     ended = world.up(_patch(config("a", labels={"of": "patch"})))
-    assert ended.error.endswith('Apply failed with 1 conflict: conflict with "somebody": .metadata.labels.of')
+    assert ended.error.endswith('Apply failed with 1 conflict: conflict with "another-team": .metadata.labels.of')
     forced = config("a", labels={"of": "patch"}, annotations={"pulumi.com/patchForce": "true"})
     assert world.up(_patch(forced)).outcome == "ok"
 
 
-def test_a_patch_makes_what_is_not_there_even_when_it_goes() -> None:
+def test_a_patch_creates_a_missing_object_even_when_deleted() -> None:
     world = World()
     world.up(_patch(config("a", labels={"by": "patch"})))
     assert _labels(world) == {"by": "patch"}
@@ -143,7 +143,7 @@ def test_a_patch_makes_what_is_not_there_even_when_it_goes() -> None:
     assert world.get("ConfigMap", "a")
 
 
-def test_a_job_that_is_replaced_unless_ready_is_made_anew_until_it_completes() -> None:
+def test_a_job_with_replace_unready_is_recreated_until_it_completes() -> None:
     world = World()
     late = job("j", {"pulumi.com/replaceUnready": "true"}, envFrom=[{"configMapRef": {"name": "late"}}])
     assert world.up(resource(late)).outcome == "hung"

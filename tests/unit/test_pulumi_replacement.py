@@ -13,7 +13,7 @@ from seatrial.model.program import Options, Registration
 from seatrial.model.resource import Body
 
 
-def test_what_has_its_spec_from_outputs_goes_before_what_it_is_made_of_and_comes_after_it() -> None:
+def test_a_resource_with_its_spec_from_outputs_is_deleted_first_and_recreated_last() -> None:
     world = World()
     world.up(*stack("1"))
     assert world.up(*stack("2")).outcome == "ok"
@@ -33,7 +33,7 @@ def test_what_has_its_spec_from_outputs_goes_before_what_it_is_made_of_and_comes
         ("namespace", ""),
     ],
 )
-def test_what_can_be_changed_in_place_or_only_depends_is_left_alone(body: str, made_of: str) -> None:
+def test_a_resource_that_can_change_in_place_or_only_depends_stays(body: str, made_of: str) -> None:
     world = World()
     for value in ("1", "2"):
         first = resource(config("a", v=value))
@@ -43,7 +43,7 @@ def test_what_can_be_changed_in_place_or_only_depends_is_left_alone(body: str, m
 
 
 @pytest.mark.parametrize("body", ["service", "deployment", "namespace", "claim", "config"])
-def test_whoever_has_its_metadata_from_outputs_goes_along_of_whatever_kind(body: str) -> None:
+def test_a_resource_with_its_metadata_from_outputs_is_deleted_whatever_its_kind(body: str) -> None:
     world = World()
     for value in ("1", "2"):
         first = resource(config("a", v=value))
@@ -51,7 +51,7 @@ def test_whoever_has_its_metadata_from_outputs_goes_along_of_whatever_kind(body:
     assert [line.split()[0] for line in world.writes(1)] == ["delete", "delete", "create", "create"]
 
 
-def test_it_goes_on_through_those_that_go_along_and_ends_at_those_that_do_not() -> None:
+def test_deletion_follows_dependents_that_are_replaced_too() -> None:
     world = World()
     for value in ("1", "2"):
         a = resource(config("a", v=value))
@@ -66,7 +66,7 @@ def test_it_goes_on_through_those_that_go_along_and_ends_at_those_that_do_not() 
     ]
 
 
-def test_a_release_goes_along_where_its_name_or_namespace_is_made_of_outputs() -> None:
+def test_a_release_is_deleted_if_its_name_or_namespace_comes_from_outputs() -> None:
     world = World()
     for value in ("1", "2"):
         first = resource(config("a", v=value))
@@ -74,7 +74,7 @@ def test_a_release_goes_along_where_its_name_or_namespace_is_made_of_outputs() -
     assert world.writes(1)[:2] == ["delete ConfigMap/default/in-it", "delete ConfigMap/default/a"]
 
 
-def test_what_ignores_the_change_stays_and_what_is_to_be_replaced_on_it_goes() -> None:
+def test_ignore_changes_keeps_a_dependent_and_replace_on_changes_deletes_it() -> None:
     for options, goes in (
         (Options(ignore_changes=("spec",)), False),
         (Options(ignore_changes=("spec.replicas",)), True),
@@ -92,7 +92,7 @@ def test_what_ignores_the_change_stays_and_what_is_to_be_replaced_on_it_goes() -
     assert "delete Service/default/web" in world.writes(1)
 
 
-def test_what_is_made_under_a_new_name_takes_nothing_along() -> None:
+def test_a_replacement_with_a_new_name_deletes_no_dependents() -> None:
     world = World()
     for value in ("1", "2"):
         first = resource(config(f"a-{value}", v=value), name="a", auto_named=True)
@@ -100,7 +100,7 @@ def test_what_is_made_under_a_new_name_takes_nothing_along() -> None:
     assert world.writes(1) == ["create ConfigMap/default/a-2", "delete ConfigMap/default/a-1"]
 
 
-def test_nothing_is_touched_where_one_that_would_go_along_is_protected() -> None:
+def test_a_protected_dependent_blocks_the_replacement() -> None:
     world = World()
     for value in ("1", "2"):
         first = resource(config("a", v=value))
@@ -118,7 +118,7 @@ def test_nothing_is_touched_where_one_that_would_go_along_is_protected() -> None
     )
 
 
-def test_who_is_deleted_with_another_goes_and_comes_with_it_and_is_never_deleted_by_itself() -> None:
+def test_a_deleted_with_resource_is_replaced_with_its_owner_and_not_deleted_itself() -> None:
     world = World()
     for value in ("1", "2"):
         first = resource(config("a", v=value))
@@ -126,7 +126,7 @@ def test_who_is_deleted_with_another_goes_and_comes_with_it_and_is_never_deleted
     assert world.writes(1)[:2] == ["delete ConfigMap/default/a", "create ConfigMap/default/a"]
 
 
-def test_who_is_deleted_with_one_under_a_new_name_is_made_while_the_old_one_is_there() -> None:
+def test_a_deleted_with_resource_is_created_while_the_old_owner_exists() -> None:
     world = World()
     for value in ("1", "2"):
         first = resource(config(f"a-{value}", v=value), name="a", auto_named=True)
@@ -134,7 +134,7 @@ def test_who_is_deleted_with_one_under_a_new_name_is_made_while_the_old_one_is_t
     assert 'configmaps "b" already exists' in ended.error
 
 
-def test_what_is_gone_already_when_a_deletion_is_refused_is_made_again_by_the_next_run() -> None:
+def test_resources_deleted_before_a_rejected_deletion_are_recreated_by_the_next_run() -> None:
     world = World()
     held = {"gated": "yes"}
     world.up(*stack("1", labels=held))
@@ -155,7 +155,7 @@ def test_what_is_gone_already_when_a_deletion_is_refused_is_made_again_by_the_ne
         ("1", Options(delete_before_replace=True), ["create ConfigMap/default/a"]),
     ],
 )
-def test_what_was_deleted_and_not_made_is_made_and_deleted_again_where_nothing_says_that_it_is_gone(
+def test_a_pending_replacement_is_deleted_again_after_it_is_recreated(
     value: str, options: Options, writes: list[str]
 ) -> None:
     world = World()
@@ -168,7 +168,7 @@ def test_what_was_deleted_and_not_made_is_made_and_deleted_again_where_nothing_s
     assert world.writes(3) == []
 
 
-def test_what_was_deleted_and_not_made_is_forgotten_where_the_program_has_it_no_longer() -> None:
+def test_a_pending_replacement_is_forgotten_if_the_program_drops_it() -> None:
     world = World()
     world.up(resource(config("a", v="1")))
     world.up(resource({**config("a"), "data": {"not a key": "x"}}))
@@ -177,7 +177,7 @@ def test_what_was_deleted_and_not_made_is_forgotten_where_the_program_has_it_no_
     assert world.writes(2) == ["create ConfigMap/default/b", "delete ConfigMap/default/b"]
 
 
-def test_what_never_got_ready_is_replaced_where_any_change_is_to_replace_it() -> None:
+def test_an_unready_resource_is_replaced_if_any_change_replaces_it() -> None:
     world = World()
     options = Options(replace_on_changes=("*",))
     stuck = pod(envFrom=[{"configMapRef": {"name": "late"}}])
@@ -186,7 +186,7 @@ def test_what_never_got_ready_is_replaced_where_any_change_is_to_replace_it() ->
     assert world.writes(1)[0] == "delete Pod/default/p"
 
 
-def test_a_change_is_told_member_by_member() -> None:
+def test_a_change_is_listed_field_by_field() -> None:
     old = {"spec": {"replicas": 1, "containers": [{"name": "a", "image": "x"}, {"name": "b"}], "kept": 1}}
     new = {"spec": {"replicas": 2, "containers": [{"name": "a", "image": "y"}], "added": {"b": 1}, "kept": 1}}
     assert list(changes(old, new)) == [
@@ -210,9 +210,7 @@ def test_a_change_is_told_member_by_member() -> None:
         ("spec.containers[*].image", "spec.containers", None, True),
     ],
 )
-def test_a_field_is_touched_by_what_is_in_it_and_by_what_it_is_in(
-    field: str, path: str, value: Any, expected: bool
-) -> None:
+def test_a_path_covers_its_parents_and_its_children(field: str, path: str, value: Any, expected: bool) -> None:
     assert touches(path_of(field), Change(path_of(path), value)) is expected
 
 

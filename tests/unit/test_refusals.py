@@ -124,7 +124,7 @@ def test_the_fields_of_an_invalid_object_are_listed_with_their_values() -> None:
     assert refusal.by == ""
 
 
-def test_a_change_that_the_live_object_forbids_is_told_from_an_invalid_object() -> None:
+def test_an_immutable_field_is_distinguished_from_an_invalid_object() -> None:
     api = Api(CRD % "")
     assert api.create(GATE % (3, 1)) == OK
     api.apply(GATE % (2, 1), force=True)
@@ -194,7 +194,7 @@ def test_a_webhook_that_does_not_answer_is_named(bundle: str, untrusted: bool) -
     assert refusal_of(api, "ConfigMap").call == FailedCall("check.gatekeeper.example", untrusted=untrusted)
 
 
-def test_a_conversion_webhook_is_told_by_its_kind() -> None:
+def test_a_conversion_webhook_is_identified_by_its_kind() -> None:
     webhook = "{clientConfig: {service: {namespace: default, name: canal}}, conversionReviewVersions: [v1]}"
     other = "    - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n"
     api = Api((CRD % "") + other + "  conversion: {strategy: Webhook, webhook: " + webhook + "}\n")

@@ -24,7 +24,7 @@ from seatrial.report.page import Page
 PIPE = Page()
 
 
-def told(finding: Finding, result: Result = RESULT, page: Page = PIPE) -> str:
+def rendered(finding: Finding, result: Result = RESULT, page: Page = PIPE) -> str:
     """The report of one finding, without the steps and the closing line."""
     return render(replace(result, findings=(finding,)), replace(page, quiet=True))
 
@@ -138,7 +138,7 @@ helm@4.2.3, ci/bad-values.yaml, lazy schedule
 
 
 def test_a_race_is_explained() -> None:
-    text = told(replace(FINDING, certainty="may", schedules=("lazy",)))
+    text = rendered(replace(FINDING, certainty="may", schedules=("lazy",)))
     assert text.startswith("release-to-hook-flip (ST201) may, outage: ")
     assert (
         """\
@@ -151,14 +151,14 @@ def test_a_race_is_explained() -> None:
 def test_several_engines_and_a_case_other_than_the_default_are_named() -> None:
     kubectl = Played("ci/ha-values.yaml", replace(LAZY, engine=EngineId("kubectl", "1.34")))
     shared = replace(FINDING, engines=("helm@4.2.3", "kubectl@1.34"), case="ci/ha-values.yaml")
-    text = told(shared, replace(RESULT, played=(*RESULT.played, kubectl)))
+    text = rendered(shared, replace(RESULT, played=(*RESULT.played, kubectl)))
     assert "   = engines: helm@4.2.3 and kubectl@1.34\n   = with: ci/ha-values.yaml\n" in text
-    assert "= with:" not in told(FINDING)
-    assert "= engines:" not in told(FINDING)
+    assert "= with:" not in rendered(FINDING)
+    assert "= engines:" not in rendered(FINDING)
 
 
 def test_a_fix_shows_whether_it_is_safe_and_proven() -> None:
-    assert told(FIXED).endswith(
+    assert rendered(FIXED).endswith(
         "   = fix: keep the object: helm.sh/resource-policy: keep (safe, proven by rehearsing again)\n\n"
     )
 
@@ -171,7 +171,7 @@ def test_places_in_one_file_are_grouped_and_inexact_places_are_marked() -> None:
         Place("b.yaml", 3, "near"): '{{ include "b" . }}',
     }
     finding = replace(FINDING, places=(*sources, Place("c.yaml", 1, "file")), evidence=(), details=(), confirm="")
-    assert told(finding, replace(RESULT, excerpts=sources)).partition("\n")[2] == (
+    assert rendered(finding, replace(RESULT, excerpts=sources)).partition("\n")[2] == (
         """\
    --> a.yaml:9
     |
@@ -192,10 +192,10 @@ def test_places_in_one_file_are_grouped_and_inexact_places_are_marked() -> None:
 
 
 def test_evidence_comes_from_the_rehearsal_that_showed_it() -> None:
-    other = replace(EAGER, timeline=(Event(5, 1, "someone", "delete", CONFIG, "deleted"),))
+    other = replace(EAGER, timeline=(Event(5, 1, "user", "delete", CONFIG, "deleted"),))
     played = (Played("", LAZY), Played("", other))
     seen_when_eager = replace(FINDING, schedules=("eager",), evidence=(5,))
-    assert "5  someone  delete  ConfigMap/default/web-config  deleted" in told(
+    assert "5  user  delete  ConfigMap/default/web-config  deleted" in rendered(
         seen_when_eager, replace(RESULT, played=played)
     )
 
@@ -228,10 +228,10 @@ def test_long_evidence_is_cut_in_the_middle_unless_verbose() -> None:
     events = tuple(Event(n, 0, "helm", "delete", secret, "deleted") for n, secret in enumerate(secrets))
     result = replace(RESULT, played=(Played("", replace(LAZY, timeline=events)),))
     finding = replace(FINDING, evidence=tuple(range(40)), objects=secrets[:1])
-    text = told(finding, result)
+    text = rendered(finding, result)
     assert [n for n in range(40) if f"Secret/a/s{n} " in text] == [0, 1, 2, 3, 4, 5, 34, 35, 36, 37, 38, 39]
     assert "       28 events in between not shown (-v shows all)\n" in text
-    assert all(f"Secret/a/s{n} " in told(finding, result, Page(verbose=True)) for n in range(40))
+    assert all(f"Secret/a/s{n} " in rendered(finding, result, Page(verbose=True)) for n in range(40))
 
 
 def test_after_thirty_findings_the_rest_take_one_line_each() -> None:
@@ -266,7 +266,7 @@ def test_missing_dependencies_are_the_first_line() -> None:
 
 
 def test_a_terminal_folds_quotations_between_words_and_a_pipe_never_cuts_them() -> None:
-    on_terminal = told(FINDING, page=Page(width=70, fold=70))
+    on_terminal = rendered(FINDING, page=Page(width=70, fold=70))
     assert max(map(len, on_terminal.splitlines())) <= 70
     assert (
         """\
@@ -277,7 +277,7 @@ def test_a_terminal_folds_quotations_between_words_and_a_pipe_never_cuts_them() 
 """
         in on_terminal
     )
-    assert MISSING in told(FINDING, page=Page(width=60))
+    assert MISSING in rendered(FINDING, page=Page(width=60))
 
 
 def test_the_closing_line_is_folded_between_its_parts() -> None:
@@ -290,14 +290,14 @@ def test_the_closing_line_is_folded_between_its_parts() -> None:
     )
 
 
-def test_markup_and_control_characters_in_input_are_made_harmless() -> None:
+def test_markup_and_control_characters_in_input_are_escaped() -> None:
     cursed = Event(5, 1, "helm", "delete", Ref("ConfigMap", "[bold]ns[/]", "\x1b[2Jgone"), "refused", "no\x07\x9b31m")
     result = replace(
         RESULT,
         played=(Played("", replace(LAZY, timeline=(*TIMELINE[:5], cursed))),),
         excerpts={PLACE: "    a: \x1b]8;;http://x\x07 \u202etxt"},
     )
-    text = told(replace(FINDING, message="[red]x\r\x1b[1A", details=("\x1b[31m",), evidence=(5,)), result)
+    text = rendered(replace(FINDING, message="[red]x\r\x1b[1A", details=("\x1b[31m",), evidence=(5,)), result)
     assert "ConfigMap/[bold]ns[/]/␛[2Jgone" in text
     assert "[red]x␍␛[1A" in text
     assert not any(

@@ -346,7 +346,7 @@ def test_exclusions_may_select_clusters_and_inclusions_exclude_everything_else()
 def test_the_operator_resource_configures_the_same_as_the_config_map() -> None:
     spec = {
         "resourceIgnoreDifferences": {
-            "all": {"managedFieldsManagers": ["someone"]},
+            "all": {"managedFieldsManagers": ["user"]},
             "resourceIdentifiers": [{"group": "apps", "kind": "Deployment", "customization": {"jsonPointers": ["/a"]}}],
         },
         "resourceTrackingMethod": "label",
@@ -356,7 +356,7 @@ def test_the_operator_resource_configures_the_same_as_the_config_map() -> None:
     }
     settings = settings_of("3.3", [_setting("ArgoCD", "argoproj.io/v1beta1", "gitops", {"spec": spec})])
     every, deployments = settings.ignore_differences
-    assert (every["group"], every["kind"], every["managedFieldsManagers"]) == ("*", "*", ["someone"])
+    assert (every["group"], every["kind"], every["managedFieldsManagers"]) == ("*", "*", ["user"])
     assert (deployments["group"], deployments["kind"], deployments["jsonPointers"]) == ("apps", "Deployment", ["/a"])
     assert tracking(settings) == "annotation+label", "what is extra comes last"
     assert settings.progressive_syncs

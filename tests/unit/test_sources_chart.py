@@ -85,7 +85,7 @@ dependencies:
   - name: packed
     version: 2.0.0
     repository: https://charts.example
-  - name: gone   # nobody ran `helm dependency build`
+  - name: gone   # `helm dependency build` was not run
     version: 1.x
     repository: https://charts.example
   - name: beside

@@ -72,11 +72,11 @@ def test_objects_with_unknown_variables_are_left_out_and_noted(tmp_path: Path) -
 
 
 def test_an_undefined_variable_is_empty_if_all_sources_are_known(tmp_path: Path) -> None:
-    _write(tmp_path / "apps/a.yaml", _config("a", "<${nobody}> ${name^^} $${HOME} $HOME"))
+    _write(tmp_path / "apps/a.yaml", _config("a", "<${unset}> ${name^^} $${HOME} $HOME"))
     built = build(_kustomization(postBuild={"substitute": {"name": "we\nb"}}), _known(tmp_path))
     assert [r.body["data"] for r in built.resources] == [{"v": "<> WEB ${HOME} $HOME"}]
     untouched = build(_kustomization(postBuild={"substitute": {}}), _known(tmp_path))
-    assert [r.body["data"] for r in untouched.resources] == [{"v": "<${nobody}> ${name^^} $${HOME} $HOME"}]
+    assert [r.body["data"] for r in untouched.resources] == [{"v": "<${unset}> ${name^^} $${HOME} $HOME"}]
 
 
 def test_a_broken_variable_stops_the_build_unless_it_is_in_a_comment(tmp_path: Path) -> None:

@@ -178,8 +178,8 @@ def test_a_kustomization_needs_kustomize_or_kubectl(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(CannotContinue) as complaint:
         read_manifests("k")
-    nobody = "build the kustomization: neither kustomize nor kubectl is on the PATH"
-    assert str(complaint.value) == f"k: {nobody}; install one, or run: kustomize build k | seatrial check -"
+    reason = "build the kustomization: neither kustomize nor kubectl is on the PATH"
+    assert str(complaint.value) == f"k: {reason}; install one, or run: kustomize build k | seatrial check -"
 
 
 def test_the_line_of_a_place_can_be_read_again_unless_the_file_is_gone(tmp_path: Path) -> None:

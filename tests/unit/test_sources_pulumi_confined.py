@@ -80,7 +80,7 @@ def test_a_program_cannot_use_the_network(write: Write) -> None:
         )
         with pytest.raises(NothingToCheck):
             read_program(path)
-        with pytest.raises(BlockingIOError):  # Nobody has knocked.
+        with pytest.raises(BlockingIOError):  # No connection arrived.
             server.accept()
 
 
@@ -178,7 +178,7 @@ def running(marker: str) -> bool:
     return any(line.endswith(f" {marker}") and "confined.py" not in line for line in listed)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody is told of the end of whoever started him")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals the death of a parent")
 def test_a_program_ends_with_its_parent(tmp_path: Path) -> None:
     """Even if the parent is killed with SIGKILL."""
     marker = f"lasting-{tmp_path.name}"

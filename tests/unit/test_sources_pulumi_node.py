@@ -159,7 +159,7 @@ def test_a_program_cannot_use_the_network(write: Write) -> None:
         path = write(f"try {{ require('net').connect({port}, '127.0.0.1').on('error', () => {{}}); }} catch {{}}\n")
         with pytest.raises(NothingToCheck):
             read_program(path)
-        with pytest.raises(BlockingIOError):  # Nobody has knocked.
+        with pytest.raises(BlockingIOError):  # No connection arrived.
             server.accept()
 
 

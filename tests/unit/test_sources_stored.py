@@ -238,7 +238,7 @@ def test_the_real_helm_upgrades_from_a_stored_revision() -> None:
     ]
     records = [e.object.name for e in one.rehearsal.of_step(0) if e.effect == "created" and e.object.kind == "Secret"]
     assert records == ["sh.helm.release.v1.demo.v8"]
-    # Nobody gave values, so Helm kept those of the release: the object has the name that it had.
+    # No values were given, so Helm kept those of the release: the object keeps its name.
     assert (one.rehearsal.steps[0].created, one.rehearsal.steps[0].deleted) == ((), ())
     assert [str(ref) for ref in one.rehearsal.steps[3].orphans] == ["ConfigMap/prod/hooked"]
 

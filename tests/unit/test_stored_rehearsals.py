@@ -144,7 +144,7 @@ def test_one_schedule_alone_makes_nothing_certain() -> None:
     assert result.notes == ("helm@4.2.3: no rehearsal of the eager schedule given, so no finding is `will`",)
 
 
-def test_what_an_object_was_before_is_kept_where_it_is_not_what_the_previous_event_left() -> None:
+def test_the_state_before_an_event_is_kept_if_the_previous_event_left_another() -> None:
     one, ref = run_to_store(UPGRADE, "lazy"), Ref("ConfigMap", "default", "demo")
     timeline = (
         Event(0, 0, "helm", "create", ref, "created", after={"data": {"a": "\ud800"}}),
@@ -197,7 +197,7 @@ def test_the_command_line_stores_and_checks_in_every_format(capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("more", [["v2"], ["--from", "v1"], ["--compare", "v1"]])
-def test_a_stored_rehearsal_takes_nothing_about_what_is_rehearsed(
+def test_a_stored_rehearsal_allows_no_options_about_the_input(
     more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", "--rehearsal", "lazy.json", *more]) == 2

@@ -16,13 +16,13 @@ def patched(before: Body, wanted: Body, live: Body) -> Body:
     return strategic_patch(live, threeway.strategic(before, wanted, live), builtin_schema("1.34", "", "v1", "Pod"))
 
 
-def test_nothing_is_sent_where_the_live_object_says_it_all() -> None:
+def test_nothing_is_sent_if_the_live_object_has_it_all() -> None:
     said = pod({"name": "web", "image": "web:1"})
     live = pod({"name": "web", "image": "web:1", "imagePullPolicy": "Always"}, restartPolicy="Always")
     assert threeway.strategic(said, said, live) == {}
 
 
-def test_what_someone_changed_is_written_over_and_what_someone_added_stays() -> None:
+def test_changed_fields_are_overwritten_and_added_ones_stay() -> None:
     said = pod({"name": "web", "image": "web:1"})
     live = pod({"name": "web", "image": "web:9"}, {"name": "proxy", "image": "proxy"})
     assert threeway.strategic(said, said, live) == {
@@ -34,7 +34,7 @@ def test_what_someone_changed_is_written_over_and_what_someone_added_stays() -> 
     assert patched(said, said, live) == pod({"name": "web", "image": "web:1"}, {"name": "proxy", "image": "proxy"})
 
 
-def test_what_is_no_longer_said_goes() -> None:
+def test_dropped_fields_are_removed() -> None:
     before = pod({"name": "web", "image": "web", "command": ["run"]}, {"name": "old", "image": "old"}, hostNetwork=True)
     wanted = pod({"name": "web", "image": "web"})
     assert threeway.strategic(before, wanted, before) == {
@@ -46,7 +46,7 @@ def test_what_is_no_longer_said_goes() -> None:
     assert patched(before, wanted, before) == wanted
 
 
-def test_a_volume_is_of_one_sort() -> None:
+def test_a_volume_has_one_source() -> None:
     before, wanted = (
         pod(volumes=[{"name": "data", "emptyDir": {}}]),
         pod(volumes=[{"name": "data", "secret": {"x": 1}}]),
@@ -54,17 +54,17 @@ def test_a_volume_is_of_one_sort() -> None:
     assert patched(before, wanted, before) == wanted
 
 
-def test_a_list_without_names_is_replaced_whole() -> None:
+def test_a_list_without_a_merge_key_is_replaced() -> None:
     before, wanted = pod(tolerations=[{"key": "a"}, {"key": "b"}]), pod(tolerations=[{"key": "b"}])
     assert patched(before, wanted, before) == wanted
 
 
-def test_a_merge_patch_does_not_look_at_the_live_object() -> None:
+def test_a_merge_patch_ignores_the_live_object() -> None:
     assert threeway.merge({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "c": [3]}}) == {"spec": {"b": None, "c": [3]}}
     assert threeway.merge({"spec": {"a": 1}}, {"spec": {"a": 1}}) == {}
 
 
-def test_what_is_said_to_be_nothing_is_sent_as_nothing() -> None:
+def test_an_explicit_null_is_sent_as_null() -> None:
     said = pod({"name": "web", "image": "web"}, hostname=None)
     live = pod({"name": "web", "image": "web"}, hostname="web-0")
     assert threeway.strategic(said, said, live) == {"spec": {"hostname": None}}
@@ -77,7 +77,7 @@ DNS = (
 """Both are of one key."""
 
 
-def test_two_ports_of_one_number_are_left_as_they_are() -> None:
+def test_two_ports_of_one_number_stay() -> None:
     said = pod({"name": "web", "image": "web", "ports": [*DNS]})
     assert threeway.strategic(said, said, said) == {}
 
@@ -92,7 +92,7 @@ def test_a_second_port_of_the_same_number_is_lost() -> None:
     assert patched(before, wanted, before) == before
 
 
-def test_a_port_that_goes_takes_the_other_of_the_same_number_along() -> None:
+def test_a_removed_port_removes_the_other_of_the_same_number() -> None:
     before, wanted = (
         pod({"name": "web", "image": "web", "ports": [*DNS]}),
         pod({"name": "web", "image": "web", "ports": [DNS[0]]}),
@@ -100,7 +100,7 @@ def test_a_port_that_goes_takes_the_other_of_the_same_number_along() -> None:
     assert patched(before, wanted, before) == pod({"name": "web", "image": "web", "ports": []})
 
 
-def test_a_custom_resource_is_sent_only_what_differs_from_the_live_one_or_is_no_longer_said() -> None:
+def test_only_changed_or_dropped_fields_of_a_custom_resource_are_sent() -> None:
     before = {"spec": {"size": 1, "old": True, "list": [1]}}
     wanted = {"spec": {"size": 1, "list": [1, 2], "none": None}}
     live = {"spec": {"size": 3, "old": True, "list": [1, 2], "added": True}}

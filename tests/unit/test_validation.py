@@ -39,8 +39,8 @@ def lines(name: str) -> list[Body]:
 def cases(name: str) -> list[Any]:
     read = lines(name)
     bases = {line["base"]: line["body"] for line in read if "base" in line and "body" in line}
-    told = [line for line in read if "case" in line]
-    return [pytest.param(line, text_of(line, bases), id=line["case"]) for line in told]
+    reported = [line for line in read if "case" in line]
+    return [pytest.param(line, text_of(line, bases), id=line["case"]) for line in reported]
 
 
 def text_of(line: Body, bases: dict[str, Body]) -> bytes:

@@ -69,15 +69,15 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def told(*inputs: Path, engines: tuple[str, ...], old: str = "") -> Any:
+def reported(*inputs: Path, engines: tuple[str, ...], old: str = "") -> Any:
     result = check(CheckOptions(inputs=tuple(map(str, inputs)), engines=engines, old=old))
     report = json.loads(render(result, Page()))
     jsonschema.validate(report, json.loads(schema()))
     return report
 
 
-def test_a_gate_is_told_with_every_object_it_is_about_and_with_what_each_engine_found(bundle: Path) -> None:
-    (gate,) = told(bundle, engines=("kubectl", "flux"))["gates"]
+def test_a_gate_lists_its_objects_and_the_state_at_each_engines_first_call(bundle: Path) -> None:
+    (gate,) = reported(bundle, engines=("kubectl", "flux"))["gates"]
     every = [f"Gate/default/north-{number}" for number in range(5)]
     assert gate == {
         "webhook": "gates.canal.example",
@@ -131,8 +131,8 @@ def test_a_gate_is_told_with_every_object_it_is_about_and_with_what_each_engine_
     }
 
 
-def test_engines_stand_side_by_side_with_what_stops_each_of_them_first(bundle: Path) -> None:
-    assert told(bundle, engines=("kubectl", "argocd"))["standings"] == [
+def test_engines_are_listed_with_their_first_failure(bundle: Path) -> None:
+    assert reported(bundle, engines=("kubectl", "argocd"))["standings"] == [
         {
             "engine": "kubectl@1.34",
             "steps": [{"verdict": "fails"}, {"verdict": "ok"}],
@@ -149,28 +149,28 @@ def test_engines_stand_side_by_side_with_what_stops_each_of_them_first(bundle: P
     ]
 
 
-def test_one_engine_stands_beside_nobody(bundle: Path) -> None:
-    assert "standings" not in told(bundle, engines=("flux",))
+def test_one_engine_is_not_compared(bundle: Path) -> None:
+    assert "standings" not in reported(bundle, engines=("flux",))
 
 
 def test_an_object_in_a_version_that_is_not_served_is_never_sent(bundle: Path) -> None:
     (bundle / "gates.yaml").write_text(GATES.replace("canal.example/v1", "canal.example/v2"))
     webhook = bundle / "webhook.yaml"
     webhook.write_text(webhook.read_text().replace("apiVersions: [v1]", "apiVersions: ['*']"))
-    (gate,) = told(bundle, engines=("pulumi",))["gates"]
+    (gate,) = reported(bundle, engines=("pulumi",))["gates"]
     assert gate["needs"][0]["versions"] == ["v2"]
     assert [(moment["definition"], moment["then"]) for moment in gate["moments"]] == [("not served", "never sent")]
 
 
-def test_a_webhook_that_may_fail_says_so_and_lets_through_what_it_was_not_asked_about(bundle: Path) -> None:
+def test_a_webhook_that_may_fail_lets_objects_pass_unvalidated(bundle: Path) -> None:
     webhook = bundle / "webhook.yaml"
     webhook.write_text(webhook.read_text().replace("failurePolicy: Fail", "failurePolicy: Ignore"))
-    (gate,) = told(bundle, engines=("argocd",))["gates"]
+    (gate,) = reported(bundle, engines=("argocd",))["gates"]
     assert gate["failure_policies"] == ["Ignore"]
     assert [moment["then"] for moment in gate["moments"]] == ["let through"]
 
 
-def test_a_conversion_has_neither_rules_nor_a_policy_and_any_use_asks_for_it(bundle: Path) -> None:
+def test_a_conversion_webhook_has_no_rules_or_policy_and_is_called_for_any_use(bundle: Path) -> None:
     versions = (
         "[{name: v1, served: true, storage: true, SCHEMA}, {name: v1beta1, served: true, storage: false, SCHEMA}]"
     )
@@ -185,7 +185,7 @@ def test_a_conversion_has_neither_rules_nor_a_policy_and_any_use_asks_for_it(bun
     shapes = versions.replace("SCHEMA", "schema: {openAPIV3Schema: {type: object}}")
     (bundle / "definition.yaml").write_text(f"{head}  versions: {shapes}\n{conversion}")
     (bundle / "gates.yaml").write_text(GATES.replace("canal.example/v1", "canal.example/v1beta1"))
-    (gate,) = told(bundle, engines=("flux",))["gates"]
+    (gate,) = reported(bundle, engines=("flux",))["gates"]
     assert (gate["webhook"], gate["owner"]) == ("the conversion to v1", "CustomResourceDefinition/gates.canal.example")
     assert (gate["failure_policies"], gate["rules"], gate["about"][0]["operations"]) == ([], [], [])
     assert gate["needs"][-1] == {

@@ -47,7 +47,7 @@ class Request(Struct, frozen=True):
     """Background, Foreground or Orphan; empty is the kind's own default."""
     preconditions: Body = {}
     grace_seconds: int | None = None
-    actor: str = "someone"
+    actor: str = "user"
     user: User = ADMIN
     """The user of the client. By default a client may do everything; it can impersonate others."""
 

@@ -26,9 +26,9 @@ class Api(Protocol):
         ...
 
     def stuck(self, patience_seconds: float) -> Stuck | None:
-        """Why a client that waits will wait for ever; None while that cannot be said.
+        """Why the client's wait never ends; None while that is not known.
 
-        Where a deadline in the cluster passes while the client has patience, this tells of the wait until then.
+        If a deadline in the cluster passes before the client's timeout, this is about the wait until then.
         """
         ...
 
@@ -52,7 +52,7 @@ class Stuck(Struct, frozen=True):
     waits_for: tuple[Ref, ...]
     lacking: tuple[Ref, ...]
     passed_seconds: int = 0
-    """After so long a deadline of what is waited for has passed, which a client may see; 0 where it waits for ever."""
+    """After so many seconds a deadline of an awaited object passes; 0 if none does."""
 
 
 class Ended(Struct, frozen=True):

@@ -82,5 +82,5 @@ def values_of(step: Step, setting: Setting) -> Body:
 
 
 def served(setting: Setting) -> dict[str, Any]:
-    """What templates are told of the cluster."""
+    """What templates see of the cluster (`.Capabilities`)."""
     return {"kube_version": f"v{setting.kube_version}.0", "api_versions": setting.api_versions}

@@ -28,7 +28,7 @@ MERGED_BY: dict[str, tuple[str, ...]] = {
     "volumes": ("name",),
     "webhooks": ("name",),
 }
-"""By which field the items of a list are told apart; all other lists are replaced whole."""
+"""The field that identifies the items of a list; all other lists are replaced as a whole."""
 ONE_OF = frozenset(("strategy", "updateStrategy", "volumes"))
 """Where a field that is wanted excludes those beside it (`retainKeys`)."""
 

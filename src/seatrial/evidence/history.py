@@ -28,8 +28,8 @@ def owner_of(moment: Moment, ref: Ref, seen: Body | None = None) -> Ref | None:
     """The top-level owner of a pod, through its ReplicaSet; `seen` is its body if it no longer exists."""
     owner: Ref | None = None
     body = seen or moment.live(ref)
-    while body is not None and (told := next(iter(dig(body, "metadata", "ownerReferences") or ()), None)):
-        owner = Ref(str(told["kind"]), ref.namespace, str(told["name"]), group_of(str(told["apiVersion"])))
+    while body is not None and (named := next(iter(dig(body, "metadata", "ownerReferences") or ()), None)):
+        owner = Ref(str(named["kind"]), ref.namespace, str(named["name"]), group_of(str(named["apiVersion"])))
         body = moment.live(owner)
     return owner
 
@@ -94,7 +94,7 @@ def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
 
 
 def is_from_people(event: Event) -> bool:
-    """Whether the object of an event was written by somebody, and by no controller."""
+    """Whether the object of an event was written by an engine or a user, not by a controller."""
     ref = event.object
     made = ref.name in MADE_BY_ITSELF or (ref.kind in MADE_BY_THE_CLUSTER and not ref.group)
     return not made and not dig(event.before, "metadata", "ownerReferences")

@@ -161,7 +161,7 @@ def _deleted_with(moment: Moment, deletion: Event) -> Iterator[Event]:
 
 
 def content(ref: Ref, with_it: tuple[Event, ...]) -> list[Event]:
-    """What somebody wrote into a namespace, or with a CRD, and is deleted with it."""
+    """Objects of engines and users that are deleted with their namespace or CRD."""
     if ref.kind not in HOLDS:
         return []
     return [event for event in with_it if is_from_people(event)]
@@ -191,7 +191,7 @@ def _loses_volume(event: Event, live: Live) -> bool:
 
 
 def _is_unique(moment: Moment, ref: Ref, deletion: Event) -> bool:
-    """Whether a Secret held what its template generated anew on each rendering, and that is gone."""
+    """Whether a Secret held a value that its template generates on every render, and is deleted."""
     now = moment.live(ref)
     held = secret_data(deletion.before)
     if not held or (now is not None and secret_data(now) == held):

@@ -46,7 +46,7 @@ class Moment(Struct, frozen=True):
 
     @property
     def speaker(self) -> str:
-        """Who acts: `Helm`, or kubectl for a step that someone else takes meanwhile."""
+        """Who acts: `Helm`, or kubectl for a step that a user runs in between."""
         return self.ended.by
 
     @property

@@ -13,7 +13,7 @@ from seatrial.model.timeline import Event
 
 
 class Conflict(Struct, frozen=True):
-    """An object of the new release that exists and belongs to someone else."""
+    """An object of the new release that exists and belongs to another owner."""
 
     resource: Resource
     live: Body

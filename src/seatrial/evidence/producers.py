@@ -37,7 +37,7 @@ def chain(moment: Moment, ref: Ref) -> list[Link]:
 
 def in_words(links: list[Link]) -> str:
     """`ImageStreamTag/default/app:1, produced from BuildConfig/default/app, which lacks Secret/default/git, ...`"""
-    said = [_told(link) for link in links]
+    said = [_phrase(link) for link in links]
     end = links[-1]
     if end.producer is None:
         last = "which nothing in the trial creates"
@@ -46,7 +46,7 @@ def in_words(links: list[Link]) -> str:
     return ", which lacks ".join(said) + f", {last}"
 
 
-def _told(link: Link) -> str:
+def _phrase(link: Link) -> str:
     return f"{link.missing}, produced from {link.producer}" if link.producer else str(link.missing)
 
 

@@ -6,7 +6,7 @@ from seatrial.model.timeline import Event, Rehearsal
 
 PROVIDER = "kubernetes"
 """Creates what is assumed: before the first step, or as soon as its namespace exists."""
-BESIDE = ("someone", PROVIDER)
+BESIDE = ("user", PROVIDER)
 """Actors beside the engine that are not controllers."""
 WROTE = ("created", "changed")
 

@@ -28,7 +28,7 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     step: int
     """Index of the step in the trial, from 0; -1 for what was assumed before the first."""
     actor: str
-    """An engine (`helm`), a controller (`deployment-controller`, `kubelet`), or `someone`."""
+    """An engine (`helm`), a controller (`deployment-controller`, `kubelet`), or `user`."""
     verb: str
     """create, update, patch, apply, delete, get, wait, `dry run`; for controllers also `say`."""
     object: Ref

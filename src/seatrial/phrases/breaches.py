@@ -26,10 +26,10 @@ def names(refs: Iterable[Ref]) -> str:
 
 def chain_sentence(breach: Breach) -> str:
     """`helm deletes Namespace/tenant, so namespace-controller deletes Secret/tenant/db.`"""
-    told = list(dict.fromkeys(_told(event) for event in reversed(breach.events)))
-    if len(told) > CHAIN_MAX:
-        told = [*told[: CHAIN_MAX - 1], told[-1]]
-    return f"{', so '.join(told)}." if told[1:] else ""
+    chain = list(dict.fromkeys(_sentence(event) for event in reversed(breach.events)))
+    if len(chain) > CHAIN_MAX:
+        chain = [*chain[: CHAIN_MAX - 1], chain[-1]]
+    return f"{', so '.join(chain)}." if chain[1:] else ""
 
 
 def steps_sentence(group: Breaches, do_this: str) -> str:
@@ -45,5 +45,5 @@ def ended_sentence(moment: Moment) -> str:
     return quote if len(quote) <= QUOTE_MAX else f'{quote[:QUOTE_MAX]}..."'
 
 
-def _told(event: Event) -> str:
+def _sentence(event: Event) -> str:
     return f"{event.actor} {DID.get(event.effect, event.verb)} {event.object}"

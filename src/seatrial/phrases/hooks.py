@@ -57,7 +57,7 @@ def hook_timeout(hook: Resource, event: str, ended: StepResult) -> str:
         return helm_says(ended, hook.ref)
     before = ERROR_PREFIX.get(event, "")
     if ended.reconciled:
-        return _flux_in_vain(before, hook.ref)
+        return _flux_times_out(before, hook.ref)
     words = f"{before}resource {hook.ref} not ready. status: InProgress, message: Job in progress"
     return (
         f'After --timeout (default 5m0s) Helm reports only "{words} context deadline exceeded", and Helm 3 '
@@ -72,7 +72,7 @@ def wait_timeout(workload: Resource, ended: StepResult) -> str:
     if ended.outcome == "failed":
         return f'Helm fails with "{ended.error.strip()}", Helm 3 after --timeout with "context deadline exceeded".'
     if ended.reconciled:
-        return _flux_in_vain("", workload.ref)
+        return _flux_times_out("", workload.ref)
     wanted = dig(workload.body, "spec", "replicas") or 1
     counts = f", message: Available: 0/{wanted}" if workload.ref.kind == "Deployment" else " ..."
     words = f"resource {workload.ref} not ready. status: InProgress{counts} context deadline exceeded"
@@ -83,7 +83,7 @@ def _deadline(ended: StepResult) -> str:
     return "the timeout of the HelmRelease" if ended.reconciled else "--timeout"
 
 
-def _flux_in_vain(before: str, ref: Ref) -> str:
+def _flux_times_out(before: str, ref: Ref) -> str:
     """The error of helm-controller, which does the waiting under Flux."""
     words = f"{before}timeout waiting for: [{ref} status: 'InProgress']"
     return f'After the timeout of the HelmRelease (default 5m0s) Flux reports only "{words}".'
@@ -113,7 +113,7 @@ def hook_needs(lack: Lack) -> str:
 def absent(moment: Moment, lack: Lack) -> str:
     """Why the hook of an uninstall does not find what it needs, as a relative clause."""
     match lack.why:
-        case "plain":
+        case "regular":
             if lack.event == "post-delete":
                 return "which is deleted with the release"
             events = moment.rehearsal.of_object(lack.need.object)

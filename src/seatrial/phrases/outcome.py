@@ -91,7 +91,7 @@ def _done(moment: Moment) -> str:
     did: dict[str, dict[Ref, None]] = {}
     for event in _first_try(moment):
         if (
-            event.actor in (*moment.rehearsal.actors, "someone")
+            event.actor in (*moment.rehearsal.actors, "user")
             and event.effect in DID
             and not RECORD.fullmatch(event.object.name)
         ):

@@ -159,7 +159,7 @@ def _troubles(rehearsal: Rehearsal, one: Awaited) -> str:
 def _sees(rehearsal: Rehearsal, case: Case, one: Awaited, event: str) -> str:
     ended, said = rehearsal.steps[one.step], _said(rehearsal, case, one)
     if event and one.need.object.kind != IMAGE:
-        lack = Lack(one.step, ended.action, event, one.user, one.need, "", "nobody", one.producer, hung=True)
+        lack = Lack(one.step, ended.action, event, one.user, one.need, "", "missing", one.producer, hung=True)
         return ends_sentence(Moment(rehearsal, case, lack.step), lack)
     pod = f'While Helm waits, {said.object} reports: "{said.message}". ' if said else ""
     return f"{pod}{hook_timeout(one.user, event, ended) if event else wait_timeout(one.user, ended)}"

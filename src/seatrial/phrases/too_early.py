@@ -29,7 +29,7 @@ def too_early(
 def is_too_early(lack: Lack) -> bool:
     """Whether the same step creates the missing object after the hook."""
     return lack.event in BEFORE and (
-        lack.why in ("plain", "later") or (lack.why == "never" and lack.action == "install")
+        lack.why in ("regular", "later") or (lack.why == "never" and lack.action == "install")
     )
 
 
@@ -62,7 +62,7 @@ def _finding(rule: Rule, moment: Moment, lack: Lack, advice: str) -> Finding:
 
 def _when(lack: Lack) -> str:
     match lack.why:
-        case "plain":
+        case "regular":
             return "which Helm creates after its hooks"
         case "never":
             return f"a hook that Helm does not run on {lack.action}"
@@ -72,7 +72,7 @@ def _when(lack: Lack) -> str:
 
 def _order(lack: Lack) -> str:
     assert lack.brought is not None
-    if lack.why == "plain":
+    if lack.why == "regular":
         return (
             f"{lack.need.object} is a regular resource. Helm creates regular resources after all {lack.event} hooks "
             "have completed, and waits for this hook first."
@@ -91,6 +91,6 @@ def _order(lack: Lack) -> str:
 
 
 def _upgrades_work(lack: Lack) -> str:
-    if lack.why != "plain" or not hooks.runs_at(lack.hook.body, "upgrade"):
+    if lack.why != "regular" or not hooks.runs_at(lack.hook.body, "upgrade"):
         return ""
     return "Upgrades of an existing release work, which hides the problem."

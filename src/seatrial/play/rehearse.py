@@ -30,7 +30,7 @@ from seatrial.play.in_process import InProcess
 from seatrial.play.over_http import OverHttp
 from seatrial.play.prerequisites import HELM, assume, put_deployed
 
-SOMEONE = "someone"
+USER = "user"
 Steps = tuple[PlannedStep[Any], ...]
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
@@ -234,7 +234,7 @@ def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
         case HelmAct() | Apply() | Sync() | Reconcile() | Up():
             engine, cluster = load(planned.by), stage.cluster
             scene = Scene(index, stage.memory(engine), cluster.controllers.knows)
-            actor = engine.name if engine.name == stage.plan.engine.name else SOMEONE
+            actor = engine.name if engine.name == stage.plan.engine.name else USER
             client = InProcess(cluster, actor, lambda inner: _helm_inside(cluster, inner))
             return play(engine.script(planned, scene), client)
 
@@ -282,7 +282,7 @@ def _helm_inside(cluster: Cluster, act: HelmAct) -> Answer:
 
 
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:
-    """Objects that someone wrote, with their uids: no pods of controllers, no records of Helm's, no prerequisites."""
+    """Objects of engines and users, with their uids: no pods of controllers, no Helm records, no prerequisites."""
     provided = {cluster.ref_of(body) for bodies in cluster.provided.values() for body in bodies}
     return {ref: uid_of(body) for ref, body in cluster.store if ref not in provided and _is_written(ref, body)}
 

@@ -57,7 +57,7 @@ class StoredRehearsal(Struct, frozen=True):
 
 
 def write(rehearsal: Rehearsal, case: Case) -> str:
-    """A rehearsal as JSON. Resources are numbered anew, so that the same input gives the same text."""
+    """A rehearsal as JSON. Resources are renumbered, so that the same input gives the same text."""
     bodies: dict[Origin, list[Body]] = {}
     for resource in _resources(case):
         bodies.setdefault(resource.origin, []).append(resource.body)

@@ -166,7 +166,7 @@ class Connection(asyncio.Protocol):
             content_type=headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip(),
             accept=headers.get(b"accept", b"").decode("latin-1"),
             body=body,
-            actor=self.server.actor or agent or "someone",
+            actor=self.server.actor or agent or "user",
             agent=agent,
             user=rbac.user_of(self.server.cluster, headers),
         )

@@ -67,7 +67,7 @@ def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
     else:
         done = yield from _client_side(task, target, force=force)
     if task.ref.kind == CRD and not done.refused:
-        yield Wait((task.ref,))  # Until it is Established, for up to 3 seconds; in vain it only says so in its log.
+        yield Wait((task.ref,))  # Until it is Established, for up to 3 seconds; after that it only logs a warning.
     return done
 
 
@@ -183,7 +183,7 @@ def _as_update(task: Task, target: Body) -> Body:
 def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
     if task.live is None:
         answer = yield about(task, "create", target)
-        return _told(task, "create", answer)
+        return _outcome(task, "create", answer)
     update = _as_update(task, target)
     if task.ref.kind in UPDATED_IN_PLACE:
         answer = yield about(task, "update", update)
@@ -196,7 +196,7 @@ def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
             words = f'error when replacing "{FILE}": {answer.message}'
             return Done(_clean(words), refused=True, failure=answer.failure)
         return Done(_named(task, "replaced"))
-    return (yield from _made_anew(task, target, "Background"))
+    return (yield from _recreated(task, target, "Background"))
 
 
 def _server_side(task: Task, target: Body, settings: Settings, *, force: bool) -> Part[Done]:
@@ -224,8 +224,8 @@ def _client_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
         return (yield from _role_or_binding(task, target))
     verb, answer = yield from kubectl.applied(target, task.ref.namespace, MANAGER)
     if force and verb not in ("create", "get") and answer.code in REJECTED:
-        return (yield from _made_anew(task, target, "Background"))
-    return _told(task, verb, answer)
+        return (yield from _recreated(task, target, "Background"))
+    return _outcome(task, verb, answer)
 
 
 def _role_or_binding(task: Task, target: Body) -> Part[Done]:
@@ -235,7 +235,7 @@ def _role_or_binding(task: Task, target: Body) -> Part[Done]:
         return Done(_clean(done.message), refused=True, failure=done.failure)
     live = yield about(task, "get")
     verb, answer = yield from kubectl.applied(target, task.ref.namespace, MANAGER)
-    applied = _told(task, verb, answer)
+    applied = _outcome(task, verb, answer)
     if applied.refused:
         return applied
     missing = live.code == 200 and LAST_APPLIED not in annotations_of(live.body)
@@ -243,7 +243,7 @@ def _role_or_binding(task: Task, target: Body) -> Part[Done]:
     return Done(f"{done.message}{applied.message}{warning}")
 
 
-def _made_anew(task: Task, target: Body, policy: str) -> Part[Done]:
+def _recreated(task: Task, target: Body, policy: str) -> Part[Done]:
     """Delete, wait until it is gone, and create."""
     assert task.live is not None
     yield deletion(task.live, task.ref, policy)
@@ -252,10 +252,10 @@ def _made_anew(task: Task, target: Body, policy: str) -> Part[Done]:
     if left.code == 200:
         return Done(f'error when deleting "{FILE}": timed out waiting for the condition', refused=True)
     answer = yield about(task, "create", target)
-    return _told(task, "create", answer)
+    return _outcome(task, "create", answer)
 
 
-def _told(task: Task, verb: Verb, answer: Answer) -> Done:
+def _outcome(task: Task, verb: Verb, answer: Answer) -> Done:
     if answer.message or not answer.served:
         words = _complaint(task, answer)
         patched = verb not in ("create", "get") and answer.served

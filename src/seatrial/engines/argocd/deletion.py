@@ -127,7 +127,7 @@ def _cascade(app: App, settings: Settings) -> Part[Held | None]:
         if answer.stuck and left.keys() == live.keys() and _is_leaving(left.values()):
             words = f"{len(left)} objects remaining for deletion"
             return Held(words, answer.stuck)
-    return Held("the deletion goes on for ever")
+    return Held("the deletion never ends")
 
 
 def _needs_confirmation(body: Body, app: App, settings: Settings) -> bool:
@@ -143,7 +143,7 @@ def _of_app(app: App, name: str) -> str | None:
 def _unconfirmed(ref: Ref) -> Held:
     """An unconfirmed deletion blocks all others: no wave is deleted before it."""
     words = f"Resource {ref.group}/{ref.kind}/{ref.namespace}/{ref.name} requires manual confirmation to delete"
-    return Held(words, Stuck("nobody sets argocd.argoproj.io/deletion-approved on its Application", (ref,), ()))
+    return Held(words, Stuck("argocd.argoproj.io/deletion-approved is not set on its Application", (ref,), ()))
 
 
 def _clean_up(app: App, settings: Settings, kind: str) -> Part[Held | None]:

@@ -2,7 +2,7 @@
 
 Argo CD's controller works on all Applications side by side; waves order the objects of one Application only. Where
 time passes between the waves of a parent (`Pause`), children that are quick are done before the next wave; where it
-does not, they move only when someone waits. That is all of the order there is.
+does not, they move only when the engine waits. That is all of the order there is.
 """
 
 from __future__ import annotations

@@ -73,12 +73,12 @@ def augmented(task: Task, message: str, installed: str) -> str:
 
 def because(message: str, reasons: Iterable[str]) -> str:
     """A failure with the messages of the failed objects; upstream joins them in random order."""
-    told = list(dict.fromkeys(reasons))
-    return f"{message}, reason: {','.join(told)}" if told else message
+    messages = list(dict.fromkeys(reasons))
+    return f"{message}, reason: {','.join(messages)}" if messages else message
 
 
 def invalid(reasons: Iterable[str], version: tuple[int, int]) -> str:
-    told = sorted(set(filter(None, reasons)))
-    if not told or not versions.has(version, "reasons of invalid tasks"):
+    messages = sorted(set(filter(None, reasons)))
+    if not messages or not versions.has(version, "reasons of invalid tasks"):
         return INVALID
-    return f"{INVALID}: {'; '.join(told)}"
+    return f"{INVALID}: {'; '.join(messages)}"

@@ -1,6 +1,6 @@
 """Migration from client-side to server-side apply: the fields of an object get one manager first.
 
-Upstream: kubectl's `migrateToSSAIfNecessary` (its library since 1.26, in Argo CD since 2.10) for whoever wrote the
+Upstream: kubectl's `migrateToSSAIfNecessary` (its library since 1.26, in Argo CD since 2.10) for the manager of the
 annotation of the last apply, after a first apply and followed by a second; `performCSAUpgradeMigration` in
 sync_context.go for kubectl's own, before it (since 3.1).
 """

@@ -17,7 +17,7 @@ from seatrial.engines.argocd import applying, messages, validity, versions
 from seatrial.engines.argocd.app import App, Asked, Settings, marks_of
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.ignoring import comparison_error, given_up
-from seatrial.engines.argocd.results import PENDING, Result, judged, recorded, told
+from seatrial.engines.argocd.results import PENDING, Result, judged, recorded, summary
 from seatrial.engines.argocd.tasks import Task, build, is_multi_step, with_namespace
 from seatrial.engines.argocd.tracking import managed, shared, source_failure, unmarkable, wanted
 from seatrial.engines.script import Part, Pause, Say, Survey, Target, about, wait_until
@@ -89,7 +89,7 @@ class Sync:
             app=self.app.name,
             phase=self.phase,
             message=self.message,
-            tasks=tuple(self._told(task) for task in self._seen.values()),
+            tasks=tuple(self._recorded(task) for task in self._seen.values()),
             waits_for=tuple(task.ref for task in self._waits_for) if self.phase == "Running" else (),
             conditions=tuple(self.conditions),
             hooks_deleted=tuple(self._deleted),
@@ -97,7 +97,7 @@ class Sync:
             failure=joined(self.failure, *(result.failure for result in self._results.values())),
         )
 
-    def _told(self, task: Task) -> SyncTask:
+    def _recorded(self, task: Task) -> SyncTask:
         health = self._verdicts.get(task.ref, "")
         return recorded(task, self._state(task), health, waited=task.place in self._waited)
 
@@ -203,7 +203,7 @@ class Sync:
         for task in self._tasks:
             if self._state(task).state == "Running" and task.live is not None:
                 verdict = health(task.live, self.settings.scripts, self.settings.version)
-                self._verdicts[task.ref] = told(verdict)
+                self._verdicts[task.ref] = summary(verdict)
                 self._results[task.key] = judged(task, self._state(task), verdict)
         many = is_multi_step(self._tasks)
         running = [t for t in self._tasks if self._state(t).state == "Running" and (many or t.is_hook)]
@@ -248,7 +248,7 @@ class Sync:
             case "pending":
                 self._runs([task for task in batch if self._goes_first(task)], deletion=True)
             case "successful" if not rest and not any(task.is_hook for task in batch):
-                # Whatever becomes of it: nobody looks at the last wave.
+                # Argo CD does not wait for the last wave.
                 yield from self._delete_hooks(SUCCEEDED)
                 self._ends("Succeeded", messages.ALL_RUN)
             case "successful":
@@ -285,8 +285,8 @@ class Sync:
         if all(self._state(task).state in COMPLETED for task in fails):
             failed = self._refused(fails)
             if failed:
-                told = messages.because(messages.FAIL_HOOKS_FAILED, (self._state(t).message for t in failed))
-                words = f"{words}\n{told}"
+                reasons = messages.because(messages.FAIL_HOOKS_FAILED, (self._state(t).message for t in failed))
+                words = f"{words}\n{reasons}"
             self._ends("Failed", words)
             return True
         pending = [task for task in fails if not self._state(task).state]

@@ -24,7 +24,7 @@ from seatrial.model.timeline import Operation
 
 RETRIES_MAX = 100
 """The retries if the Application sets none."""
-TOLD_MAX = 5
+MESSAGES_MAX = 5
 """How many objects a failed operation lists with their messages."""
 
 
@@ -194,15 +194,15 @@ def _named(operation: Operation, among: tuple[Operation, ...]) -> str:
     """The message of an operation, followed by those of its failed objects, as the Application lists them."""
     message = f"{operation.app}: {operation.message}" if len(among) > 1 else operation.message
     failed = [task for task in operation.tasks if task.state in ("Failed", "Error") or task.status == "SyncFailed"]
-    told = [f"{task.object}: {task.message}" for task in failed if task.message and task.message not in message]
-    return "\n".join((message, *told[:TOLD_MAX]))
+    messages = [f"{task.object}: {task.message}" for task in failed if task.message and task.message not in message]
+    return "\n".join((message, *messages[:MESSAGES_MAX]))
 
 
 def _by_script(operation: Operation) -> str:
     """Errors of health checks, which Argo CD shows nowhere."""
     waited = [task for task in operation.tasks if task.object in operation.waits_for]
-    told = [f"; its health check says {task.health}" for task in waited if task.health.startswith((ERROR, NOTHING))]
-    return told[0] if told else ""
+    messages = [f"; its health check says {task.health}" for task in waited if task.health.startswith((ERROR, NOTHING))]
+    return messages[0] if messages else ""
 
 
 def _blocked(tried: Tried) -> str:
@@ -217,7 +217,7 @@ def _blocked(tried: Tried) -> str:
     by_phase: dict[str, list[str]] = {}
     for phase, wave in never:
         by_phase.setdefault(phase, []).append(str(wave))
-    told = " and ".join(
+    hooks = " and ".join(
         f"{phase} wave{'s' if len(waves) > 1 else ''} {', '.join(waves)}" for phase, waves in by_phase.items()
     )
-    return f"{words}; {told} never run{'s' if len(never) == 1 else ''}"
+    return f"{words}; {hooks} never run{'s' if len(never) == 1 else ''}"

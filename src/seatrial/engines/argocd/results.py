@@ -52,8 +52,8 @@ def judged(task: Task, result: Result, verdict: Health | None) -> Result:
     return replace(result, state=state, message=verdict.message or result.message)
 
 
-def told(verdict: Health | None) -> str:
-    """A verdict in a line, for the record."""
+def summary(verdict: Health | None) -> str:
+    """The health of an object in one line."""
     if verdict is None:
         return ""
     status = ERROR if verdict.broken else verdict.status or NOTHING

@@ -137,7 +137,7 @@ def _is_selected(application: Body, step: Body) -> bool:
             case "In" | "NotIn":
                 continue
             case _ if value is not None:
-                return False  # An operator that nobody knows selects what lacks the label.
+                return False  # An unknown operator selects objects without the label.
     return True
 
 

@@ -110,7 +110,7 @@ def halted(rollout: Rollout, progress: Mapping[Ref, Progress], stuck: Stuck | No
     if never:
         words = f"{words}; {', '.join(never)} never sync{'s' if len(never) == 1 else ''}"
     if stuck is not None and held and rollout.steps[step - 1].at_once in (0, "0%"):
-        stuck = Stuck(f"maxUpdate of step {step} is 0, so it waits for someone to sync by hand", stuck.waits_for, ())
+        stuck = Stuck(f"maxUpdate of step {step} is 0, so it waits for a manual sync", stuck.waits_for, ())
     return Tried(Operation(rollout.ref.name, "Running", words, automated=True), stuck)
 
 

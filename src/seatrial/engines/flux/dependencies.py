@@ -1,8 +1,8 @@
 """Whether the dependencies of a Kustomization or HelmRelease are ready, and the message if not.
 
 Upstream: `checkDependencies` and `evalReadyExpr` in the controllers of kustomize-controller 1.9 and helm-controller
-1.6. A `readyExpr` stands in place of the built-in check (the gate AdditiveCELDependencyCheck is off where nobody turns
-it on), and so in place of the look at the revision, too: what was Ready before a change counts until it is tried again.
+1.6. A `readyExpr` replaces the built-in check (the gate AdditiveCELDependencyCheck is off by default), including the
+check of the revision: a dependency that was Ready before a change counts until it is reconciled again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _READ = re.compile(r"\b(?:self|dep)\.\??status\.\??(\w+)")
 
 
 def unknown_status(expression: str) -> list[str]:
-    """The fields of a status that an expression reads and that nobody here knows."""
+    """The status fields in an expression that are not modelled."""
     return [field for field in _READ.findall(expression) if field not in STATUS]
 
 

@@ -1,8 +1,7 @@
 """One Helm action for a HelmRelease: CRDs by their policy, Helm itself, waiting, tests.
 
 Upstream: internal/action/crds.go, internal/reconcile/install.go, upgrade.go and test.go of helm-controller 1.6. Helm is
-the real one. Its records differ in one thing: where Flux is heard waiting and waits in vain, they say `deployed` and
-not `failed`.
+the real one. Its records differ in one point: if Flux's own wait times out, they say `deployed`, not `failed`.
 """
 
 from __future__ import annotations

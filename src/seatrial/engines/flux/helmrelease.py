@@ -23,7 +23,7 @@ from seatrial.engines.script import Part, Say, Wait
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
 
 TRIES_MAX = 5
-"""Of those that are tried again for ever."""
+"""Limit for releases that Flux retries forever."""
 ACTS_MAX = 1_000
 NO_TARGET = (
     "MissingRollbackTarget: Failed to perform remediation: missing target release for rollback: cannot remediate "
@@ -119,9 +119,9 @@ def _after(done: Act, state: Deployed, release: HelmRelease, policy: Policy, mem
         return replace(state, stalled=NO_TARGET)
     else:
         state = yield from _rolled_back(state, state.good, release)
-    # What was uninstalled after an upgrade is installed anew, however often the upgrade was tried.
-    anew = state.action == "upgrade" and policy.strategy == "uninstall"
-    return replace(state, stalled=_exhausted(state)) if is_last and not anew else state
+    # After `strategy: uninstall` Flux installs again, however often the upgrade was tried.
+    reinstalls = state.action == "upgrade" and policy.strategy == "uninstall"
+    return replace(state, stalled=_exhausted(state)) if is_last and not reinstalls else state
 
 
 def _paused(release: HelmRelease, done: Act) -> Part[None]:

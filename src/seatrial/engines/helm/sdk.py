@@ -35,7 +35,7 @@ TIMEOUT = "5m0s"
 TIMEOUT_SECONDS = 300
 PATIENCE_SECONDS = 0.02
 FAREWELL_SECONDS = 5.0
-"""How long a Helm that was told to stop may take to."""
+"""How long a cancelled Helm may take to stop."""
 
 DEPLOYS = ("install", "upgrade")
 CHANGES = (*DEPLOYS, "rollback")

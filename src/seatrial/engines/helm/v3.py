@@ -335,7 +335,7 @@ def _history(act: Act) -> Part[list[Known]]:
     records = [labels_of(body) for body in answer.body.get("items") or () if body.get("type") == helmrecords.TYPE]
     own = [labels for labels in records if labels.get("name") == act.name and labels.get("version", "").isdigit()]
     found = {int(labels["version"]): labels.get("status", "") for labels in own}
-    # Of a record that was there before anything was played nobody knows the objects.
+    # The objects of a record that existed before the trial are unknown.
     nothing = Release(act.name, act.namespace, "", ())
     return [Known(n, found[n], act.shelf.get((act.namespace, act.name, n), nothing)) for n in sorted(found)]
 

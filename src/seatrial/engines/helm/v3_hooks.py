@@ -68,7 +68,7 @@ def _remove_succeeded(ran: Iterable[Resource]) -> Part[None]:
 
 
 def _remove(hook: Resource) -> Part[None]:
-    """Delete a hook, whoever created it, and wait until it is gone."""
+    """Delete a hook, even if another release created it, and wait until it is gone."""
     if hook.ref.kind == NEVER_DELETED:
         return
     yield from built([hook], f"unable to build kubernetes object for deleting hook {hook.file}: ", "hook-deletion")

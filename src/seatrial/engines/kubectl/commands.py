@@ -173,12 +173,12 @@ def _applied(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Ans
     if not options.server_side:
         verb, answer = yield from applied(body, namespace)
         forced = options.force and verb in ("strategic", "merge") and answer.code in (409, 422)
-        return (yield from _made_anew(body, namespace)) if forced else (verb, answer)
+        return (yield from _recreated(body, namespace)) if forced else (verb, answer)
     command = _about(body, namespace, "apply", body, SERVER_SIDE)
     return "apply", (yield msgspec.structs.replace(command, force=options.force_conflicts))
 
 
-def _made_anew(body: Body, namespace: str) -> Part[tuple[Verb, Answer]]:
+def _recreated(body: Body, namespace: str) -> Part[tuple[Verb, Answer]]:
     """`--force`: delete what may not change, and make it once more if it is gone at the first look.
 
     Upstream: `deleteAndCreate` in `patcher.go`, which polls until a timeout that is 0 unless `--timeout` is given.
@@ -241,12 +241,12 @@ def _unmapped(one: Manifest) -> str:
 def _ended(errors: list[Error]) -> Ended:
     if not errors:
         return Ended("ok")
-    words = _told([error.words for error in errors])
+    words = _error([error.words for error in errors])
     return Ended("failed", words, failure=joined(*(error.failure for error in errors)))
 
 
-def _told(errors: list[str]) -> str:
-    """One error by itself is called so, and told as a sentence where an object is invalid; several are listed."""
+def _error(errors: list[str]) -> str:
+    """A single error is one sentence; several are listed."""
     if len(errors) == 1 and (invalid := INVALID.match(errors[0])):
         return f'The {invalid["kind"]} "{invalid["name"]}" is invalid: {errors[0][invalid.end() :]}'
     if len(errors) == 1 and not errors[0].lower().startswith("error"):

@@ -30,7 +30,7 @@ class Asked(Struct, frozen=True):
     server_side: bool = False
     force_conflicts: bool = False
     force: bool = False
-    """Whether an object is deleted and made anew where its change is refused."""
+    """Whether an object is deleted and recreated if its change is rejected."""
     prune: bool = False
     all: bool = False
     selector: tuple[str, ...] = ()

@@ -51,7 +51,7 @@ class Checkpoint:
         self._states[urn] = replace(self._states[urn], unready=False)
 
     def refreshed(self, registration: Registration, *, unready: bool) -> None:
-        """It is as somebody has looked it up; its place stays."""
+        """Store the state that a refresh has read; its position stays."""
         self._states[registration.urn] = State(registration, unready)
 
     def pend(self, urn: str) -> None:

@@ -39,11 +39,12 @@ def decide(
     checkpoint: Checkpoint,
     done: Collection[str] = (),
     condemned: Collection[str] = (),
-    anew: Collection[str] = (),
+    recreated: Collection[str] = (),
 ) -> Decision:
-    """`done` are those that this run has been told of, `condemned` those it has deleted to make them anew.
+    """`done` are registered in this run, `condemned` are deleted in it to be recreated.
 
-    `anew` are all that it replaces: who is deleted with one of them is replaced, too, and never deleted first for that.
+    `recreated` are all that it replaces: a resource that is `deletedWith` one of them is replaced too, and not deleted
+    first for that.
     """
     checkpoint.adopt(one)
     if one.reads:
@@ -56,7 +57,7 @@ def decide(
     if state is None or not _is_something(state.registration) or one.urn in condemned:
         return Decision("make", one)
     old, new = state.registration, without_ignored(state.registration, one)
-    goes_with = new.options.deleted_with in anew
+    goes_with = new.options.deleted_with in recreated
     replaced = replaces(old, new, unready=state.unready)
     if state.pending or replaced or goes_with:
         return _replacement(state, new, replaced and not goes_with, checkpoint, done)

@@ -3,7 +3,7 @@
 Upstream: `calculateDependentReplacements` in `pkg/resource/deploy/step_generator.go` of Pulumi 3.259, which asks the
 provider what would become of a dependent if the input that is made of the other were not known. To pulumi-kubernetes
 4.32 an unknown `spec` is one in which every field is gone, `spec.selector` among them, and an unknown `metadata` one
-without a name: whoever builds these from outputs is replaced, whatever comes of it. A mere `dependsOn` is no input, and
+without a name: a resource that builds these from outputs is always replaced. A mere `dependsOn` is no input, and
 an unknown `stringData` of a Secret replaces nothing.
 """
 
@@ -18,7 +18,7 @@ from seatrial.model.program import HELM_RELEASE, Registration
 
 
 def taken_along(root: Registration, states: Iterable[State], done: Collection[str]) -> list[Registration]:
-    """Who is deleted before this one is, each after those that it depends on; whoever is `done` cannot depend on it."""
+    """The resources that are deleted before this one, dependents first; one that is `done` does not depend on it."""
     gone = {root.urn}
     found = []
     for one in (state.registration for state in states):

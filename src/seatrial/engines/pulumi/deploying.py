@@ -162,8 +162,8 @@ class _Graph:
 
     def _decide(self, one: Registration) -> Decision:
         if one.urn not in self._decided:
-            anew = self._replaced | self._condemned
-            decision = decide(one, self._checkpoint, self._begun | self._condemned, self._condemned, anew)
+            replaced = self._replaced | self._condemned
+            decision = decide(one, self._checkpoint, self._begun | self._condemned, self._condemned, replaced)
             self._decided[one.urn] = decision
             if decision.act == "replace":
                 self._replaced.add(one.urn)
@@ -308,7 +308,7 @@ def _asked_for(one: Registration) -> int:
 def _by_depth(gone: list[Registration]) -> list[list[Registration]]:
     """Those that depend on no other of them, then those that depend on these alone, and so on: `ScheduleDeletes`.
 
-    What nobody depends on is not the first to go for that: it goes with all else that is as deep as it is.
+    A resource without dependents is not deleted earlier for that: it is deleted with all others of its depth.
     """
     inside = inside_of(gone)
     known: dict[str, list[int]] = {}
@@ -344,7 +344,7 @@ def _deletion(one: Registration, checkpoint: Checkpoint, going: set[str]) -> Ste
 
 
 def _key(one: Registration) -> str:
-    """The deletion of a resource that the same run makes anew, among the steps of a run."""
+    """The key of the deletion of a resource that the same run recreates."""
     return f"{one.urn} {ALONG}"
 
 

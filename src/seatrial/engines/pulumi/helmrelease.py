@@ -97,7 +97,7 @@ def _act(action: str, one: Registration, checkpoint: Checkpoint) -> Act:
 
 
 def _flags(action: str, one: Registration) -> Iterable[str]:
-    """What the provider tells Helm. It waits unless it is told not to."""
+    """The options that the provider passes to Helm. It waits unless `skipAwait` is set."""
     yield from (flag for key, flag in FLAGS[action].items() if one.inputs.get(key))
     if not one.inputs.get("skipAwait") or (action == "uninstall" and one.inputs.get("atomic")):
         yield "--wait"

@@ -52,8 +52,8 @@ def left_to_others(body: Body, live: Body, ignored: Iterable[Path], manager: str
     As `handleSSAIgnoreFields` does, which knows no lists.
     """
     for path in ignored:
-        told = tuple(f"f:{step}" for step in path)
-        owners = {e.get("manager") for e in metadata(live).get("managedFields") or [] if _has(e.get("fieldsV1"), told)}
+        field = tuple(f"f:{step}" for step in path)
+        owners = {e.get("manager") for e in metadata(live).get("managedFields") or [] if _has(e.get("fieldsV1"), field)}
         if owners and manager not in owners:
             body = put(body, path, None)
         elif dig(live, *path) is not None:

@@ -48,7 +48,7 @@ def not_created(one: Registration, words: str) -> str:
 
 
 def in_conflict(answer: Answer, manager: str) -> str:
-    """The words of an API server, with those of the provider around them where a field is someone else's."""
+    """The API server's message, wrapped in the provider's if another manager owns a field."""
     if answer.code != 409 or not answer.message.startswith("Apply failed with"):
         return answer.message
     return (

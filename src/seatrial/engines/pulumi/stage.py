@@ -26,14 +26,14 @@ class Programs:
     def __init__(self) -> None:
         self._read: dict[tuple[str, bytes], Release] = {}
 
-    def get(self, key: tuple[str, bytes] | None, read: Callable[[], Release], *, anew: bool) -> Release:
+    def get(self, key: tuple[str, bytes] | None, read: Callable[[], Release], *, again: bool) -> Release:
         """The program of a path and its configuration; the first one where there is no path.
 
-        `anew` runs one again whose charts generate values.
+        `again` reruns a program whose charts generate values.
         """
         key = key or next(iter(self._read), ("", b""))
         known = self._read.get(key)
-        if known is None or (anew and known.program is not None and known.program.varies):
+        if known is None or (again and known.program is not None and known.program.varies):
             known = self._read[key] = read()
         return known
 
@@ -50,7 +50,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         return as_program(release_of(step, setting), kind.name)
 
     key = (path, msgspec.json.encode(given, order="sorted")) if step.source else None
-    release = opened.kept(Programs).get(key, read, anew=step.action == "up")
+    release = opened.kept(Programs).get(key, read, again=step.action == "up")
     name, namespace = step.release or setting.release or release.name, step.namespace or setting.namespace
     assert release.program is not None
     return PlannedStep(

@@ -106,9 +106,9 @@ def delete(one: Registration) -> Steps[Error]:
 
 
 def _given_up(one: Registration, body: Body) -> Steps[Error]:
-    """Leave the fields of a patch to others: apply without them, which takes away those that nobody else has.
+    """Release the fields of a patch: apply without them, which removes those without another owner.
 
-    An object that is gone is made again by that, as empty as it can be.
+    This recreates a deleted object, almost empty.
     """
     meta = {key: metadata(body)[key] for key in ("name", "namespace") if key in metadata(body)}
     bare = {"apiVersion": body.get("apiVersion"), "kind": body.get("kind"), "metadata": meta}

@@ -1,6 +1,6 @@
 """Syncs that do not get past a wave, and why: what is waited for lacks something that only a later wave brings.
 
-Five rules share this; each blocked sync is told by one of them. Knows what happened, and few words.
+Five rules share this; each blocked sync is reported by one of them.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class Blocked(Struct, frozen=True):
 
 def blocked(rehearsal: Rehearsal, case: Case, *causes: Cause) -> Iterator[Blocked]:
     """The syncs that are blocked for one of these causes, each once."""
-    told: set[tuple[str, tuple[Ref, ...]]] = set()
+    reported: set[tuple[str, tuple[Ref, ...]]] = set()
     for step, operation in operations(rehearsal):
         found = _explained(Moment(rehearsal, case, step), operation)
         key = operation.app, tuple(task.object for task in found.waited) if found else ()
-        if found is not None and key not in told:
-            told.add(key)
+        if found is not None and key not in reported:
+            reported.add(key)
             if found.cause in causes:
                 yield found
 
@@ -121,9 +121,9 @@ def _explained(moment: Moment, operation: Operation) -> Blocked | None:
     if not found:
         return Blocked(moment.index, operation, "never", waited)
     users_first = {one.user.ref for one in found}
-    told = tuple(task for task in waited if task.object in users_first)
-    after = all(one.task.phase == "PostSync" for one in found) and told[0].phase == "Sync"
-    return Blocked(moment.index, operation, "post-sync" if after else "later", told, found)
+    held = tuple(task for task in waited if task.object in users_first)
+    after = all(one.task.phase == "PostSync" for one in found) and held[0].phase == "Sync"
+    return Blocked(moment.index, operation, "post-sync" if after else "later", held, found)
 
 
 def _waited(operation: Operation) -> tuple[SyncTask, ...]:

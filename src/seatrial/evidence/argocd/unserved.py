@@ -28,14 +28,14 @@ class Unknown(Struct, frozen=True):
 
 def unknown_kinds(rehearsal: Rehearsal, case: Case) -> Iterator[Unknown]:
     """Each Application once."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for step, operation in operations(rehearsal):
-        if operation.phase != "Failed" or operation.app in told:
+        if operation.phase != "Failed" or operation.app in reported:
             continue
         refused = [task for task in operation.tasks if _is_unknown(task)]
         resources = tuple(r for task in refused if (r := case.written(step, task.object)))
         if resources:
-            told.add(operation.app)
+            reported.add(operation.app)
             begun = any(task.status and task not in refused for task in operation.tasks)
             yield Unknown(step, operation, resources, in_its_wave=begun)
 

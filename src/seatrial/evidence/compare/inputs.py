@@ -41,22 +41,22 @@ def comparison(old: Side, new: Side) -> Comparison:
 
 def _changes(before: Sequence[Finding], now: Sequence[Finding]) -> Iterator[Change]:
     """Per rule, the objects it reports on one side or on both; objects with the same change are merged."""
-    was, told = _judged(before), _judged(now)
+    was, is_now = _judged(before), _judged(now)
     alike: dict[tuple[str, str, Judged | None, Judged | None], list[str]] = {}
-    for key in dict.fromkeys((*was, *told)):
+    for key in dict.fromkeys((*was, *is_now)):
         rule, code, name = key
-        alike.setdefault((rule, code, was.get(key), told.get(key)), []).append(name)
+        alike.setdefault((rule, code, was.get(key), is_now.get(key)), []).append(name)
     for (rule, code, old, new), names in alike.items():
         yield Change(rule, code, tuple(names), old, new)
 
 
 def _judged(findings: Sequence[Finding]) -> dict[tuple[str, str, str], Judged]:
     """By rule, code and object; the worst finding of several."""
-    told: dict[tuple[str, str, str], Judged] = {}
+    judged: dict[tuple[str, str, str], Judged] = {}
     for finding in findings:
         for name in map(str, finding.objects or (finding.action,)):
-            told.setdefault((finding.rule, finding.code, name), Judged(finding.certainty, finding.damage))
-    return told
+            judged.setdefault((finding.rule, finding.code, name), Judged(finding.certainty, finding.damage))
+    return judged
 
 
 def _edges(case: Case) -> Iterator[Edge]:

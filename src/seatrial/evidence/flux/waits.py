@@ -31,16 +31,16 @@ class TimedOutWait(Struct, frozen=True):
 
 def timed_out_waits(rehearsal: Rehearsal, case: Case) -> Iterator[TimedOutWait]:
     """Each Kustomization or HelmRelease whose wait timed out, once."""
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         for one in moment.ended.reconciled:
             own = case.written(moment.index, one.object)
-            if own is None or one.object in told or one.acts[-1:] == ("uninstall",):
+            if own is None or one.object in reported or one.acts[-1:] == ("uninstall",):
                 continue
             statuses = {fault.object: fault.status for fault in faults(one.failure, "not-ready")}
             waited = tuple(ref for ref in one.objects if ref in statuses and ref.group not in OWN_GROUPS)
             if waited:
-                told.add(one.object)
+                reported.add(one.object)
                 status = tuple(statuses[ref] for ref in waited)
                 yield TimedOutWait(
                     moment.index, one, own, waited, status, tuple(_behind(case, moment.index, moment.ended, one.object))

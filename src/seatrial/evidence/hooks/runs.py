@@ -18,7 +18,7 @@ from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, listed
 from seatrial.model.timeline import Event, Rehearsal, StepResult
 
-Why = Literal["dropped", "plain", "later", "same-weight", "deleted", "never", "earlier", "nobody"]
+Why = Literal["dropped", "regular", "later", "same-weight", "deleted", "never", "earlier", "missing"]
 
 
 class Lack(Struct, frozen=True):
@@ -155,9 +155,9 @@ def _why(moment: Moment, release: Release, hook: Resource, ref: Ref, event: str)
     candidates = [resource for resource in release.resources if resource.ref == ref]
     for resource in candidates:
         if not hooks.is_hook(resource.body):
-            return "plain", resource
+            return "regular", resource
     if not candidates:
-        return "nobody", None
+        return "missing", None
     other = candidates[0]
     if hooks.unknown_events(other.body):
         return "dropped", other

@@ -179,7 +179,7 @@ def _refused(rehearsal: Rehearsal, case: Case) -> Iterator[Call]:
     step = -1
     for event in rehearsal.timeline:
         if event.step < step:
-            now = {}  # What follows is another cluster: it was built anew.
+            now = {}  # What follows is another cluster: it was rebuilt.
         if event.step != step:
             step, began = event.step, dict(now)
         call = event.refusal.call if event.refusal else None
@@ -229,7 +229,7 @@ def _followed(events: Iterable[Event]) -> World:
     step = -1
     for event in events:
         if event.step < step:
-            found = {}  # Another cluster: it was built anew.
+            found = {}  # Another cluster: it was rebuilt.
         step = event.step
         _follow(found, event)
     return found

@@ -39,7 +39,7 @@ NEEDS_MAX = 20
 """Of things that one script waits for, one after the other."""
 
 Refuses = Callable[[ApiRequest], str]
-"""The words of whoever may not do a thing; empty where it is allowed."""
+"""The message of a denied request; empty if it is allowed."""
 Missing = Callable[[Ref], bool]
 
 
@@ -54,7 +54,7 @@ class Gone(Struct, frozen=True):
 
 
 def courses(pod: Body, world: World) -> dict[Path, Gone]:
-    """How the scripts of a pod's containers go, as far as that can be told without running them."""
+    """How the scripts of a pod's containers end, as far as that is known without running them."""
     spec, namespace = pod.get("spec") or {}, namespace_of(pod)
     account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
     user = service_account(namespace, account)

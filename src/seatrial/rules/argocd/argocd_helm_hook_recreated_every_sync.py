@@ -7,7 +7,7 @@ policy says otherwise, the existing object is deleted first: `before-hook-creati
 of Helm. For a Job that is intended. A Namespace is deleted with all its content, a PVC with its data, a ServiceAccount
 with the tokens of running pods; a Secret or ConfigMap is missing for a moment, and pods that start then fail.
 
-Hooks are not compared with the cluster. If someone deletes or changes the object, the Application stays `Synced` and
+Hooks are not compared with the cluster. If a user deletes or changes the object, the Application stays `Synced` and
 self-heal does not recreate it; if a sync stops between the deletion and the creation, it stays deleted. Removed from
 Git, it is not pruned either.
 

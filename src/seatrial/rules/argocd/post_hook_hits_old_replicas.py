@@ -2,7 +2,7 @@
 
 ## What happens
 `PostSync` starts when everything in the `Sync` phase is healthy. A Deployment is healthy as soon as enough new pods are
-available; old pods no longer count from the moment they are told to stop. They run for up to
+available; terminating pods no longer count. They run for up to
 `terminationGracePeriodSeconds`, and the nodes remove them from the Service a moment later. A smoke test that runs then
 may get its answer from the old version and pass; or its connection may be refused by a pod that has just stopped, and
 it fails a sync that is fine.
@@ -109,7 +109,7 @@ def _finding(moment: Moment, hook: Resource, service: Resource, workload: Resour
         certainty="may",
         message=f"{hook.ref}, a PostSync hook, calls {service.ref} while old pods of {workload.ref} may still answer",
         details=(
-            f"{workload.ref} is healthy when its new pods are available; the old ones are only told to stop by then, "
+            f"{workload.ref} is healthy when its new pods are available; the old ones are only terminating by then, "
             f"and have up to {grace if isinstance(grace, int) else GRACE_SECONDS} seconds to do so.",
         ),
         places=[hook.place(*need.field)],

@@ -6,7 +6,7 @@ A Service of type LoadBalancer that gets no address, an Ingress whose controller
 creates, an image that cannot be pulled: the object stays `Progressing`, the operation stays `Running`, and it looks
 like a slow start. A fix that is pushed meanwhile is not applied: the running operation must be terminated first.
 
-Argo CD does not wait for the last wave. The same object does no harm there, so the problem appears when someone adds a
+Argo CD does not wait for the last wave. The same object does no harm there, so the problem appears when you add a
 later wave or a PostSync hook.
 
 With Flux the cause is `wait: true` (or `healthChecks`) and `dependsOn`. A Kustomization that waits is not Ready before

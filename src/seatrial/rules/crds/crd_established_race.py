@@ -46,7 +46,7 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import after_failure, first_named
 
-BY_HAND = ("kubectl", "someone")
+BY_HAND = ("kubectl", "user")
 BETWEEN = (
     "kubectl does not wait for what it applies. Between the two commands, run: kubectl wait "
     "--for=condition=Established crd --all."

@@ -61,7 +61,7 @@ from seatrial.phrases.hooks import (
 )
 from seatrial.phrases.objects import in_kubectl
 
-IN_RELEASE = ("plain", "later", "never")
+IN_RELEASE = ("regular", "later", "never")
 """Why the hook does not find an object that is part of the release."""
 
 

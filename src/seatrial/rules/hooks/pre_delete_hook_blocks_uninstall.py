@@ -49,7 +49,7 @@ from seatrial.phrases.outcome import helm_says
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    explained = {(lack.step, lack.hook.ref) for lack in lacks(rehearsal, case) if lack.why != "nobody"}
+    explained = {(lack.step, lack.hook.ref) for lack in lacks(rehearsal, case) if lack.why != "missing"}
     explained |= {(refused.step, refused.owner.ref) for refused in refused_commands(rehearsal, case)}
     seen: set[Ref] = set()
     for moment in moments(rehearsal, case):

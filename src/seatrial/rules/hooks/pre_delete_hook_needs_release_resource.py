@@ -42,7 +42,7 @@ from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.hooks import absent, ends, ends_sentence, evidence_of, hook_needs, look_at
 
-IN_RELEASE = ("plain", "later", "never")
+IN_RELEASE = ("regular", "later", "never")
 """Why the hook does not find an object that is part of the release."""
 
 
@@ -76,7 +76,7 @@ def _why_missing(moment: Moment, lack: Lack) -> str:
     """The earlier step that failed before it created a regular resource."""
     earlier = reversed(moment.rehearsal.steps[: lack.step])
     before = next((result for result in earlier if result.release and result.action != "uninstall"), None)
-    if lack.why != "plain" or before is None or before.outcome == "ok":
+    if lack.why != "regular" or before is None or before.outcome == "ok":
         return ""
     return f"The {before.action} failed before it created it: {before.error.strip()}"
 

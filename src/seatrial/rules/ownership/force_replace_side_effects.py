@@ -5,7 +5,7 @@
 object with the manifest. Everything that the manifest does not contain is removed:
 
 - the replicas that an autoscaler or a user has set: the Deployment goes back to 1;
-- labels, annotations, keys of a ConfigMap, a `caBundle` that someone else wrote;
+- labels, annotations, keys of a ConfigMap, a `caBundle` that a controller or user wrote;
 - fields that Kubernetes itself wrote and that are immutable: the volume of a bound PVC, the selector of a Job. Then the
   whole upgrade fails although the chart changes nothing: `spec is immutable after creation`, `field is immutable`.
 
@@ -33,7 +33,7 @@ that object before the upgrade. Against drift, use server-side apply with `--for
 fields that the chart sets.
 
 ## Fix safety
-Omitting `--force` is safe; fields that someone changed by hand then stay until the chart changes them.
+Omitting `--force` is safe; fields that a user changed then stay until the chart changes them.
 """
 
 from __future__ import annotations
@@ -111,13 +111,13 @@ def _forced(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _by_force(moment: Moment, written: Resource, deletion: Event) -> Finding:
     ref, ended = written.ref, moment.ended
     refused = [e for e in moment.events() if e.object == ref and e.effect == "refused"][:1]
-    anew = "recreates it" if ref in ended.recreated else "does not recreate it"
+    outcome = "recreates it" if ref in ended.recreated else "does not recreate it"
     return found(
         RULE,
         moment,
         objects=[ref],
         damage=LOSES.get(ref.kind, "nuisance"),
-        message=f"kubectl apply --force deletes {ref} and {anew}, because its change is rejected",
+        message=f"kubectl apply --force deletes {ref} and {outcome}, because its change is rejected",
         details=(
             f'The API server rejects it: "{_first_line(refused[0].message)}"' if refused else "",
             LOOKED_ONCE if ref not in ended.recreated else "",

@@ -1,4 +1,4 @@
-"""An object of the release already exists and belongs to someone else, so Helm refuses to start.
+"""An object of the release already exists and belongs to another owner, so Helm refuses to start.
 
 ## What happens
 For each new object of the manifest, Helm checks whether it already exists. If so, it must have the label

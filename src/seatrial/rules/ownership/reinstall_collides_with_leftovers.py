@@ -24,7 +24,7 @@ Install with `helm upgrade --install`, which continues from a failed install, or
 conflict. Delete the leftovers, or deploy once with `--take-ownership`.
 
 ## Fix safety
-`--take-ownership` adopts any object of that name, whoever owns it.
+`--take-ownership` adopts any object of that name, whatever its owner.
 """
 
 from __future__ import annotations

@@ -42,15 +42,15 @@ from seatrial.model.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for moment in moments(rehearsal, case):
         release = moment.release if moment.index < len(case.releases) else None
         if release is None or release.program is None or moment.ended.outcome != "failed":
             continue
         unrendered = {fault.urn for fault in faults(moment.ended.failure, "source-not-rendered")}
         for one in release.program.registrations:
-            if one.urn in unrendered and one.urn not in told:
-                told.add(one.urn)
+            if one.urn in unrendered and one.urn not in reported:
+                reported.add(one.urn)
                 yield _finding(moment, release.program, one)
 
 

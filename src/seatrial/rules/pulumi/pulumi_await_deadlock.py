@@ -11,7 +11,7 @@ deadlock. Pulumi waits for ten minutes and gives up. Its output mentions the pod
 started.
 
 The same happens if the condition can never be met. A StatefulSet is ready when all its pods are of the newest revision,
-so one with a `partition` never is after a change. A DaemonSet with `updateStrategy: OnDelete` waits until someone
+so one with a `partition` never is after a change. A DaemonSet with `updateStrategy: OnDelete` waits until a user
 deletes the pods by hand. The change is made, but Pulumi gives up on it, and everything that depends on it is not
 deployed.
 
@@ -75,7 +75,7 @@ class Trap(Struct, frozen=True):
     """A condition that Pulumi waits for and that never becomes true."""
 
     why: str
-    told: str
+    detail: str
     confirm: str
 
 
@@ -114,9 +114,9 @@ def _trap(moment: Moment, one: Registration) -> Trap | None:
         return Trap(f"it waits until every pod of {one.ref} is of the new revision, and {why}", ALL_IS_WELL, rolled_out)
     failed = next((c for c in listed(live, "status", "conditions") if c.get("type") == "Failed"), None)
     if one.ref.kind == "Job" and failed is not None:
-        told = f'{one.ref} has failed ({failed.get("reason")}): "{failed.get("message")}". {ONLY_TWO_REASONS}'
+        detail = f'{one.ref} has failed ({failed.get("reason")}): "{failed.get("message")}". {ONLY_TWO_REASONS}'
         shown = f"kubectl describe {in_kubectl(one.ref)}  # Failed, while pulumi up waits"
-        return Trap(f"it waits for {one.ref} to complete, which has failed permanently", told, shown)
+        return Trap(f"it waits for {one.ref} to complete, which has failed permanently", detail, shown)
     if one.ref.kind == CLAIM and not dig(live, "spec", "storageClassName"):
         shown = "kubectl get storageclass  # none is the default"
         return Trap(
@@ -134,7 +134,7 @@ def _held_back(body: Body) -> str:
     if body.get("kind") == "StatefulSet" and partition:
         return f"its partition of {partition} keeps the pods below it at the old revision"
     if body.get("kind") == "DaemonSet" and strategy.get("type") == "OnDelete":
-        return "with OnDelete its pods stay until someone deletes them"
+        return "with OnDelete its pods stay until a user deletes them"
     return ""
 
 
@@ -146,7 +146,7 @@ def _waits_for_ever(moment: Moment, one: Registration, trap: Trap) -> Finding:
         objects=[one.ref],
         damage="failed-deploy",
         message=f"pulumi up hangs: {trap.why}",
-        details=(f"Pulumi {moment.ended.error}", trap.told, SKIPPED),
+        details=(f"Pulumi {moment.ended.error}", trap.detail, SKIPPED),
         places=[one.place] if one.place else [],
         evidence=[event for event in moment.events() if event.object == one.ref][:4],
         confirm=trap.confirm,

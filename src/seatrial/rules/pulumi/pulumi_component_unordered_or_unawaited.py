@@ -52,13 +52,13 @@ from seatrial.model.timeline import Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[str] = set()
+    reported: set[str] = set()
     by_component: dict[str, list[Unordered]] = {}
     for one in unordered(rehearsal, case):
         by_component.setdefault(one.component.urn, []).append(one)
     for urn, failed in by_component.items():
-        if urn not in told:
-            told.add(urn)
+        if urn not in reported:
+            reported.add(urn)
             yield _finding(rehearsal, case, failed)
 
 

@@ -39,7 +39,7 @@ PLACES_MAX = 3
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for moment in moments(rehearsal, case):
         release, before = moment.release, moment.before
         if (moment.ended.action, moment.ended.outcome) != ("up", "ok") or not (release and release.program and before):
@@ -48,10 +48,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             continue
         for one in release.program.registrations:
             was = before.program.find(one.urn) if before.program else None
-            if was is None or one.urn in told or not _is_left_alone(was, one):
+            if was is None or one.urn in reported or not _is_left_alone(was, one):
                 continue
             if changed := list(_changed(was, one)):
-                told.add(one.urn)
+                reported.add(one.urn)
                 yield _finding(moment, one, changed)
 
 

@@ -77,7 +77,7 @@ class Replaced(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for moment in moments(rehearsal, case):
         release = moment.release if moment.index < len(case.releases) else None
         before = moment.before
@@ -96,8 +96,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         }
         for one in _replaced(before.program, release.program, deletions):
             matters = one.along or (one.old.ref is not None and one.old.ref.kind in WORTH_TELLING)
-            if matters and one.old.urn not in told:
-                told.add(one.old.urn)
+            if matters and one.old.urn not in reported:
+                reported.add(one.old.urn)
                 yield _finding(moment, one, deletions)
 
 
@@ -150,10 +150,10 @@ def _finding(moment: Moment, one: Replaced, deletions: dict[Ref, Event]) -> Find
     )
 
 
-def _lost(rehearsal: Rehearsal, deletion: Event, told: list[Ref]) -> Iterator[Event]:
+def _lost(rehearsal: Rehearsal, deletion: Event, known: list[Ref]) -> Iterator[Event]:
     """What was deleted with an object and is not reported otherwise."""
     for event in cascade(rehearsal, deletion):
-        if event.object not in told and event.object.kind != "PersistentVolume":
+        if event.object not in known and event.object.kind != "PersistentVolume":
             yield event
 
 
@@ -165,14 +165,14 @@ def _damage(moment: Moment, ref: Ref, lost: list[Event]) -> Damage:
 
 def _message(one: Replaced, lost: list[Event], *, again: bool) -> str:
     if not one.along:
-        anew = "and recreates it" if again else "and does not recreate it"
-        return f"pulumi up deletes {one.old.ref}{with_it(lost)} {anew}: {_fields(one)} cannot change in place"
+        outcome = "and recreates it" if again else "and does not recreate it"
+        return f"pulumi up deletes {one.old.ref}{with_it(lost)} {outcome}: {_fields(one)} cannot change in place"
     many = len(one.along) > 1
-    anew = "and recreates all of them" if again else "and does not recreate all of them"
+    outcome = "and recreates all of them" if again else "and does not recreate all of them"
     others = named(other.ref for other in one.along if other.ref)
     return (
         f"pulumi up deletes {others} along with {one.old.ref}{with_it(lost)}, "
-        f"because {'they are' if many else 'it is'} built from its outputs, {anew}"
+        f"because {'they are' if many else 'it is'} built from its outputs, {outcome}"
     )
 
 

@@ -205,7 +205,7 @@ def _kind_and_name(ref: Ref) -> tuple[str, str, str]:
     return ref.kind, ref.namespace, ref.name
 
 
-def _waited_for_in_vain(moment: Moment) -> Iterator[Met]:
+def _waits_for_missing_hook(moment: Moment) -> Iterator[Met]:
     release, ended = acted_on(moment.case, moment.index), moment.ended
     if release is None or not waits(ended.flags):
         return
@@ -241,7 +241,7 @@ BUGS = (
         last=(4, 2, 1),
         fixed="4.2.2",
         damage="nuisance",
-        met=_waited_for_in_vain,
+        met=_waits_for_missing_hook,
         left="Helm then continues normally. Every such hook adds another full --timeout.",
         rare=False,
     ),

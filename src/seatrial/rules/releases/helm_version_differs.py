@@ -18,7 +18,7 @@ kind: Deployment
 metadata:
   name: gate
 spec:
-  replicas: 2        # someone applies 5: Helm 3 sets 2 again, Helm 4 fails with "Apply failed with 1 conflict"
+  replicas: 2        # a user applies 5: Helm 3 sets 2 again, Helm 4 fails with "Apply failed with 1 conflict"
 ```
 
 ## Instead

@@ -8,7 +8,7 @@ Certificate, its issuer or cert-manager only afterwards: the Certificate is a po
 `--wait`; or a pre-install hook mounts the Secret, and the Certificate or cert-manager is a regular resource of the
 release.
 
-The error names a Secret, so people look for a Secret that someone forgot. If cert-manager is not part of the trial,
+The error names a Secret, so users look for a missing Secret. If cert-manager is not part of the trial,
 seatrial assumes that it runs and lists it as a prerequisite: a cluster without it shows the same error forever.
 
 ## Example

@@ -5,7 +5,7 @@ A mutating webhook changes a pod once, when it is created. Helm creates Deployme
 the pods of a release with its own injector may exist before the injector is registered; so do the pods of another
 release that is installed first. With `failurePolicy: Ignore` a pod also passes while the injector is registered and
 does not answer yet. Nothing is rejected or retried: the pods run without their sidecar, or wait for an image named
-`auto`, until someone restarts them. Which pods are affected differs between installs.
+`auto`, until they are restarted. Which pods are affected differs between installs.
 
 ## Example
 ```yaml

@@ -8,7 +8,7 @@ then is rejected. The upgrade stops half way: everything before the rejected obj
 longer has is not deleted.
 
 With `RollingUpdate` and one replica, `maxUnavailable` of 25% is rounded down to 0: the old pod stays until the new one
-is ready. So many charts work with a single replica, until someone sets `Recreate` for another reason.
+is ready. So many charts work with a single replica, until `Recreate` is set for another reason.
 
 ## Example
 ```yaml

@@ -9,7 +9,7 @@ same release never pass a first install, nor, if the Job failed, any upgrade.
 
 A placeholder (`caBundle: Cg==`, `caBundle: ""`) is worse than none, because Helm then owns the field. Helm 3 restores
 the placeholder on every upgrade, and the webhook fails until the bundle is written again. Helm 4 applies it, finds that
-someone else has changed the field, and the upgrade fails with a conflict.
+another client has changed the field, and the upgrade fails with a conflict.
 
 ## Example
 ```yaml
