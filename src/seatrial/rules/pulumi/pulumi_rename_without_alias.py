@@ -125,7 +125,7 @@ def _in_the_way(moment: Moment, renamed: list[Renamed]) -> Finding:
         moment,
         objects=[one.new.ref for one in renamed if one.new.ref],
         damage="failed-deploy",
-        message=f"pulumi up fails: {first.new.ref}{more} was {_urn(first.old)} and is now {_urn(first.new)}, which "
+        message=f"pulumi up fails: {first.new.ref}{more} was {_label(first.old)} and is now {_label(first.new)}, which "
         "Pulumi treats as a new resource",
         details=(
             f'The API server rejects it: "{first.event.message}"',
@@ -147,7 +147,7 @@ def _lost(moment: Moment, one: Renamed) -> Finding:
         moment,
         objects=objects,
         damage="data-loss",
-        message=f"pulumi up deletes {one.old.ref}{with_it(lost)}: {_urn(one.old)} is now {_urn(one.new)}, which "
+        message=f"pulumi up deletes {one.old.ref}{with_it(lost)}: {_label(one.old)} is now {_label(one.new)}, which "
         "Pulumi treats as a new resource",
         details=(
             f"{one.new.ref} replaces it, and is empty.",
@@ -160,7 +160,7 @@ def _lost(moment: Moment, one: Renamed) -> Finding:
     )
 
 
-def _urn(one: Registration) -> str:
+def _label(one: Registration) -> str:
     """A resource by its name in the program, with its parent if it has one."""
     around = one.parent.split("::")
     return f"{short(one.urn)} in {short(one.parent)}" if len(around) > 3 else short(one.urn)
