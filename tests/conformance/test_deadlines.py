@@ -80,7 +80,7 @@ def _cluster(schedule: Schedule, body: Body) -> Cluster:
     """An idle cluster in which a client waits for a Deployment."""
     cluster = Cluster(schedule=schedule)
     assert cluster.request(Request("create", "apps", "v1", "deployments", "default", body=body)).code == 201
-    cluster.awaits("user", [WEB])
+    cluster.awaits([WEB])
     cluster.settle()
     return cluster
 

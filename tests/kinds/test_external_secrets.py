@@ -170,7 +170,7 @@ def test_waiting_for_a_pod_runs_the_operator_that_creates_its_secret() -> None:
     world = OperatorCluster("external-secrets", schedule="lazy")
     assert world.create(TOKEN, STORE, external(), POD.replace("KEY", "password")) == []
     assert world.get("Secret", "app-secret") is None
-    world.cluster.awaits("user", [Ref("Pod", "demo", "app")])
+    world.cluster.awaits([Ref("Pod", "demo", "app")])
     assert world.object("Pod", "app")["status"]["phase"] == "Running"
     assert world.acts("external-secrets") == [
         "changed ExternalSecret/demo/app",

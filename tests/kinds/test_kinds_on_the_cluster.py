@@ -77,7 +77,7 @@ def test_waiting_for_a_stateful_set_binds_its_pvcs(schedule: Schedule) -> None:
     cluster = Cluster(schedule=schedule)
     create(cluster, DATABASE)
     ref = Ref("StatefulSet", "default", "db", "apps")
-    cluster.awaits("user", [ref])
+    cluster.awaits([ref])
     assert status(cluster, ref)["readyReplicas"] == 2
 
 
@@ -127,13 +127,13 @@ spec:
     spec: {restartPolicy: Never, containers: [{name: main, image: app, envFrom: [{configMapRef: {name: late}}]}]}
 """,
     )
-    cluster.awaits("user", [ref])
+    cluster.awaits([ref])
     assert status(cluster, ref)["active"] == 1
     assert [event.message for event in cluster.timeline() if event.verb == "say"] == [
         'Error: configmap "late" not found'
     ]
     create(cluster, "{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}")
-    cluster.awaits("user", [ref])
+    cluster.awaits([ref])
     assert [found["type"] for found in status(cluster, ref)["conditions"]] == ["SuccessCriteriaMet", "Complete"]
 
 
@@ -142,10 +142,10 @@ def test_a_deployment_continues_when_its_service_account_is_created(schedule: Sc
     cluster = Cluster(schedule=schedule)
     ref = Ref("Deployment", "default", "web", "apps")
     create(cluster, WEB.replace("spec: {containers", "spec: {serviceAccountName: robot, containers"))
-    cluster.awaits("user", [ref])
+    cluster.awaits([ref])
     assert status(cluster, ref)["unavailableReplicas"] == 1
     create(cluster, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}}")
-    cluster.awaits("user", [ref])
+    cluster.awaits([ref])
     assert status(cluster, ref)["availableReplicas"] == 1
 
 

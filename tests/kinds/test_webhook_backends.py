@@ -137,7 +137,7 @@ def test_a_job_with_the_right_writes_the_ca_bundle_before_it_ends() -> None:
     for text in (RIGHTS, BACKEND, WEBHOOK, JOB):
         assert put(cluster, text) == ""
     assert ca_bundle(cluster) is None
-    cluster.awaits("helm", [Ref("Job", "default", "certs", "batch")])
+    cluster.awaits([Ref("Job", "default", "certs", "batch")])
     assert ca_bundle(cluster) == CA_BUNDLE
     wrote = next(e for e in cluster.timeline() if e.object.kind == "ValidatingWebhookConfiguration" and e.before)
     assert (wrote.actor, wrote.verb) == ("certs", "update")

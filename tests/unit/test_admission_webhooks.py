@@ -323,7 +323,7 @@ def test_waiting_for_a_pod_also_waits_for_the_backend_of_its_webhook() -> None:
     selected = "objectSelector: {matchLabels: {app: web}}"
     api = Api(f"{SERVICE}---{BACKEND}---{webhook(READY, PODS, selected)}---{web}", "lazy")
     ref = api.cluster.ref_of(api.get("Deployment", "web", group="apps"))
-    api.cluster.awaits("user", [ref])
+    api.cluster.awaits([ref])
     assert api.get("Deployment", "web", group="apps")["status"]["readyReplicas"] == 1
 
 

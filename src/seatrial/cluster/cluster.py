@@ -111,7 +111,7 @@ class Cluster:
         rbac.authorize(self, request)
         return self._kind_for(request)
 
-    def awaits(self, actor: str, targets: Iterable[Ref], *, rarely: bool = False) -> None:
+    def awaits(self, targets: Iterable[Ref], *, rarely: bool = False) -> None:
         """A client waits for these objects: a slow cluster runs controllers for them, and for nothing else.
 
         A client that polls `rarely` also gives time to objects that only wait for time.
@@ -136,7 +136,7 @@ class Cluster:
             overdue = self.controllers.outwait(awaited, seconds, self._note_deadline)
             if self.schedule == "eager":
                 self.controllers.run()
-            self.awaits("", awaited)
+            self.awaits(awaited)
             return overdue
 
     def settle(self) -> None:

@@ -21,7 +21,7 @@ def stuck_on(cluster: Cluster, targets: Iterable[Ref], is_ready: Callable[[Body]
     """
     with cluster.lock:
         waited = sorted(targets)
-        cluster.awaits("", _unready(cluster, waited, is_ready))
+        cluster.awaits(_unready(cluster, waited, is_ready))
         if _unready(cluster, waited, is_ready):
             # A client that waits this long gives all other objects time too: a PVC may wait for a Deployment's pod.
             cluster.settle()

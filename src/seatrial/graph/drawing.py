@@ -68,7 +68,7 @@ def json(graph: Graph, resolve: Resolve) -> Iterator[str]:
             for ref in _all(graph)
         ],
         "links": [_link(link) for link in graph.links],
-        "prerequisites": [{"object": str(ref), "why": _why(ref, links)} for ref, links in graph.outside().items()],
+        "prerequisites": [{"object": str(ref), "why": _why(links)} for ref, links in graph.outside().items()],
         "cycles": [[str(ref) for ref in cycle] for cycle in cycles(graph)],
     }
     yield msgspec.json.format(msgspec.json.encode(shown_refs), indent=2).decode()
@@ -110,10 +110,10 @@ def _prerequisites(graph: Graph) -> Iterator[str]:
         yield ""
         yield "Prerequisites, assumed to exist:"
         for ref, links in outside.items():
-            yield f"{INDENT}{ref}: {_why(ref, links)}"
+            yield f"{INDENT}{ref}: {_why(links)}"
 
 
-def _why(ref: Ref, links: list[Link]) -> str:
+def _why(links: list[Link]) -> str:
     users = list(dict.fromkeys(str(link.user) for link in links))
     more = f" and {len(users) - USERS_MAX} more" if len(users) > USERS_MAX else ""
     operator = _operator(links)

@@ -85,11 +85,6 @@ def parse_set(flavour: str, expression: str) -> Body:
     return cast(Body, json.loads(native.call_string(function, expression)))
 
 
-def parse_values(text: str) -> Body:
-    """Helm's parser for a values file. Only the first of several documents is read."""
-    return cast(Body, json.loads(native.call_string("helm_values_from_yaml", text)))
-
-
 def _release(
     function: str, config: Config, context: HelmContext, chart: Chart, name: str, values: Body, options: Body
 ) -> Body:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from seatrial.evidence.flux.reconciliations import FLUX, failed_act, failed_release
 from seatrial.evidence.hooks.runs import Lack, done_by_helm
-from seatrial.evidence.moment import Moment
+from seatrial.evidence.moment import Moment, found
 from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.kinds import Need
 from seatrial.kinds.core import missing
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, StepResult
@@ -17,6 +18,22 @@ from seatrial.phrases.outcome import helm_says
 HOOKS_DO = {**HOW, "serviceAccount": "runs as", "priorityClassName": "asks for", "image": "runs"}
 TIMEOUT_SECONDS = 300
 """Helm's default --timeout."""
+
+
+def hook_lacks(rule: Rule, moment: Moment, lack: Lack, why: str, details: tuple[str, ...]) -> Finding:
+    """A finding of a hook that cannot run without an object of its own release."""
+    assert lack.brought is not None
+    return found(
+        rule,
+        moment,
+        objects=[lack.hook.ref, lack.need.object],
+        damage="failed-deploy",
+        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {why}",
+        details=details,
+        places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
+        evidence=evidence_of(moment, lack),
+        confirm=look_at(lack),
+    )
 
 
 def said_of(moment: Moment, ref: Ref, key: str = "") -> Event | None:

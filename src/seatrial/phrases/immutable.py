@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -194,6 +194,23 @@ def without_values(words: str, refusal: Refusal | None) -> str:
         if cause.detail and not cause.value and len(quoted) > LONG:
             words = words.replace(quoted, f"{quoted[0]}...{quoted[-1]}")
     return words
+
+
+def changes_with_version(
+    rule: Rule, moment: Moment, resource: Resource, paths: Sequence[Path], message: str, detail: str, confirm: str
+) -> Finding:
+    """A finding of immutable fields that contain the chart version: the next version changes them."""
+    return found(
+        rule,
+        moment,
+        objects=[resource.ref],
+        damage="failed-deploy",
+        certainty="may",
+        message=message,
+        details=(detail,),
+        places=[resource.place(*path) for path in paths],
+        confirm=confirm,
+    )
 
 
 def version_labels(labels: Any) -> list[str]:

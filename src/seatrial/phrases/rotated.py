@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
 
 from seatrial.evidence.history import restarted
-from seatrial.evidence.moment import Moment
+from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.rotated import RotatedSecret, rotated_secrets
 from seatrial.evidence.secret_data import PASSWORD, PEM
 from seatrial.evidence.volumes import keeps_data
 from seatrial.graph import Edge
-from seatrial.model.finding import Certainty, Damage
+from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Pointer, dig
+from seatrial.model.resource import Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.objects import AUTHENTICATION_ERRORS, users_beyond_hooks
+from seatrial.phrases.objects import AUTHENTICATION_ERRORS, confirm_twice, users_beyond_hooks
 
 CLIENTS_REJECTED = (
     "A database reads its password from the Secret only when its volume is empty. Clients with the new password are "
@@ -22,20 +24,58 @@ CLIENTS_REJECTED = (
 )
 
 
-def rotated_passwords(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[RotatedSecret, tuple[str, ...], list[Edge]]]:
+class Rotation(Struct, frozen=True):
+    """What an engine does to a Secret whose template generates new values."""
+
+    what: str
+    """`every helm upgrade generates a new 'password' in Secret/default/db`"""
+    why: str
+    afterwards: tuple[str, ...]
+    repeat: str
+    """What to run between two looks at the Secret."""
+
+
+def rotations(
+    rule: Rule, rehearsal: Rehearsal, case: Case, describe: Callable[[Ref, str], Rotation]
+) -> Iterator[Finding]:
+    """A finding for each Secret with regenerated keys that are read."""
+    for rotated, keys, readers in _rotated_passwords(rehearsal, case):
+        ref, keeper = rotated.secret.ref, _keeper_of(readers)
+        rotation = describe(ref, ", ".join(f"'{key}'" for key in keys))
+        certainty, damage = _severity(keeper, keys, readers)
+        yield found(
+            rule,
+            Moment(rehearsal, case, rotated.step),
+            objects=[ref],
+            damage=damage,
+            certainty=certainty,
+            message=f"{rotation.what}, {_outcome_of(keeper, readers)}",
+            details=(
+                rotation.why,
+                *_what_pods_do(rehearsal, case, rotated, readers),
+                CLIENTS_REJECTED if (certainty, damage) == ("will", "outage") else "",
+                *rotation.afterwards,
+            ),
+            places=[_place_of(rotated.secret, key) for key in keys],
+            evidence=[rotated.event],
+            confirm=confirm_twice(ref, "{.data}", rotation.repeat),
+        )
+
+
+def _rotated_passwords(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[RotatedSecret, tuple[str, ...], list[Edge]]]:
     """Secrets with regenerated keys that are read, with the keys and the readers."""
     for rotated in rotated_secrets(rehearsal, case):
-        keys = rotated_keys(rotated)
-        if readers := list(readers_of(case, rotated, keys)):
+        keys = _rotated_keys(rotated)
+        if readers := list(_readers_of(case, rotated, keys)):
             yield rotated, keys, readers
 
 
-def rotated_keys(rotated: RotatedSecret) -> tuple[str, ...]:
+def _rotated_keys(rotated: RotatedSecret) -> tuple[str, ...]:
     """The regenerated keys, without certificates."""
     return tuple(key for key in rotated.keys if PEM not in rotated.content(key))
 
 
-def readers_of(case: Case, rotated: RotatedSecret, keys: tuple[str, ...]) -> Iterator[Edge]:
+def _readers_of(case: Case, rotated: RotatedSecret, keys: tuple[str, ...]) -> Iterator[Edge]:
     """Who reads one of these keys, or the whole Secret."""
     release = case.releases[rotated.step]
     for edge in users_beyond_hooks(release, rotated.secret.ref) if release and keys else ():
@@ -43,16 +83,16 @@ def readers_of(case: Case, rotated: RotatedSecret, keys: tuple[str, ...]) -> Ite
             yield edge
 
 
-def keeper_of(readers: list[Edge]) -> Resource | None:
+def _keeper_of(readers: list[Edge]) -> Resource | None:
     """The first reader that keeps data stored with the old value."""
     return next((edge.user for edge in readers if keeps_data(edge.user)), None)
 
 
-def outcome_of(keeper: Resource | None, readers: list[Edge]) -> str:
+def _outcome_of(keeper: Resource | None, readers: list[Edge]) -> str:
     return f"while {keeper.ref} keeps data stored with the old value" if keeper else _others(readers)
 
 
-def severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge]) -> tuple[Certainty, Damage]:
+def _severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge]) -> tuple[Certainty, Damage]:
     if keeper is None:
         return "may", "nuisance"
     read = {edge.need.key for edge in readers if edge.user.ref == keeper.ref}
@@ -64,11 +104,7 @@ def _others(readers: list[Edge]) -> str:
     return f"so what {', '.join(str(edge.user.ref) for edge in readers)} created with the old value no longer matches"
 
 
-def named(keys: tuple[str, ...]) -> str:
-    return ", ".join(f"'{key}'" for key in keys)
-
-
-def what_pods_do(rehearsal: Rehearsal, case: Case, rotated: RotatedSecret, readers: list[Edge]) -> Iterator[str]:
+def _what_pods_do(rehearsal: Rehearsal, case: Case, rotated: RotatedSecret, readers: list[Edge]) -> Iterator[str]:
     """Whether the step restarts the readers, and what follows."""
     action = rehearsal.steps[rotated.step].action
     for edge in readers:
@@ -84,6 +120,6 @@ def what_pods_do(rehearsal: Rehearsal, case: Case, rotated: RotatedSecret, reade
             yield f"The pods of {user} are not restarted, but the kubelet updates the value in their volume."
 
 
-def place_of(secret: Resource, key: str) -> Pointer:
+def _place_of(secret: Resource, key: str) -> Pointer:
     field = "stringData" if dig(secret.body, "stringData", key) is not None else "data"
     return secret.place(field, key)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import Lack, lacks
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at
+from seatrial.phrases.hooks import ends_sentence, hook_lacks
 from seatrial.phrases.outcome import after_failure
 
 BEFORE = ("pre-install", "pre-upgrade", "pre-rollback")
@@ -23,7 +23,14 @@ def too_early(
     for lack in lacks(rehearsal, case):
         moment = Moment(rehearsal, case, lack.step)
         if lack.need.object.kind in kinds and is_too_early(lack) and not only_upgrades(moment, lack):
-            yield _finding(rule, moment, lack, advice)
+            details = (
+                _order(lack),
+                ends_sentence(moment, lack),
+                after_failure(moment, lack.hook.ref),
+                _upgrades_work(lack),
+                advice,
+            )
+            yield hook_lacks(rule, moment, lack, _when(lack), details)
 
 
 def is_too_early(lack: Lack) -> bool:
@@ -37,27 +44,6 @@ def only_upgrades(moment: Moment, lack: Lack) -> bool:
     """Whether a fresh install is not affected; pre-upgrade-hook-needs-newly-added-resource reports those."""
     runs_at_install = hooks.runs_at(lack.hook.body, "install")
     return lack.event == "pre-upgrade" and not runs_at_install and moment.before is not None
-
-
-def _finding(rule: Rule, moment: Moment, lack: Lack, advice: str) -> Finding:
-    assert lack.brought is not None
-    return found(
-        rule,
-        moment,
-        objects=[lack.hook.ref, lack.need.object],
-        damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {_when(lack)}",
-        details=(
-            _order(lack),
-            ends_sentence(moment, lack),
-            after_failure(moment, lack.hook.ref),
-            _upgrades_work(lack),
-            advice,
-        ),
-        places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(moment, lack),
-        confirm=look_at(lack),
-    )
 
 
 def _when(lack: Lack) -> str:

@@ -118,7 +118,7 @@ class InProcess:
         if cluster.schedule == "eager":
             cluster.settle()
         else:
-            cluster.awaits(self._actor, refs, rarely=True)
+            cluster.awaits(refs, rarely=True)
         if cluster.store.version != before:
             return Answer(200)
         why = stuck.why(cluster, refs)

@@ -36,13 +36,6 @@ class Schema(Struct, frozen=True, eq=False):
         return resolved(found, self.defs) if isinstance(found, dict) else None
 
     @property
-    def preserves_unknown(self) -> bool:
-        """Whether any field is accepted here."""
-        if self.node.get("x-kubernetes-preserve-unknown-fields"):
-            return True
-        return "properties" not in self.node and not isinstance(self.node.get("additionalProperties"), dict)
-
-    @property
     def list_type(self) -> str:
         return str(self.node.get("x-kubernetes-list-type") or "atomic")
 

@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
             if method == "GET" and self._watch(request):
                 return
             if polls:
-                self.server.run_for(url, request.actor)
+                self.server.run_for(url)
             reply = reply_to(self.server.cluster, request)
             if self.server.transcript is not None:
                 self.server.transcript.answered(request, reply)
@@ -257,7 +257,7 @@ class Connection(asyncio.Protocol):
         opened.wake = lambda: _soon(loop, self._flush)
         if request.timeout_seconds > 0:
             self.timer = loop.call_later(request.timeout_seconds, self._end_watch)
-        cluster.awaits(request.actor, self._unready(opened))
+        cluster.awaits(self._unready(opened))
         with cluster.lock:
             opened.refresh(cluster.store.version)
         self._flush()

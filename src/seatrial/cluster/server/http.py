@@ -168,9 +168,9 @@ class ApiServer:
         self._polled.add(url)
         return True
 
-    def run_for(self, url: str, actor: str) -> None:
+    def run_for(self, url: str) -> None:
         """Run the controllers of a slow cluster for what is polled. The reply shows the result."""
-        self.cluster.awaits(actor, objects_of(self.cluster, url))
+        self.cluster.awaits(objects_of(self.cluster, url))
         self._first_requested(url)
 
     def _first_requested(self, url: str) -> float:

@@ -22,6 +22,22 @@ def is_pulumi(rehearsal: Rehearsal) -> bool:
     return rehearsal.engine.name == PULUMI
 
 
+def programs(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Moment, Program]]:
+    """The steps that bring up a program."""
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.index < len(case.releases) else None
+        if release is not None and release.program is not None:
+            yield moment, release.program
+
+
+def changed_programs(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[Moment, Program, Program]]:
+    """Each `pulumi up` of an existing stack, with the program before and the new one."""
+    for moment, program in programs(rehearsal, case):
+        before = moment.before if moment.ended.action == "up" else None
+        if before is not None and before.program is not None:
+            yield moment, before.program, program
+
+
 class Unordered(Struct, frozen=True):
     """A resource that failed because it does not depend on what it needs in the same program."""
 
@@ -39,14 +55,13 @@ class Unordered(Struct, frozen=True):
 
 def unordered(rehearsal: Rehearsal, case: Case) -> Iterator[Unordered]:
     """Every resource that was created before what it needs, which the same program creates."""
-    for moment in moments(rehearsal, case):
-        release = moment.release if moment.index < len(case.releases) else None
-        if release is None or release.program is None or moment.ended.outcome != "failed":
+    for moment, program in programs(rehearsal, case):
+        if moment.ended.outcome != "failed":
             continue
         failed = {fault.urn for fault in faults(moment.ended.failure, "not-deployed")}
-        for one in release.program.registrations:
+        for one in program.registrations:
             if one.ref is not None and one.urn in failed:
-                yield from _of_resource(moment, release.program, one)
+                yield from _of_resource(moment, program, one)
 
 
 def _of_resource(moment: Moment, program: Program, one: Registration) -> Iterator[Unordered]:

@@ -235,7 +235,7 @@ def _turn(body: Block, state: RunState) -> tuple[str, int | None]:
 def _case(case: Case, state: RunState) -> int | None:
     subject = text_of(case.subject, state.scope)
     for choice in case.choices:
-        if any(_matches(subject, pattern, state) for pattern in choice.patterns):
+        if any(_matches(subject, pattern) for pattern in choice.patterns):
             return _block(_chosen(choice), state)
     return 0
 
@@ -246,7 +246,7 @@ def _chosen(choice: Choice) -> Block:
     return choice.body
 
 
-def _matches(subject: str, pattern: Word, state: RunState) -> bool:
+def _matches(subject: str, pattern: Word) -> bool:
     if pattern.plain == "*":
         return True
     known = "".join(

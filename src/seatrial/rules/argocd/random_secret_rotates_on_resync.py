@@ -42,24 +42,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pulumi.programs import is_pulumi
-from seatrial.evidence.rotated import RotatedSecret
-from seatrial.graph import Edge
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
+from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.objects import confirm_twice
-from seatrial.phrases.rotated import (
-    CLIENTS_REJECTED,
-    keeper_of,
-    named,
-    outcome_of,
-    place_of,
-    rotated_passwords,
-    severity,
-    what_pods_do,
-)
+from seatrial.phrases.rotated import Rotation, rotations
 
 BY_ARGOCD = (
     "Argo CD renders without a cluster: lookup finds nothing, so a template that reads the old value back also "
@@ -71,41 +59,24 @@ BY_PULUMI = (
     "and a pod that starts in between does not find it."
 )
 RELEASED = "Helm renders a helm.v3.Release only when its chart or values change, and its lookup asks the cluster."
+OLDER_COMMIT = "Going back to an older commit does not restore the old value: it is rendered again as well."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    if is_argocd(rehearsal) or is_pulumi(rehearsal):
-        yield from (_finding(rehearsal, case, *found_one) for found_one in rotated_passwords(rehearsal, case))
+    if is_argocd(rehearsal):
+        yield from rotations(RULE, rehearsal, case, _by_argocd)
+    elif is_pulumi(rehearsal):
+        yield from rotations(RULE, rehearsal, case, _by_pulumi)
 
 
-def _finding(
-    rehearsal: Rehearsal, case: Case, rotated: RotatedSecret, keys: tuple[str, ...], readers: list[Edge]
-) -> Finding:
-    ref, by_pulumi = rotated.secret.ref, not is_argocd(rehearsal)
-    what = f"every pulumi up recreates {ref} with a new {named(keys)}"
-    if not by_pulumi:
-        what = f"a sync writes a new {named(keys)} into {ref} whenever Argo CD renders again"
-    why = BY_PULUMI if by_pulumi else BY_ARGOCD
-    keeper = keeper_of(readers)
-    certainty, damage = severity(keeper, keys, readers)
-    return found(
-        RULE,
-        Moment(rehearsal, case, rotated.step),
-        objects=[ref],
-        damage=damage,
-        certainty=certainty,
-        message=f"{what}, {outcome_of(keeper, readers)}",
-        details=(
-            why,
-            *what_pods_do(rehearsal, case, rotated, readers),
-            CLIENTS_REJECTED if (certainty, damage) == ("will", "outage") else "",
-            "Going back to an older commit does not restore the old value: it is rendered again as well.",
-            RELEASED if by_pulumi else "",
-        ),
-        places=[place_of(rotated.secret, key) for key in keys],
-        evidence=[rotated.event],
-        confirm=confirm_twice(ref, "{.data}", "another pulumi up" if by_pulumi else "a hard refresh and a sync"),
-    )
+def _by_argocd(ref: Ref, keys: str) -> Rotation:
+    what = f"a sync writes a new {keys} into {ref} whenever Argo CD renders again"
+    return Rotation(what, BY_ARGOCD, (OLDER_COMMIT,), "a hard refresh and a sync")
+
+
+def _by_pulumi(ref: Ref, keys: str) -> Rotation:
+    what = f"every pulumi up recreates {ref} with a new {keys}"
+    return Rotation(what, BY_PULUMI, (OLDER_COMMIT, RELEASED), "another pulumi up")
 
 
 RULE = Rule("ST803", "random-secret-rotates-on-resync", check)

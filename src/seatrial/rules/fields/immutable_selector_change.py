@@ -35,13 +35,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import newest_resources
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.immutable import (
     RejectedChange,
+    changes_with_version,
     differences,
     in_cluster,
     refusals,
@@ -102,19 +103,14 @@ def _next_versions(rehearsal: Rehearsal, case: Case, reported: set[Ref]) -> Iter
 
 def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Finding:
     value = dig(resource.body, *SELECTOR, "matchLabels", labels[0])
-    return found(
+    return changes_with_version(
         RULE,
         moment,
-        objects=[resource.ref],
-        damage="failed-deploy",
-        certainty="may",
-        message=f"the selector of {resource.ref} contains {', '.join(labels)}, so upgrades to other chart versions "
-        "fail",
-        details=(
-            f"It selects {labels[0]}={value}, which changes with the next chart version. spec.selector is immutable.",
-        ),
-        places=[resource.place(*SELECTOR, "matchLabels", label) for label in labels],
-        confirm=in_cluster(resource.ref, ".spec.selector"),
+        resource,
+        [(*SELECTOR, "matchLabels", label) for label in labels],
+        f"the selector of {resource.ref} contains {', '.join(labels)}, so upgrades to other chart versions fail",
+        f"It selects {labels[0]}={value}, which changes with the next chart version. spec.selector is immutable.",
+        in_cluster(resource.ref, ".spec.selector"),
     )
 
 

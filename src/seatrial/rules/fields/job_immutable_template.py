@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import newest_resources
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
@@ -44,6 +44,7 @@ from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.immutable import (
     VERSION,
+    changes_with_version,
     differences,
     in_cluster,
     refusals,
@@ -90,20 +91,16 @@ def _stays(resource: Resource) -> bool:
 
 def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Finding:
     value = dig(resource.body, *TEMPLATE, "metadata", "labels", labels[0])
-    return found(
+    return changes_with_version(
         RULE,
         moment,
-        objects=[resource.ref],
-        damage="failed-deploy",
-        certainty="may",
-        message=f"the template of {resource.ref} contains {', '.join(labels)}, so upgrades to other chart versions "
-        "fail while the Job exists",
-        details=(
-            f"Its pods have the label {labels[0]}={value}, which changes with the next chart version. The template of "
-            "a Job is immutable, even after it has completed, and the name of the Job stays the same.",
-        ),
-        places=[resource.place(*TEMPLATE, "metadata", "labels", label) for label in labels],
-        confirm=f"kubectl get {in_kubectl(resource.ref)}  # exists before the upgrade",
+        resource,
+        [(*TEMPLATE, "metadata", "labels", label) for label in labels],
+        f"the template of {resource.ref} contains {', '.join(labels)}, so upgrades to other chart versions fail while "
+        "the Job exists",
+        f"Its pods have the label {labels[0]}={value}, which changes with the next chart version. The template of a "
+        "Job is immutable, even after it has completed, and the name of the Job stays the same.",
+        f"kubectl get {in_kubectl(resource.ref)}  # exists before the upgrade",
     )
 
 

@@ -34,13 +34,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import newest_resources
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig, listed
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.immutable import (
     Path,
+    changes_with_version,
     differences,
     in_cluster,
     refusals,
@@ -100,20 +101,15 @@ def _versioned(resource: Resource) -> Iterator[Path]:
 
 def _next_version(moment: Moment, resource: Resource, paths: list[Path]) -> Finding:
     labels = ", ".join(sorted({str(path[-1]) for path in paths}))
-    return found(
+    return changes_with_version(
         RULE,
         moment,
-        objects=[resource.ref],
-        damage="failed-deploy",
-        certainty="may",
-        message=f"volumeClaimTemplates of {resource.ref} have the label {labels}, so upgrades to other chart versions "
-        "fail",
-        details=(
-            f"The label is {paths[0][-1]}={dig(resource.body, *paths[0])}, which changes with the next chart version. "
-            "volumeClaimTemplates are immutable, including their labels.",
-        ),
-        places=[resource.place(*path) for path in paths],
-        confirm=in_cluster(resource.ref, ".spec.volumeClaimTemplates[*].metadata.labels"),
+        resource,
+        paths,
+        f"volumeClaimTemplates of {resource.ref} have the label {labels}, so upgrades to other chart versions fail",
+        f"The label is {paths[0][-1]}={dig(resource.body, *paths[0])}, which changes with the next chart version. "
+        "volumeClaimTemplates are immutable, including their labels.",
+        in_cluster(resource.ref, ".spec.volumeClaimTemplates[*].metadata.labels"),
     )
 
 

@@ -36,11 +36,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import Lack, lacks
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.hooks import absent, ends, ends_sentence, evidence_of, hook_needs, look_at
+from seatrial.phrases.hooks import absent, ends_sentence, hook_lacks
 
 IN_RELEASE = ("regular", "later", "never")
 """Why the hook does not find an object that is part of the release."""
@@ -53,23 +53,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(moment: Moment, lack: Lack) -> Finding:
-    assert lack.brought is not None
-    return found(
-        RULE,
-        moment,
-        objects=[lack.hook.ref, lack.need.object],
-        damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(moment, lack)}",
-        details=(
-            _why_missing(moment, lack),
-            ends_sentence(moment, lack),
-            f"Nothing was deleted, and the release keeps the status uninstalling. helm uninstall "
-            f"{moment.ended.release} --no-hooks removes it.",
-        ),
-        places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(moment, lack),
-        confirm=look_at(lack),
+    details = (
+        _why_missing(moment, lack),
+        ends_sentence(moment, lack),
+        f"Nothing was deleted, and the release keeps the status uninstalling. helm uninstall {moment.ended.release} "
+        "--no-hooks removes it.",
     )
+    return hook_lacks(RULE, moment, lack, absent(moment, lack), details)
 
 
 def _why_missing(moment: Moment, lack: Lack) -> str:

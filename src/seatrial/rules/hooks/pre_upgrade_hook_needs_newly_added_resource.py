@@ -44,11 +44,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import Lack, lacks
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at
+from seatrial.phrases.hooks import ends_sentence, hook_lacks
 from seatrial.phrases.outcome import after_failure
 from seatrial.phrases.too_early import is_too_early, only_upgrades
 
@@ -61,25 +61,15 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(moment: Moment, lack: Lack) -> Finding:
-    assert lack.brought is not None
-    return found(
-        RULE,
-        moment,
-        objects=[lack.hook.ref, lack.need.object],
-        damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which only this revision adds",
-        details=(
-            _order(lack),
-            ends_sentence(moment, lack),
-            after_failure(moment, lack.hook.ref),
-            "A fresh install runs no pre-upgrade hooks and works, which hides the problem.",
-            "Give the hook its own copy under another name, as a pre-upgrade hook with a lower weight; or add "
-            f"{'the key' if lack.key else 'the object'} in one revision and use it in the hook from the next one on.",
-        ),
-        places=[lack.hook.place(*lack.need.field), lack.brought.place("metadata", "name")],
-        evidence=evidence_of(moment, lack),
-        confirm=look_at(lack),
+    details = (
+        _order(lack),
+        ends_sentence(moment, lack),
+        after_failure(moment, lack.hook.ref),
+        "A fresh install runs no pre-upgrade hooks and works, which hides the problem.",
+        "Give the hook its own copy under another name, as a pre-upgrade hook with a lower weight; or add "
+        f"{'the key' if lack.key else 'the object'} in one revision and use it in the hook from the next one on.",
     )
+    return hook_lacks(RULE, moment, lack, "which only this revision adds", details)
 
 
 def _order(lack: Lack) -> str:

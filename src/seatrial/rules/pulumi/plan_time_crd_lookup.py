@@ -33,7 +33,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.faults import faults
-from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.pulumi.programs import programs
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import CHART_V3, HELM_RELEASE, Program, Registration, effective, short
 from seatrial.model.release import Case
@@ -43,15 +44,14 @@ from seatrial.model.timeline import Rehearsal
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[str] = set()
-    for moment in moments(rehearsal, case):
-        release = moment.release if moment.index < len(case.releases) else None
-        if release is None or release.program is None or moment.ended.outcome != "failed":
+    for moment, program in programs(rehearsal, case):
+        if moment.ended.outcome != "failed":
             continue
         unrendered = {fault.urn for fault in faults(moment.ended.failure, "source-not-rendered")}
-        for one in release.program.registrations:
+        for one in program.registrations:
             if one.urn in unrendered and one.urn not in reported:
                 reported.add(one.urn)
-                yield _finding(moment, release.program, one)
+                yield _finding(moment, program, one)
 
 
 def _finding(moment: Moment, program: Program, one: Registration) -> Finding:

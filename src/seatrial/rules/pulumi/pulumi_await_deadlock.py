@@ -48,7 +48,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.pulumi.programs import programs
 from seatrial.evidence.volumes import CLAIM
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import Program, Registration, effective, short
@@ -80,17 +81,16 @@ class Trap(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for moment in moments(rehearsal, case):
-        release = moment.release if moment.index < len(case.releases) else None
-        if moment.ended.outcome != "hung" or release is None or release.program is None:
+    for moment, program in programs(rehearsal, case):
+        if moment.ended.outcome != "hung":
             continue
-        pairs = list(_waiting_for_each_other(release.program, moment.ended.waits_for, moment.ended.lacking))
+        pairs = list(_waiting_for_each_other(program, moment.ended.waits_for, moment.ended.lacking))
         if pairs:
             yield _finding(moment, pairs)
             return
-        for one in release.program.registrations:
+        for one in program.registrations:
             if one.ref in moment.ended.waits_for and (trap := _trap(moment, one)):
-                yield _waits_for_ever(moment, one, trap)
+                yield _waits_forever(moment, one, trap)
                 return
 
 
@@ -138,7 +138,7 @@ def _held_back(body: Body) -> str:
     return ""
 
 
-def _waits_for_ever(moment: Moment, one: Registration, trap: Trap) -> Finding:
+def _waits_forever(moment: Moment, one: Registration, trap: Trap) -> Finding:
     assert one.ref is not None
     return found(
         RULE,

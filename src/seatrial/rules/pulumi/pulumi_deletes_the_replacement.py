@@ -35,7 +35,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import GOING
-from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.pulumi.programs import programs
 from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.program import Registration
 from seatrial.model.release import Case
@@ -45,11 +46,10 @@ from seatrial.phrases.recreated import HOLDS_DATA
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for moment in moments(rehearsal, case):
-        release = moment.release if moment.index < len(case.releases) else None
-        if moment.ended.action != "up" or release is None or release.program is None:
+    for moment, program in programs(rehearsal, case):
+        if moment.ended.action != "up":
             continue
-        for one in release.program.registrations:
+        for one in program.registrations:
             deeds = _deeds(moment, one)
             if [event.effect == "created" for event in deeds] == [True, False] and _is_gone(moment, one):
                 yield _finding(moment, one, deeds)

@@ -27,7 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.pulumi.programs import changed_programs
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import HELM_RELEASE, Registration
 from seatrial.model.release import Case
@@ -40,14 +41,12 @@ PLACES_MAX = 3
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[str] = set()
-    for moment in moments(rehearsal, case):
-        release, before = moment.release, moment.before
-        if (moment.ended.action, moment.ended.outcome) != ("up", "ok") or not (release and release.program and before):
+    for moment, before, program in changed_programs(rehearsal, case):
+        # The charts of a program that varies render to something else each time, changed or not.
+        if moment.ended.outcome != "ok" or program.varies:
             continue
-        if release.program.varies:  # Its charts render to something else each time, changed or not.
-            continue
-        for one in release.program.registrations:
-            was = before.program.find(one.urn) if before.program else None
+        for one in program.registrations:
+            was = before.find(one.urn)
             if was is None or one.urn in reported or not _is_left_alone(was, one):
                 continue
             if changed := list(_changed(was, one)):

@@ -41,7 +41,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.history import GOING, cascade
-from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.pulumi.programs import changed_programs
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import Program, Registration, short
 from seatrial.model.release import Case
@@ -61,18 +62,8 @@ class Renamed(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    for moment in moments(rehearsal, case):
-        release = moment.release if moment.index < len(case.releases) else None
-        before = moment.before
-        if (
-            moment.ended.action != "up"
-            or release is None
-            or release.program is None
-            or not before
-            or not before.program
-        ):
-            continue
-        pairs = list(_pairs(before.program, release.program))
+    for moment, before, program in changed_programs(rehearsal, case):
+        pairs = list(_pairs(before, program))
         refused = list(_refused(moment, pairs))
         if refused:
             yield _in_the_way(moment, refused)

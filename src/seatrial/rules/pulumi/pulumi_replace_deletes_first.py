@@ -49,7 +49,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.history import GOING, cascade
-from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.pulumi.programs import changed_programs
 from seatrial.evidence.volumes import CLAIM
 from seatrial.kinds.tables.pulumi_force_new import at, force_new_fields
 from seatrial.model.finding import DAMAGES, Damage, Finding, Rule
@@ -78,23 +79,13 @@ class Replaced(Struct, frozen=True):
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[str] = set()
-    for moment in moments(rehearsal, case):
-        release = moment.release if moment.index < len(case.releases) else None
-        before = moment.before
-        if (
-            moment.ended.action != "up"
-            or release is None
-            or release.program is None
-            or not before
-            or not before.program
-        ):
-            continue
+    for moment, before, program in changed_programs(rehearsal, case):
         deletions = {
             event.object: event
             for event in moment.events()
             if event.actor == "pulumi" and event.verb == "delete" and event.effect in GOING
         }
-        for one in _replaced(before.program, release.program, deletions):
+        for one in _replaced(before, program, deletions):
             matters = one.along or (one.old.ref is not None and one.old.ref.kind in WORTH_TELLING)
             if matters and one.old.urn not in reported:
                 reported.add(one.old.urn)

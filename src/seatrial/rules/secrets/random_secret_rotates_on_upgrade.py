@@ -44,54 +44,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pulumi.programs import is_pulumi
-from seatrial.evidence.rotated import RotatedSecret
-from seatrial.graph import Edge
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
+from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.objects import confirm_twice
-from seatrial.phrases.rotated import (
-    CLIENTS_REJECTED,
-    keeper_of,
-    named,
-    outcome_of,
-    place_of,
-    rotated_passwords,
-    severity,
-    what_pods_do,
-)
+from seatrial.phrases.rotated import Rotation, rotations
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if not is_argocd(rehearsal) and not is_pulumi(rehearsal):
-        yield from (_finding(rehearsal, case, *found_one) for found_one in rotated_passwords(rehearsal, case))
+        yield from rotations(RULE, rehearsal, case, _by_helm)
 
 
-def _finding(
-    rehearsal: Rehearsal, case: Case, rotated: RotatedSecret, keys: tuple[str, ...], readers: list[Edge]
-) -> Finding:
-    ref = rotated.secret.ref
-    keeper = keeper_of(readers)
-    certainty, damage = severity(keeper, keys, readers)
-    return found(
-        RULE,
-        Moment(rehearsal, case, rotated.step),
-        objects=[ref],
-        damage=damage,
-        certainty=certainty,
-        message=f"every helm upgrade generates a new {named(keys)} in {ref}, {outcome_of(keeper, readers)}",
-        details=(
-            "Neither the chart nor the values changed; the template calls a random function on every render.",
-            *what_pods_do(rehearsal, case, rotated, readers),
-            CLIENTS_REJECTED if (certainty, damage) == ("will", "outage") else "",
+def _by_helm(ref: Ref, keys: str) -> Rotation:
+    return Rotation(
+        f"every helm upgrade generates a new {keys} in {ref}",
+        "Neither the chart nor the values changed; the template calls a random function on every render.",
+        (
             "helm rollback restores the old value, because it applies the stored manifest without rendering. The next "
             "upgrade generates another one.",
         ),
-        places=[place_of(rotated.secret, key) for key in keys],
-        evidence=[rotated.event],
-        confirm=confirm_twice(ref, "{.data}", "an upgrade to the same chart"),
+        "an upgrade to the same chart",
     )
 
 
