@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.kinds.scripts.run_state import Course, Reply
+from seatrial.kinds.scripts.process import Journal, Run
+from seatrial.kinds.scripts.run_state import Asked, Course, Reply, RunState
 from seatrial.kinds.scripts.running import course
 from seatrial.model.resource import Ref
 
@@ -19,11 +20,15 @@ ANSWERS = {
 
 def gone(script: str, *, elsewhere: frozenset[str] | None = frozenset()) -> str:
     """`0`, `1 words`, `waits for ...`, `never ends`, or `?`."""
-    found = course(script, {"LIMIT": "3"}, lambda words, *_: ANSWERS.get(words[0], Reply(None)), elsewhere=elsewhere)
+    run = Run(Journal(0.0), 0.0, is_free=True)
+    found = course(
+        script, {"LIMIT": "3"}, lambda asked, _: ANSWERS.get(asked.words[0], Reply(None)), run=run, elsewhere=elsewhere
+    )
     if found is None:
         return "?"
     ends = "never ends" if found.code is None else str(found.code)
-    waits = ["waits for " + ", ".join(map(str, found.waits_for))] if found.waits_for else []
+    waits = [f"{found.code}; misses " if found.code else "waits for "] if found.waits_for else []
+    waits = [waits[0] + ", ".join(map(str, found.waits_for))] if waits else []
     return "; ".join([*(waits or [ends]), *filter(None, [found.says, found.unset])])
 
 
@@ -49,10 +54,11 @@ CASES = {
         "never ends; forbidden",
     ),
     "what is there is not waited for": ("while ! there >/dev/null 2>&1; do sleep 1; done\nexit 4", "4"),
-    "what is missing may come before the count is over": (
+    "what is missing until the count is over is missed": (
         "N=0\nwhile [ $N -lt $LIMIT ]; do if missing; then exit 0; fi; N=$((N+1)); done; exit 1",
-        "?",
+        "1; misses Secret/demo/token; not found",
     ),
+    "what is tolerated is not missed": ("missing || true", "0; not found"),
     "what is refused is refused each time": (
         "N=0\nwhile [ $N -lt 3 ]; do if refused; then exit 0; fi; N=$((N + 1)); done; exit 1",
         "1; forbidden",
@@ -73,7 +79,11 @@ CASES = {
     "nor does an infinite sleep": ("there\nsleep infinity", "never ends"),
     "a loop may be left": ("while true; do there; break; done; exit 5", "5"),
     "a list is gone through": ("for i in 1 2 3; do if [ $i = 3 ]; then exit 6; fi; done", "6"),
-    "a list that a command makes is not known": ("for i in $(seq 3); do there; done", "?"),
+    "a list that a command makes": ("for i in $(seq 3); do N=$i; done; exit $N", "3"),
+    "a list that an unknown command makes": ("for i in $(psql); do there; done", "?"),
+    "a range": ("for i in {2..4}; do N=$i; done; exit $N", "4"),
+    "a loop that counts": ("for ((i=0; i<5; i++)); do N=$i; done; exit $N", "4"),
+    "two loops may be left at once": ("for i in 1 2; do for j in 1 2; do break 2; done; done; exit $i$j", "11"),
     "otherwise": ("if refused; then exit 1; elif there; then exit 7; else exit 2; fi", "7; forbidden"),
     "an end without a word is that of the last command": ("refused\nexit", "1; forbidden"),
     "what stands in the background is not waited for": ("refused &\nthere", "0"),
@@ -103,13 +113,30 @@ CASES = {
         "3; forbidden",
     ),
     "but a function does": ("set -e; f() { refused && there; }; f; exit 3", "1; forbidden"),
-    "what a command prints is not known": ("A=$(refused) && exit 3", "?"),
+    "a failure inside of a variable": ("A=$(refused) && exit 3", "1; forbidden"),
+    "what a command prints may be known": ("A=$(echo 4); exit $A", "4"),
+    "a pipe passes on what is printed": ("A=$(echo YQ== | base64 -d); [ $A = a ] && exit 3", "3"),
+    "what is printed is searched": ("echo ready | grep -q ready && exit 3", "3"),
+    "what is not there is not found": ("echo ready | grep -q gone || exit 3", "3"),
+    "with pipefail every stage counts": ("set -eo pipefail; refused | cat; exit 3", "1; forbidden"),
+    "a file that was written can be read": ("echo 6 > /tmp/x; exit $(cat /tmp/x)", "6"),
+    "errors are not printed": ("A=$(echo 7 2>/dev/null); exit $A", "7"),
+    "a command that takes too long is ended": (
+        "timeout 5 sh -c 'until missing; do sleep 1; done'; exit $?",
+        "124; misses Secret/demo/token; not found",
+    ),
+    "and one that does not is not": ("timeout 5 sh -c 'sleep 4; exit 3'", "3"),
+    "a clock that is read": (
+        "end=$(($(date +%s) + 60)); N=0; while [ $(date +%s) -lt $end ]; do sleep 20; N=$((N+1)); done; exit $N",
+        "3",
+    ),
+    "a script in a script": ("sh -c 'exit 3'; exit $?", "3"),
     "a variable is split into words": ('A="x = x"; [ $A ] && exit 3', "3"),
     "or quoted": ('A="x = y"; [ "$A" ] && exit 3', "3"),
-    "a comparison that lacks a side": ("A=; [ $A = x ]; exit $?", "?"),
+    "a comparison that lacks a side": ("A=; [ $A = x ]; exit $?", "2; [: =: unary operator expected"),
     "and ends a script with set -e": ("set -e; A=; [ $A = x ]", "2; [: =: unary operator expected"),
     "double brackets compare with patterns": ("A=abc; [[ $A == a* ]] && exit 3", "?"),
-    "arithmetic commands are not evaluated": ("((A = 1)); exit 3", "?"),
+    "arithmetic commands are evaluated": ("((A = 1)); ((A += 2)); A=$((A++ * 2)); exit $A", "6"),
     "a sum is": ("A=2; exit $((A * 3))", "6"),
     "a count without end is not followed": ("N=1\nwhile [ $N -gt 0 ]; do N=$((N + 1)); done", "?"),
 }
@@ -127,9 +154,15 @@ def test_no_variable_is_assumed_unset_unless_all_are_known() -> None:
 def test_a_request_contains_the_input_of_its_command() -> None:
     asked = []
 
-    def ask(words: tuple[str, ...], stdin: str, feeder: tuple[str, ...]) -> Reply:
-        asked.append((words, stdin, feeder))
+    def ask(command: Asked, state: RunState) -> Reply:
+        asked.append(command)
         return Reply(None)
 
-    assert course("kubectl apply -f - <<EOF\nkind: A\nEOF\necho x | tee y", {}, ask) == Course(0)
-    assert asked == [(("kubectl", "apply", "-f", "-"), "kind: A", ()), (("tee", "y"), "", ("echo", "x"))]
+    script = "kubectl apply -f - <<EOF\nkind: A\nEOF\necho x | sed y\npsql | kubectl apply -f -"
+    assert course(script, {}, ask) == Course(0)
+    assert asked == [
+        Asked(("kubectl", "apply", "-f", "-"), "kind: A"),
+        Asked(("sed", "y"), "x\n", ("echo", "x")),
+        Asked(("psql",)),
+        Asked(("kubectl", "apply", "-f", "-"), "", ("psql",)),
+    ]

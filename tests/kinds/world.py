@@ -53,6 +53,8 @@ class SmallWorld:
         self.deleted: list[str] = []
         self.worst_case = worst_case
         self.idle = True
+        self.now_seconds = 0.0
+        self._memories: dict[str, dict[str, Any]] = {}
         self._lives: dict[str, int] = {}
         self.apply(NODES)
         self.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}")
@@ -62,6 +64,9 @@ class SmallWorld:
     # what a kind sees
 
     def get(self, ref: Ref) -> Body | None:
+        return self.objects.get(ref)
+
+    def peek(self, ref: Ref) -> Body | None:
         return self.objects.get(ref)
 
     def owned(self, owner: Body, kind: str, group: str = "") -> list[Body]:
@@ -89,6 +94,12 @@ class SmallWorld:
 
     def served(self, kind: str, group: str) -> bool:
         return True
+
+    def age_seconds(self, body: Body) -> float:
+        return self.now_seconds
+
+    def memory(self, uid: str) -> dict[str, Any]:
+        return self._memories.setdefault(uid, {})
 
     # what a test does
 

@@ -8,8 +8,8 @@ import pytest
 
 from seatrial.cluster.discovery.served import Discovery
 from seatrial.cluster.tables.age import since
-from seatrial.cluster.tables.jsonpath import find
 from seatrial.cluster.tables.table import as_table, wants_table
+from seatrial.kinds.core.jsonpath import find
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body
 

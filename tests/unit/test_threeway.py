@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seatrial.cluster.discovery.schema import builtin_schema
 from seatrial.cluster.verbs.strategic import strategic_patch
-from seatrial.engines import threeway
+from seatrial.kinds.core import threeway
 from seatrial.model.resource import Body
 
 

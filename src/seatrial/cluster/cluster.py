@@ -23,7 +23,7 @@ from seatrial.cluster.store import Store
 from seatrial.cluster.verbs import changes, deletion, rbac, reads, reviews, writes
 from seatrial.cluster.verbs.instantiate import instantiate
 from seatrial.cluster.watch import Watch, Watches
-from seatrial.kinds import Act, Create, Delete, Emit, Status, Update
+from seatrial.kinds import Act, Call, Create, Delete, Emit, Status, Update
 from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks import apiservice, matching
@@ -55,6 +55,7 @@ class Cluster:
         self.minor = int(kube_version.partition(".")[2])
         self.schedule = schedule
         self._idle = False
+        self._program: View | None = None
         self.store = Store()
         self.discovery = Discovery(kube_version)
         self.openapi = OpenAPI(self.discovery, self._custom_schema, with_schemas=explains)
@@ -79,9 +80,11 @@ class Cluster:
         self._start()
 
     def view(self) -> View:
-        """A new view of the cluster, which records what is read through it."""
-        indexes, worst_case = self.controllers.indexes, self.schedule == "lazy"
-        return View(self.store, self._serves, indexes, worst_case=worst_case, idle=self._idle)
+        """A new view of the cluster, which records what is read through it; for a program, that of its pod."""
+        if self._program is not None:
+            return self._program
+        controllers, worst_case = self.controllers, self.schedule == "lazy"
+        return View(self.store, self._serves, controllers.indexes, controllers.clock, worst_case, idle=self._idle)
 
     def request(self, request: Request) -> Reply:
         """Answer one request. After a write, controllers run as far as the schedule allows."""
@@ -125,7 +128,7 @@ class Cluster:
             if rarely:
                 self._run_idle(lambda: self.controllers.run_for(awaited))
 
-    def outwait(self, targets: Iterable[Ref], seconds: float) -> dict[Ref, int]:
+    def outwait(self, targets: Iterable[Ref], seconds: float) -> dict[Ref, float]:
         """A client waits this many seconds for these objects and nothing changes: the first of their deadlines passes.
 
         Returns the objects whose deadline passed, and after how many seconds.
@@ -246,11 +249,39 @@ class Cluster:
                     deletion.delete_for(self, act, actor, cause, view)
                 case Emit():
                     self._emit(act, actor, cause)
+                case Call():
+                    self._call(act, cause, view)
         except Refused as refused:
             refusal = refused.refusal
             self._note_refusal(act, refusal, actor, cause)
             return refusal
         return None
+
+    def _call(self, call: Call, cause: int | None, view: View) -> None:
+        """Answer a request of the program in a pod."""
+        kind = self.kind_of({"apiVersion": call.api_version, "kind": call.kind})
+        request = Request(
+            verb=call.verb,
+            group=kind.group,
+            version=kind.version,
+            plural=kind.plural,
+            namespace=call.namespace if kind.namespaced else "",
+            name="" if call.verb == "create" else call.name,
+            subresource=call.subresource,
+            body=call.body,
+            patch_type=call.patch_type,
+            field_manager=call.field_manager,
+            propagation=call.propagation,
+            force=call.force,
+            dry_run=call.dry_run,
+            actor=call.by,
+            cause=cause,
+        )
+        self._program = view
+        try:
+            WRITES[call.verb](self, kind, request)
+        finally:
+            self._program = None
 
     def _note_refusal(self, act: Act, refusal: Refusal, actor: str, cause: int | None) -> None:
         """Controllers report refused creations themselves. Refused updates and deletions are recorded here."""
@@ -261,8 +292,9 @@ class Cluster:
                     self._last_messages[uid_of(body), verb] = refusal.message
                     self.recorder.refused(actor, verb, self.ref_of(body), refusal, cause)
 
-    def _note_deadline(self, ref: Ref, seconds: int) -> int:
-        message = f"its deadline passed after {seconds} seconds without a change"
+    def _note_deadline(self, ref: Ref, seconds: float) -> int:
+        message = f"its deadline passed after {seconds:g} seconds without a change"
+        message = f"{seconds:g} seconds pass for its script" if ref.kind == "Pod" else message
         return self.recorder.note(CLOCK, "say", ref, "said", message)
 
     def _emit(self, event: Emit, actor: str, cause: int | None) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
+from seatrial.cluster.clock import Clock
 from seatrial.cluster.indexes import Indexes
 from seatrial.cluster.store import Store
 from seatrial.kinds import Act, Acts, Deadline, Kind, inert
@@ -48,19 +49,25 @@ class View:
         store: Store,
         served: Callable[[str, str], bool],
         indexes: Indexes,
-        *,
+        clock: Clock,
         worst_case: bool,
+        *,
         idle: bool = False,
     ) -> None:
         self._store = store
         self._served = served
         self._indexes = indexes
+        self._clock = clock
         self._worst_case = worst_case
         self._idle = idle
         self.reads: set[Read] = set()
 
     def get(self, ref: Ref) -> Body | None:
         self.reads.add(("get", ref))
+        return self._store.get(ref)
+
+    def peek(self, ref: Ref) -> Body | None:
+        self.reads.add(("peek", ref))
         return self._store.get(ref)
 
     def owned(self, owner: Body, kind: str, group: str = "") -> list[Body]:
@@ -113,6 +120,17 @@ class View:
         self.reads.add(IDLE)
         return self._idle
 
+    @property
+    def now_seconds(self) -> float:
+        return self._clock.now_seconds
+
+    def age_seconds(self, body: Body) -> float:
+        ref = self._store.by_uid(uid_of(body))
+        return self._clock.now_seconds - self._clock.created.get(ref, 0.0) if ref is not None else 0.0
+
+    def memory(self, uid: str) -> dict[str, Any]:
+        return self._clock.memories.setdefault(uid, {})
+
     def _found(self, refs: Iterable[Ref]) -> list[Body]:
         found = (self._store.get(ref) for ref in sorted(refs))
         return [body for body in found if body is not None]
@@ -139,6 +157,7 @@ class Controllers:
         self._readers: dict[Read, set[Ref]] = {}
         self._reads: dict[Ref, set[Read]] = {}
         self.indexes = Indexes()
+        self.clock = Clock()
         self.moves = 0
         self.gave_up = False
 
@@ -146,6 +165,7 @@ class Controllers:
         """An object was created, updated or deleted: enqueue the controllers that read it."""
         kind = self._kinds.get((ref.group, ref.kind))
         self.indexes.changed(ref, before, after, kind)
+        self.clock.note(ref, before, after)
         if kind is not None and after is not None:
             self._queue.setdefault(ref, cause)
         for read in _reads_of(ref, before, after):
@@ -195,20 +215,33 @@ class Controllers:
         while self._round(scope.has, scope.grow) and not self.gave_up:
             pass
 
-    def outwait(self, refs: Iterable[Ref], seconds: float, passed: Callable[[Ref, int], int | None]) -> dict[Ref, int]:
+    def outwait(
+        self, refs: Iterable[Ref], seconds: float, passed: Callable[[Ref, float], int | None]
+    ) -> dict[Ref, float]:
         """With an empty queue, let time pass to the first deadline of `refs`, unless it is later than `seconds`.
 
         Returns the objects whose deadline passed, and after how many seconds. `passed` is called before they act.
         """
-        members = sorted({member for ref in refs for member in self.family(ref)})
-        running = [(ref, found) for ref in members if (found := self._deadline(ref)) is not None]
-        first = min((found.seconds for _, found in running), default=None)
+        running = [(ref, found) for ref in self._timed(refs) if (found := self._deadline(ref)) is not None]
+        left = {ref: self.clock.left(ref, found) for ref, found in running}
+        first = min(left.values(), default=None)
         if first is None or first > seconds:
             return {}
-        overdue = {ref: found.acts for ref, found in running if found.seconds == first}
-        for ref, acts in overdue.items():
-            self._act(acts, self._kinds[ref.group, ref.kind], passed(ref, first), self._view())
-        return dict.fromkeys(overdue, first)
+        self.clock.now_seconds += first
+        overdue = [(ref, found) for ref, found in running if left[ref] == first]
+        for ref, found in overdue:
+            cause = passed(ref, found.seconds)
+            self._act(found.acts, self._kinds[ref.group, ref.kind], cause, self._view())
+            self._queue.setdefault(ref, cause)
+        return {ref: first for ref, _ in overdue}
+
+    def _timed(self, refs: Iterable[Ref]) -> list[Ref]:
+        """What a wait for `refs` sees end: what they own, and the pods whose programs all this waits for."""
+        members = {member for ref in refs for member in self.family(ref)}
+        scope = WaitScope(self._store, self._reads, self.indexes)
+        for member in sorted(members):
+            scope.add(member)
+        return sorted(members | {ref for ref in scope.refs if ref.kind == "Pod" and not ref.group})
 
     def missing_for(self, ref: Ref) -> set[Ref]:
         """Objects that were read on behalf of `ref` and that are missing."""
@@ -350,6 +383,7 @@ def _reads_of(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Rea
     """Every read that this object would be part of, before or after the change, in a fixed order."""
     reads: dict[Read, None] = {
         ("get", ref): None,
+        ("peek", ref): None,
         ("all", ref.group, ref.kind, ref.namespace): None,
         ("all", ref.group, ref.kind, ""): None,
         ("content", ref.namespace): None,

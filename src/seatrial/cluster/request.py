@@ -48,6 +48,8 @@ class Request(Struct, frozen=True):
     preconditions: Body = {}
     grace_seconds: int | None = None
     actor: str = "user"
+    cause: int | None = None
+    """The event that made the program in a pod send it; None for clients outside of the cluster."""
     user: User = ADMIN
     """The user of the client. By default a client may do everything; it can impersonate others."""
 

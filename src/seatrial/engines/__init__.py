@@ -51,7 +51,7 @@ class Stuck(Struct, frozen=True):
     sentence: str
     waits_for: tuple[Ref, ...]
     lacking: tuple[Ref, ...]
-    passed_seconds: int = 0
+    passed_seconds: float = 0.0
     """After so many seconds a deadline of an awaited object passes; 0 if none does."""
 
 

@@ -202,7 +202,7 @@ def wait_until(
         stuck = (yield Wait(refs)).stuck
         now = (yield from state()) if state else None
         if stuck is not None and now == before:
-            late: dict[Ref, int] = (yield Outwait(refs, patience_seconds)).body["late"]
+            late: dict[Ref, float] = (yield Outwait(refs, patience_seconds)).body["late"]
             if state:
                 yield from state()
             if not late:

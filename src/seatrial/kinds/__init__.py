@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -32,12 +32,18 @@ class Need(Struct, frozen=True):
     """A key that must be in the object's data, if the field names one."""
     guess: bool = False
     """Read from text (a Service's DNS name in an env value), not from a field that Kubernetes resolves."""
+    program: bool = False
+    """Asked for by the script of a container."""
 
 
 class World(Protocol):
     """The cluster as a controller sees it. Reads are recorded: the controller runs again when one of them changes."""
 
     def get(self, ref: Ref) -> Body | None: ...
+
+    def peek(self, ref: Ref) -> Body | None:
+        """Like `get`, but whoever waits for the reader need not wait for this object."""
+        ...
 
     def owned(self, owner: Body, kind: str, group: str = "") -> list[Body]:
         """Objects whose controller is `owner`, by name."""
@@ -79,6 +85,19 @@ class World(Protocol):
         """Whether all controllers are idle. Things that wait only for time happen then."""
         ...
 
+    @property
+    def now_seconds(self) -> float:
+        """The cluster's clock. It advances only when everything waits for time."""
+        ...
+
+    def age_seconds(self, body: Body) -> float:
+        """How long ago an object was created, on that clock."""
+        ...
+
+    def memory(self, uid: str) -> dict[str, Any]:
+        """What the program in a pod remembers: not part of any object, and gone with the pod."""
+        ...
+
 
 class Create(Struct, frozen=True):
     """Create an object. With `owner`, the object is owned by that object and garbage-collected with it.
@@ -118,6 +137,25 @@ class Delete(Struct, frozen=True):
     """Whether the API server itself deletes it, which calls no webhooks."""
 
 
+class Call(Struct, frozen=True):
+    """A request of the program in a pod, which the API server treats like that of any client."""
+
+    verb: Literal["create", "update", "patch", "delete"]
+    api_version: str
+    kind: str
+    by: str
+    """The actor: the program's Job or pod."""
+    namespace: str = ""
+    name: str = ""
+    body: Any = None
+    patch_type: Literal["json", "merge", "strategic", "apply"] | None = None
+    subresource: str = ""
+    field_manager: str = ""
+    propagation: str = ""
+    force: bool = False
+    dry_run: bool = False
+
+
 PRINTED = "Printed"
 """The reason of a line that a container printed. It is in the container's log and not an Event of the API."""
 
@@ -139,7 +177,7 @@ class Emit(Struct, frozen=True):
     """The pods that hold the volume that a pod waits for."""
 
 
-Act = Create | Status | Update | Delete | Emit
+Act = Create | Status | Update | Delete | Emit | Call
 Acts = Generator[Act, Refusal | None, None]
 """What a controller does in one run: acts out, the API server's refusal (or None) in. Runs again after any change."""
 
@@ -147,8 +185,10 @@ Acts = Generator[Act, Refusal | None, None]
 class Deadline(Struct, frozen=True):
     """What a controller does if nothing has changed for this long."""
 
-    seconds: int
+    seconds: float
     acts: Acts
+    since: Literal["change", "creation", "now"] = "change"
+    """From when it counts: the last change of the object, its creation, or now."""
 
 
 def _needs_nothing(body: Body) -> Iterator[Need]:

@@ -30,7 +30,7 @@ class OverHttp:
         self._server = server
         self._silent = (0, 0)
         """How many requests there were when the client was last looked at, and how often there were no more."""
-        self._passed_seconds = 0
+        self._passed_seconds = 0.0
 
     def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
         return self._server.kubeconfig(namespace, path)
@@ -59,13 +59,17 @@ class OverHttp:
             self._cluster.recorder.give_up()
         return Stuck(why, tuple(refs), lacking, passed)
 
-    def _wait_out(self, refs: list[Ref], patience_seconds: float) -> int:
-        """Let a deadline pass; after how many seconds, where the client makes anything of it."""
-        late = self._cluster.outwait(refs, patience_seconds - self._passed_seconds)
-        passed = max(late.values(), default=0)
-        self._passed_seconds += passed
-        bodies = [self._cluster.store.get(ref) for ref in refs]
-        return passed if any(body is not None and self._server.is_ready(body) for body in bodies) else 0
+    def _wait_out(self, refs: list[Ref], patience_seconds: float) -> float:
+        """Let deadlines pass until the client makes something of it; after how many seconds, 0 where it never does."""
+        passed = 0.0
+        while late := self._cluster.outwait(refs, patience_seconds - self._passed_seconds):
+            self._passed_seconds += max(late.values())
+            passed += max(late.values())
+            self._cluster.settle()
+            bodies = [self._cluster.store.get(ref) for ref in refs]
+            if any(body is None or self._server.is_ready(body) for body in bodies):
+                return max(passed, 1.0)
+        return 0.0
 
     def silent(self) -> bool:
         return self._server.idle_seconds() > SILENCE_SECONDS and not self._server.waited_for()

@@ -6,20 +6,16 @@ dials the endpoints of a Service, as on most managed clusters, and not its clust
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
 from seatrial.kinds import World
-from seatrial.kinds.core.objectmeta import controller_of
-from seatrial.kinds.network.endpoints import SERVICE_LABEL
 from seatrial.kinds.network.policies import Peer, blocking
+from seatrial.kinds.network.reach import ready_endpoints, workloads_behind
 from seatrial.kinds.webhooks.cabundle import has_certificate
 from seatrial.kinds.workloads.rollout import rollout_of, size
-from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed
 
 DEFAULT_PORT = 443
-WORKLOADS = (("DaemonSet", "apps"), ("Deployment", "apps"), ("ReplicaSet", "apps"), ("StatefulSet", "apps"))
 
 NO_CERTIFICATE = "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"
 UNKNOWN_AUTHORITY = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
@@ -64,37 +60,13 @@ def _unreachable(service: Body, world: World) -> str:
     port = next((port for port in listed(found, "spec", "ports") if port.get("port") == number), None)
     if port is None:
         return f'no service port {number} found for service "{name}"'
-    endpoints = _ready_endpoints(namespace, name, str(port.get("name") or ""), world)
-    workloads = list(_workloads_behind(found, namespace, world))
+    endpoints = ready_endpoints(namespace, name, str(port.get("name") or ""), world)
+    workloads = list(workloads_behind(found, namespace, world))
     if not endpoints or (
         world.worst_case and workloads and all(_may_be_gone(workload, world) for workload in workloads)
     ):
         return f'no endpoints available for service "{name}"'
     return _no_connection(endpoints, namespace, world)
-
-
-def _ready_endpoints(namespace: str, name: str, port_name: str, world: World) -> list[tuple[Body, int]]:
-    """Each endpoint that counts as ready, with its port."""
-    slices = world.select("EndpointSlice", namespace, {SERVICE_LABEL: name}, "discovery.k8s.io")
-    return [
-        (endpoint, int(port.get("port") or 0))
-        for found in slices
-        for port in listed(found, "ports")
-        if (port.get("name") or "") == port_name
-        for endpoint in listed(found, "endpoints")
-        if dig(endpoint, "conditions", "ready") is not False
-    ]
-
-
-def _workloads_behind(service: Body, namespace: str, world: World) -> Iterator[Body]:
-    """The workloads behind a Service. Reading them makes a client that waits for endpoints wait for them too."""
-    selector = dig(service, "spec", "selector") or {}
-    for kind, group in WORKLOADS if selector else ():
-        for body in world.all(kind, namespace, group):
-            if selector.items() <= labels_of(dig(body, "spec", "template") or {}).items():
-                found = world.get(Ref(kind, namespace, name_of(body), group))
-                if found is not None and controller_of(found) is None:
-                    yield found
 
 
 def _may_be_gone(workload: Body, world: World) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from seatrial.cluster.tables import access, network, nodes, pods, storage, workloads
 from seatrial.cluster.tables.age import since
 from seatrial.cluster.tables.column import AGE, CREATED, NAME, Cell, Column, Columns
-from seatrial.cluster.tables.jsonpath import find
+from seatrial.kinds.core.jsonpath import find
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
 from seatrial.model.resource import Body
 

@@ -79,7 +79,7 @@ def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body,
     if request.dry_run:
         return body
     refuse_large(body, custom=cluster.is_custom(kind))
-    return _store(cluster, kind, ref, live, body, request.actor, verb, None)
+    return _store(cluster, kind, ref, live, body, request.actor, verb, request.cause)
 
 
 def replace(cluster: Cluster, body: Body, actor: str, cause: int | None, view: World, *, manager: str = "") -> None:

@@ -35,18 +35,19 @@ def delete(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
     live = cluster.store.get(ref)
     if live is None:
         refused = not_found(kind.plural, kind.group, request.name)
-        cluster.recorder.refused(request.actor, "delete", ref, refused.refusal)
+        cluster.recorder.refused(request.actor, "delete", ref, refused.refusal, request.cause)
         raise refused
     _preconditions(kind, live, request)
     try:
         conversion.read(cluster, kind, ref)
         _admit(cluster, kind, ref, live, cluster.view(), dry_run=request.dry_run)
     except Refused as refused:
-        cluster.recorder.refused(request.actor, "delete", ref, refused.refusal)
+        cluster.recorder.refused(request.actor, "delete", ref, refused.refusal, request.cause)
         raise
     if request.dry_run:
         return Reply(200, in_version(live, kind))
-    left = mark(cluster, ref, live, request.actor, None, request.propagation or "Background", request.grace_seconds)
+    how = request.propagation or "Background"
+    left = mark(cluster, ref, live, request.actor, request.cause, how, request.grace_seconds)
     if left is None:
         return Reply(200, _success(kind, live))
     return Reply(200, in_version(left, kind))

@@ -79,7 +79,7 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
             kind,
             body,
             actor=request.actor,
-            cause=None,
+            cause=request.cause,
             view=cluster.view(),
             manager=manager,
             dry=request.dry_run,
@@ -93,7 +93,8 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
 def _note_refusal(cluster: Cluster, request: Request, verb: str, ref: Ref, refused: Refused) -> None:
     """A dry run is recorded as one. Probes of the rehearsal itself are not recorded."""
     if not request.unheard:
-        cluster.recorder.refused(request.actor, DRY_RUN if request.dry_run else verb, ref, refused.refusal)
+        verb = DRY_RUN if request.dry_run else verb
+        cluster.recorder.refused(request.actor, verb, ref, refused.refusal, request.cause)
 
 
 def create_object(
@@ -107,8 +108,9 @@ def create_object(
     manager: str = "",
     verb: str = "create",
     dry: bool = False,
+    valid: bool = False,
 ) -> Body:
-    """Name, default, admit and store a new object."""
+    """Name, default, admit and store a new object. Those of controllers are `valid`."""
     meta = metadata(body)
     if meta.get("resourceVersion"):
         raise Refused(500, "", "resourceVersion should not be set on objects to be created")
@@ -123,7 +125,7 @@ def create_object(
     body = defaulted(kind, body)
     admission_request = admission.request_for(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
     body = admission.mutate(admission_request, view)
-    if cause is None:  # Objects from controllers are valid.
+    if not valid:
         pipeline.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
         _check_cel_rules(cluster, kind, body)
     admission.validate(structs.replace(admission_request, body=body), view)
@@ -140,7 +142,7 @@ def create_object(
     conversion.write(cluster, kind, ref, view)
     if dry:
         return body
-    if cause is None:
+    if not valid:
         refuse_large(body, custom=cluster.is_custom(kind))
     stored = cluster.store.put(ref, body)
     notes, unanswered = "; ".join(cluster.notes), tuple(cluster.unanswered)
@@ -180,7 +182,7 @@ def create_for(cluster: Cluster, body: Body, owner: Body | None, actor: str, cau
         if kind.namespaced and metadata(owner).get("namespace"):
             meta.setdefault("namespace", metadata(owner)["namespace"])
         body = {**body, "metadata": meta}
-    create_object(cluster, kind, body, actor=actor, cause=cause, view=view)
+    create_object(cluster, kind, body, actor=actor, cause=cause, view=view, valid=cause is not None)
 
 
 def update(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
@@ -251,7 +253,7 @@ def _apply(cluster: Cluster, kind: ServedKind, ref: Ref, request: Request) -> Re
             kind,
             merged,
             actor=request.actor,
-            cause=None,
+            cause=request.cause,
             view=cluster.view(),
             verb="apply",
             dry=request.dry_run,

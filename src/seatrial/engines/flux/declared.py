@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.engines.durations import seconds_in, written
 from seatrial.engines.flux.dependencies import invalid, unknown_status
 from seatrial.engines.flux.objects import (
     HELM_GROUP,
@@ -20,6 +19,7 @@ from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, name_of
 from seatrial.readiness import flux as fluxhealth
 from seatrial.sources.flux.gathering import Built, Charted, at_home
+from seatrial.text.durations import seconds_in, written
 
 POST = ("post-install", "post-upgrade")
 FLAGS = {

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from seatrial.engines import Stuck
-from seatrial.engines.durations import seconds_in
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, Memory
 from seatrial.engines.script import Part, Survey, wait_until
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, dig, listed, metadata, ref_of
 from seatrial.readiness import flux, kstatus
 from seatrial.readiness.flux import HealthCheck, Verdict
+from seatrial.text.durations import seconds_in
 
 OWN_GROUPS = (KUSTOMIZE_GROUP, HELM_GROUP)
 TIMEOUT_SECONDS = 300.0

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from seatrial.engines import Api, Ended, Stalled, Stuck
 from seatrial.engines.act import HelmAct
-from seatrial.engines.durations import seconds_in
 from seatrial.engines.engine import PlannedStep
 from seatrial.helm import hooks
 from seatrial.helm import sdk as helmsdk
@@ -25,6 +24,7 @@ from seatrial.readiness.kstatus import (
     is_ready_with_jobs,
     is_ready_without_wait,
 )
+from seatrial.text.durations import seconds_in
 
 NAME = "helm"
 VERSION = helmsdk.VERSION

@@ -11,9 +11,10 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from seatrial.engines import Stuck, script, threeway
+from seatrial.engines import Stuck, script
 from seatrial.engines.script import Answer, Command, Part, wait_until
 from seatrial.helm.ownership import MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE, owned_by
+from seatrial.kinds.core import threeway
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.refusal import NO_FAILURE, During, Failure, Fault, joined
 from seatrial.model.release import Resource

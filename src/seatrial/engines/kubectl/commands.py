@@ -12,13 +12,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from seatrial.engines import Ended, threeway
+from seatrial.engines import Ended
 from seatrial.engines.act import Manifest
 from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectl.applyset import begin, finish, parent_of
 from seatrial.engines.kubectl.flags import Asked, asked, asked_to_delete
 from seatrial.engines.kubectl.prune import prune
 from seatrial.engines.script import Answer, Command, Error, Part, Script, Target, Verb, Wait, about
+from seatrial.kinds.core import threeway
 from seatrial.model.refusal import joined
 from seatrial.model.resource import Body, annotations_of, group_of, metadata, name_of, ref_of, uid_of, with_metadata
 

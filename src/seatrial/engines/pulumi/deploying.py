@@ -15,7 +15,6 @@ from msgspec import structs
 
 from seatrial.engines import Ended
 from seatrial.engines.concurrent import Steps
-from seatrial.engines.durations import seconds_in
 from seatrial.engines.pulumi import messages, steps
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.deciding import Decision, decide
@@ -29,6 +28,7 @@ from seatrial.model.program import HELM_RELEASE, Program, Registration, inside_o
 from seatrial.model.refusal import Failure, Fault, joined
 from seatrial.model.resource import Ref, dig, ref_of
 from seatrial.readiness.pulumi import timeout_seconds
+from seatrial.text.durations import seconds_in
 
 HELM_SECONDS = 300
 ALONG = "along"

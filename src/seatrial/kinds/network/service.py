@@ -9,7 +9,7 @@ from seatrial.kinds import Acts, Kind, Status, World
 from seatrial.kinds.core.immutable import NEWEST, invalid, scalar, texts
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.network import endpoints
-from seatrial.model.resource import Body, dig, listed, name_of
+from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 NODE_PORTS = (30000, 2768)
 """The first port, and how many."""
@@ -26,6 +26,12 @@ def behave(service: Body, world: World) -> Acts:
         yield Status(service, {"loadBalancer": {"ingress": ingress} if balanced else {}})
     if dig(service, "spec", "selector") and _type(service) != "ExternalName":
         yield from endpoints.update_endpoints(service, world)
+
+
+def produces(service: Body) -> Iterator[Ref]:
+    """The Endpoints of its pods."""
+    if dig(service, "spec", "selector") and _type(service) != "ExternalName":
+        yield Ref("Endpoints", namespace_of(service), name_of(service))
 
 
 def default(service: Body) -> Body:
@@ -105,6 +111,7 @@ KINDS = (
         "Service",
         actor="service-controller",
         behave=behave,
+        produces=produces,
         immutable=immutable,
         default=default,
         prepare=prepare,

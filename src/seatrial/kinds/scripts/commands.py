@@ -94,10 +94,16 @@ def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) ->
         yield from ((place, command) for command in commands)
 
 
-def script_in(container: Body, spec: Body, namespace: str, config_maps: ConfigMaps) -> tuple[str | None, bool]:
-    """The script that a container runs, and whether it exits at the first failure."""
+def program_of(
+    container: Body, spec: Body, namespace: str, config_maps: ConfigMaps
+) -> tuple[str | tuple[str, ...], bool]:
+    """The script or command line that a container runs, and whether it exits at the first failure."""
     mounted = _mounted_script(container, spec, config_maps)
-    return (mounted, False) if mounted is not None else script_of(_words(container, environment(container, namespace)))
+    if mounted is not None:
+        return mounted, False
+    words = _words(container, environment(container, namespace))
+    script, exits = script_of(words)
+    return (script, exits) if script is not None else (tuple(words), False)
 
 
 class Printed(Struct, frozen=True):
@@ -177,7 +183,12 @@ def _mounted_script(container: Body, spec: Body, config_maps: ConfigMaps) -> str
     if words and words[0].rpartition("/")[2] in SHELLS:
         words = [word for word in words[1:] if not word.startswith("-")]
     path = words[0] if words and words[0].startswith("/") else ""
-    for mount in listed(container, "volumeMounts") if path else ():
+    return mounted_file(path, container, spec, config_maps) if path else None
+
+
+def mounted_file(path: str, container: Body, spec: Body, config_maps: ConfigMaps) -> str | None:
+    """The text of a file that comes from a ConfigMap."""
+    for mount in listed(container, "volumeMounts"):
         key = _key_at(path, mount)
         volume = next((v for v in listed(spec, "volumes") if v.get("name") == mount.get("name")), None)
         source = dig(volume, "configMap") or {}

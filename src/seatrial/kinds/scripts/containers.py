@@ -1,46 +1,51 @@
-"""How the scripts in a pod's containers go, in a world that has or lacks what they ask for.
+"""How the scripts in a pod's containers go: what they change, what they wait for, and how they end.
 
-Only `kubectl` and `oc` are known. Of what they look for, only that is missed which the world would otherwise be given.
+`kubectl`, `oc` and programs that call a Service are known; of all others only that they run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from seatrial.kinds import Need, World
+from seatrial.kinds import Act, Need, World
 from seatrial.kinds.access.authorizer import decide, service_account
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.scripts.commands import (
     OTHER_CLUSTER,
     ConfigMaps,
+    commands_run,
     environment,
     may_have_rights,
+    mounted_file,
     printed,
-    script_in,
+    program_of,
 )
-from seatrial.kinds.scripts.kubectl_calls import ApiRequest, requests_of
-from seatrial.kinds.scripts.resource_names import kind_of
-from seatrial.kinds.scripts.run_state import Course, Reply
+from seatrial.kinds.scripts.expansion import UNKNOWN
+from seatrial.kinds.scripts.kubectl_args import parse_call
+from seatrial.kinds.scripts.kubectl_calls import ApiRequest, created, requests_of, stdin_objects, targets_of
+from seatrial.kinds.scripts.kubectl_gates import seen
+from seatrial.kinds.scripts.kubectl_run import kubectl
+from seatrial.kinds.scripts.probes import called_service, probe
+from seatrial.kinds.scripts.process import Done, Journal, Run, Sending
+from seatrial.kinds.scripts.program import Program, actor_of, target_of
+from seatrial.kinds.scripts.run_state import Ask, Asked, Course, Reply, RunState
 from seatrial.kinds.scripts.running import course
-from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.workloads.pod_template import Path, containers_of
 from seatrial.model.refusal import Refusal
-from seatrial.model.resource import Body, Ref, listed
+from seatrial.model.resource import Body, Ref, dig, listed, uid_of
 
 CALLERS = ("kubectl", "oc")
 LOOKS = frozenset(("get", "list", "watch"))
-MISSED = frozenset((("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "ServiceAccount")))
-"""Of Kubernetes' own kinds, those that are assumed to be there where no release brings them; and all custom kinds."""
-BUILT_IN = frozenset(group for group, _ in CATALOGUE)
+LOOKING = frozenset(("get", "wait", "rollout status"))
+"""Calls that only look at objects."""
 NEEDS_MAX = 20
 """Of things that one script waits for, one after the other."""
+RESTARTS_MAX = 20
+"""Of a container that fails again and again while no time passes."""
 
-Refuses = Callable[[ApiRequest], str]
-"""The message of a denied request; empty if it is allowed."""
-Missing = Callable[[Ref], bool]
+There = Callable[[Ref], bool]
 
 
 class Gone(Struct, frozen=True):
@@ -53,101 +58,208 @@ class Gone(Struct, frozen=True):
     """The refusal behind each printed line."""
 
 
-def courses(pod: Body, world: World) -> dict[Path, Gone]:
-    """How the scripts of a pod's containers end, as far as that is known without running them."""
-    spec, namespace = pod.get("spec") or {}, namespace_of(pod)
-    account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
-    user = service_account(namespace, account)
-    trusted = may_have_rights(world.get(Ref("ServiceAccount", namespace, account)), world)
-
-    refused: dict[str, Refusal] = {}
-
-    def refusal(ask: ApiRequest) -> str:
-        decision = decide(user, ask.access, world) if not trusted else None
-        if decision is None or decision.allowed:
-            return ""
-        said = printed(user, ask.access, decision.reason, ask.says)
-        refused[said.words] = said.refusal
-        return said.words
-
-    def missing(ref: Ref) -> bool:
-        return world.get(ref) is None
-
-    def config_map(name: str) -> Body | None:
-        return world.get(Ref("ConfigMap", namespace, name))
-
-    definitions = tuple(world.all("CustomResourceDefinition", group="apiextensions.k8s.io"))
-    found = _gone(spec, namespace, definitions, config_map, refusal, missing)
-    return {place: replace(gone, refused=refused) for place, gone in found}
+Going = Generator[Act, Refusal | None, Gone | None]
+"""The requests of a script, and how it goes; None where only a real run would tell."""
 
 
-def awaited(spec: Body, namespace: str, at: Path) -> Iterator[Need]:
-    """What the scripts of a pod with this spec look for until it is there, each with what comes before it there."""
-    there: set[Ref] = set()
-    while len(there) < NEEDS_MAX:
-        found = _gone(spec, namespace, (), lambda _: None, lambda _: "", lambda ref: ref not in there)
-        new = [(place, ref) for place, gone in found for ref in gone.course.waits_for if ref not in there]
-        yield from (Need(ref, "start", (*at, *place)) for place, ref in new)
-        if not new:
-            return
-        there.update(ref for _, ref in new)
+def run_script(pod: Body, place: Path, world: World) -> Going:
+    """Go on with the script of a container, as far as it comes now."""
+    memory = world.memory(uid_of(pod))
+    journal: Journal = memory.setdefault(str(place), Journal(world.now_seconds))
+    before: Gone | None = memory.get(f"{place} gone")
+    if journal.code and not _is_restarted(journal, before, world):
+        return before
+    journal.catch_up(world.now_seconds)
+    while True:
+        run = Run(journal, world.now_seconds)
+        try:
+            gone = _gone(pod, place, world, run)
+        except Sending as sending:
+            journal.done += run.new
+            at = run.at_seconds
+            refusal = yield sending.call
+            journal.done.append(Done(at, refusal))
+            continue
+        run.close()
+        break
+    memory[f"{place} gone"] = gone
+    if gone is not None:
+        journal.until_seconds = gone.course.until_seconds
+        if gone.course.code:
+            journal.code, journal.ended_seconds = gone.course.code, world.now_seconds
+            journal.failures += 1
+            if gone.course.waits_for:
+                journal.until_seconds = world.now_seconds + journal.pause_seconds
+    return gone
+
+
+def _is_restarted(journal: Journal, gone: Gone | None, world: World) -> bool:
+    """A container that has failed for lack of something runs again after a pause, and otherwise after a change."""
+    if gone is not None and gone.course.waits_for:
+        journal.until_seconds = journal.ended_seconds + journal.pause_seconds
+        if world.now_seconds < journal.until_seconds:
+            for ref in gone.course.waits_for:
+                world.get(ref)  # Whoever waits for the pod waits for this.
+            return False
+    elif journal.failures >= RESTARTS_MAX and world.now_seconds <= journal.ended_seconds:
+        return False
+    journal.restart(world.now_seconds)
+    return True
+
+
+def failures_of(pod: Body, world: World) -> int:
+    """How often a container of the pod has failed for lack of something."""
+    journals = (one for one in world.memory(uid_of(pod)).values() if isinstance(one, Journal))
+    return max((one.failures for one in journals), default=0)
+
+
+def wakes_in_seconds(pod: Body, world: World) -> float | None:
+    """When a script of the pod goes on by itself; None where none does."""
+    journals = (one for one in world.memory(uid_of(pod)).values() if isinstance(one, Journal))
+    until = [one.until_seconds for one in journals if one.until_seconds is not None]
+    return max(0.0, min(until) - world.now_seconds) if until else None
+
+
+def awaited(spec: Body, namespace: str, at: Path, field: str = "") -> Iterator[Need]:
+    """What the scripts of a pod with this spec fail or wait for without, each with what comes before it there."""
+    for place, container in containers_of(spec):
+        there: set[Ref] = set()
+        for _ in range(NEEDS_MAX if not field or place[0] == field else 0):
+            gone = _imagined(container, spec, namespace, lambda ref: ref in there)  # noqa: B023
+            new = [ref for ref in gone.waits_for if ref not in there] if gone else []
+            yield from (Need(ref, "start", (*at, *place), program=True) for ref in new)
+            if not new:
+                break
+            there.update(new)
+
+
+def template_awaited(body: Body) -> Iterator[Need]:
+    """What the init containers of a workload fail or wait for without."""
+    at = ("spec", "template", "spec")
+    yield from awaited(dig(body, *at) or {}, namespace_of(body), at, "initContainers")
+
+
+def made_by_scripts(spec: Body, namespace: str) -> Iterator[Ref]:
+    """The objects that scripts create or apply by name, in any branch."""
+    for _, command in commands_run(spec, namespace):
+        if not command.words or command.words[0].rpartition("/")[2] not in CALLERS:
+            continue
+        call = parse_call(command.words[1:], namespace, command.stdin, (), command.feeder)
+        if call.verb not in ("create", "apply") or "--dry-run" in call.flags:
+            continue
+        from_text = "-f" in call.flags
+        found = stdin_objects(call) if from_text else (one for one, _ in created(call))
+        for one in found:
+            target = target_of(one, call, ()) if one.name and UNKNOWN not in one.name else None
+            if target is not None:
+                yield target.ref
 
 
 def faults(spec: Body, namespace: str) -> Iterator[tuple[Path, Course]]:
     """Scripts that fail or never end although all they ask for is there and allowed."""
-    for place, gone in _gone(spec, namespace, (), lambda _: None, lambda _: "", lambda _: False):
-        if gone.course.code != 0:
-            yield place, gone.course
-
-
-def _gone(
-    spec: Body,
-    namespace: str,
-    definitions: tuple[Body, ...],
-    config_maps: ConfigMaps,
-    refusal: Refuses,
-    missing: Missing,
-) -> Iterator[tuple[Path, Gone]]:
     for place, container in containers_of(spec):
-        script, exits = script_in(container, spec, namespace, config_maps)
-        if script is None:
-            continue
-        env = environment(container, namespace)
-        hidden: list[str] = []
-
-        def ask(words: tuple[str, ...], stdin: str, feeder: tuple[str, ...]) -> Reply:
-            if words[0].rpartition("/")[2] not in CALLERS or OTHER_CLUSTER in env:  # noqa: B023
-                return Reply(None)
-            asks = [a for a in requests_of(words, namespace, definitions, stdin, feeder) if a.certainty == "will"]
-            reply = _reply(words, asks, refusal, missing)
-            if reply.code and not reply.missing and not {a.access.verb for a in asks} <= LOOKS:
-                hidden.append(reply.says)  # noqa: B023
-            return reply
-
-        # Of variables that come out of a whole ConfigMap not even the names are known.
-        elsewhere = (
-            None if container.get("envFrom") else frozenset(str(v.get("name")) for v in listed(container, "env"))
-        )
-        if found := course(script, env, ask, elsewhere=elsewhere, exits=exits):
-            yield place, Gone(found, tuple(hidden) if found.code == 0 else ())
+        gone = _imagined(container, spec, namespace, lambda ref: True)
+        if gone is not None and gone.code != 0:
+            yield place, gone
 
 
-def _reply(words: tuple[str, ...], asks: list[ApiRequest], refusal: Refuses, missing: Missing) -> Reply:
-    for ask in asks:
-        if says := refusal(ask):
-            return Reply(1, says)
+def _imagined(container: Body, spec: Body, namespace: str, there: There) -> Course | None:
+    """How a script goes in a cluster that has and allows just this."""
+    env = environment(container, namespace)
+
+    def ask(asked: Asked, state: RunState) -> Reply:
+        if asked.words[0].rpartition("/")[2] in CALLERS and OTHER_CLUSTER not in env:
+            return _imagined_call(asked, namespace, there)
+        called = called_service(asked.words, namespace)
+        if called is None:
+            return Reply(None)
+        service, code, says = called
+        return Reply(0) if there(service) else Reply(code, says, service, out="")
+
+    return _course(container, spec, namespace, ask, Run(Journal(0.0), 0.0, is_free=True), lambda _: None)
+
+
+def _imagined_call(asked: Asked, namespace: str, there: There) -> Reply:
+    asks = list(requests_of(asked.words, namespace, (), asked.stdin, asked.feeder))
     if not asks:
         return Reply(None)
-    if words[1:2] != ("get",) or "--ignore-not-found" in " ".join(words):
+    call = parse_call(asked.words[1:], namespace, asked.stdin, (), asked.feeder)
+    if call.verb not in LOOKING or "--ignore-not-found" in call.flags or call.flags.get("--for", "") in _ABSENT:
         return Reply(0)
-    for ask in asks:
-        kind = kind_of(ask.access.group, ask.access.resource)
-        if not ask.access.name or not kind:
-            continue
-        if ask.access.group in BUILT_IN and (ask.access.group, kind) not in MISSED:
-            return Reply(None)
-        ref = Ref(kind, ask.access.namespace, ask.access.name, ask.access.group)
-        if missing(ref):
-            named = f"{ask.access.resource}.{ask.access.group}".rstrip(".")
-            return Reply(1, f'Error from server (NotFound): {named} "{ref.name}" not found', ref)
+    for found in targets_of(call):
+        target = target_of(found, call, ()) if found.name else None
+        if target is not None and not there(target.ref):
+            words = f'Error from server (NotFound): {target.resource} "{target.ref.name}" not found'
+            return Reply(1, words, target.ref, out="")
     return Reply(0)
+
+
+_ABSENT = frozenset(("delete", "create"))
+
+
+def _gone(pod: Body, place: Path, world: World, run: Run) -> Gone | None:
+    spec, namespace = pod.get("spec") or {}, namespace_of(pod)
+    container = dig(spec, *place)
+    env = environment(container, namespace)
+    hidden: list[str] = []
+    program = _program(pod, world)
+
+    def ask(asked: Asked, state: RunState) -> Reply:
+        if asked.words[0].rpartition("/")[2] in CALLERS:
+            if OTHER_CLUSTER in env:
+                return Reply(None)
+            reply = kubectl(asked, program, state)
+            if reply.code and not reply.missing and not _only_looks(asked, program):
+                hidden.append(reply.says)
+            return reply
+        return probe(asked.words, program, state) or Reply(None)
+
+    found = _course(container, spec, namespace, ask, run, lambda name: world.get(Ref("ConfigMap", namespace, name)))
+    if found is None:
+        return None
+    if found.code != 0:
+        for ref in program.looked:
+            seen(ref, world)
+    kept = tuple(dict.fromkeys(filter(None, hidden))) if found.code == 0 else ()
+    return Gone(found, kept, program.refused)
+
+
+def _only_looks(asked: Asked, program: Program) -> bool:
+    asks = requests_of(asked.words, program.namespace, program.definitions, asked.stdin, asked.feeder)
+    return {one.access.verb for one in asks if one.certainty == "will"} <= LOOKS
+
+
+def _program(pod: Body, world: World) -> Program:
+    spec, namespace = pod.get("spec") or {}, namespace_of(pod)
+    account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
+    user = service_account(namespace, account)
+    trusted = may_have_rights(world.get(Ref("ServiceAccount", namespace, account)), world)
+    refused: dict[str, Refusal] = {}
+
+    def refuses(ask: ApiRequest) -> str | None:
+        decision = decide(user, ask.access, world) if not trusted else None
+        if decision is None or decision.allowed:
+            return None
+        said = printed(user, ask.access, decision.reason, ask.says)
+        refused[said.words] = said.refusal
+        return said.words
+
+    definitions = tuple(world.all("CustomResourceDefinition", group="apiextensions.k8s.io"))
+    return Program(world, namespace, actor_of(pod), definitions, refuses, refused, [])
+
+
+def _course(container: Body, spec: Body, namespace: str, ask: Ask, run: Run, config_maps: ConfigMaps) -> Course | None:
+    script, exits = program_of(container, spec, namespace, config_maps)
+    if not script:
+        return None
+    # Of variables that come out of a whole ConfigMap not even the names are known.
+    elsewhere = None if container.get("envFrom") else frozenset(str(v.get("name")) for v in listed(container, "env"))
+    return course(
+        script,
+        environment(container, namespace),
+        ask,
+        run=run,
+        elsewhere=elsewhere,
+        exits=exits,
+        mounted=lambda path: mounted_file(path, container, spec, config_maps),
+    )

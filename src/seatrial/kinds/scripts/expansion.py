@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from seatrial.kinds.scripts.syntax import Arithmetic, Assignment, Literal, Piece, Redirection, Variable, Word
+from seatrial.kinds.scripts.syntax import (
+    Arithmetic,
+    Assignment,
+    Block,
+    Literal,
+    Piece,
+    Redirection,
+    Substitution,
+    Variable,
+    Word,
+)
 
 UNKNOWN = "\x00"
 """Stands in a word for what only a run would tell."""
@@ -25,6 +35,8 @@ class Scope(Struct):
     """The value of a variable that is not among the known ones."""
     total: Callable[[str], str] = lambda text: UNKNOWN
     """The value of an arithmetic expansion."""
+    substitute: Callable[[Block], str] = lambda block: UNKNOWN
+    """What commands in `$(...)` print."""
 
     def assign(self, assignments: Iterable[Assignment]) -> None:
         for one in assignments:
@@ -33,11 +45,11 @@ class Scope(Struct):
 
     def call(self, arguments: tuple[str, ...]) -> Scope:
         """The scope of a function that is called with these; it shares the variables."""
-        return Scope(self.variables, arguments, self.unset, self.total)
+        return Scope(self.variables, arguments, self.unset, self.total, self.substitute)
 
     def copy(self) -> Scope:
         """The scope of a subshell."""
-        return Scope(dict(self.variables), self.arguments, self.unset, self.total)
+        return Scope(dict(self.variables), self.arguments, self.unset, self.total, self.substitute)
 
 
 def text_of(word: Word, scope: Scope) -> str:
@@ -93,6 +105,8 @@ def _text(piece: Piece, scope: Scope) -> str:
             return _value(piece, scope)
         case Arithmetic():
             return scope.total(piece.text)
+        case Substitution():
+            return scope.substitute(piece.body).rstrip("\n")
     return UNKNOWN
 
 

@@ -17,6 +17,7 @@ _VALUED = """
     --restart --env --port --target-port --name --duration --audience --revision --to-revision --current-replicas
     --docker-server --docker-username --docker-password --docker-email --cert --key --value --description --hard
     --from-dir --from-archive --from-repo --from-build --commit --param -p --field-manager --subresource --timestamp
+    --patch-file --cascade --local-storage --tcp --rule --class --non-resource-url --resource-version
 """
 WITH_VALUE = frozenset(_VALUED.split())
 WITHOUT_VALUE = {"logs": ("-f", "-p"), "log": ("-f", "-p"), "start-build": ("-F", "-w")}
@@ -39,18 +40,27 @@ class KubectlCall(Struct, frozen=True):
 
     verb: str
     words: tuple[str, ...]
+    """Without the verb."""
     flags: dict[str, str]
     namespace: str
     stdin: str
     crds: tuple[Body, ...]
     feeder: tuple[str, ...]
+    given: tuple[tuple[str, str], ...] = ()
+    """All flags in order, also those that are given more than once."""
+    what: str = ""
+    """`image` in `set image`."""
+
+    def every(self, flag: str) -> list[str]:
+        """The values of a flag that may be given more than once."""
+        return [value for name, value in self.given if name == flag]
 
 
 def parse_call(
     words: tuple[str, ...], namespace: str, stdin: str, crds: tuple[Body, ...], feeder: tuple[str, ...]
 ) -> KubectlCall:
     plain: list[str] = []
-    flags: dict[str, str] = {}
+    given: list[tuple[str, str]] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -65,9 +75,9 @@ def parse_call(
             name, value = word[:2], word[2:]
         elif not equals and name in WITH_VALUE and name not in without_value and rest:
             value = rest.pop(0)
-        flags[SYNONYMS.get(name, name)] = value
+        given.append((SYNONYMS.get(name, name), value))
     verb = " ".join(plain[:2]) if plain[:1] and plain[0] in TWO_WORDS else "".join(plain[:1])
-    start = len(verb.split())
-    verb = "set" if verb.startswith("set ") else verb
+    start, flags = len(verb.split()), dict(given)
+    verb, _, what = verb.partition(" ") if verb.startswith("set ") else (verb, "", "")
     where = "" if "-A" in flags else flags.get("-n", namespace)
-    return KubectlCall(verb, tuple(plain[start:]), flags, where, stdin, crds, feeder)
+    return KubectlCall(verb, tuple(plain[start:]), flags, where, stdin, crds, feeder, tuple(given), what)

@@ -151,7 +151,7 @@ def _requests_of(call: KubectlCall) -> Iterator[ApiRequest]:
 
 
 def _on_objects(call: KubectlCall) -> Iterator[ApiRequest]:
-    for target in _targets(call):
+    for target in targets_of(call):
         # An empty list needs no further requests.
         certainty: Certainty = "will" if target.name else "may"
         steps = ON_OBJECTS[call.verb]
@@ -175,7 +175,7 @@ def _error_for(call: KubectlCall, verb: str, target: CallTarget) -> str:
     return "error: no objects passed to scale {}" if (call.verb, verb) == ("scale", "get") else FORBIDDEN
 
 
-def _targets(call: KubectlCall) -> Iterator[CallTarget]:
+def targets_of(call: KubectlCall) -> Iterator[CallTarget]:
     """TYPE NAME..., TYPE/NAME..., TYPE,TYPE: as kubectl parses them. Without a name, all objects."""
     words = [word for word in call.words if not re.search(r"=|-$", word) or "/" in word]
     pairs = [word.partition("/") for word in words]
@@ -200,7 +200,7 @@ def _target(call: KubectlCall, kind: str, name: str) -> Iterator[CallTarget]:
 def _on_files(call: KubectlCall) -> Iterator[ApiRequest]:
     """Only files from stdin can be read here."""
     verb = "apply --server-side" if call.verb == "apply" and "--server-side" in call.flags else call.verb
-    for target in _stdin_objects(call) if call.flags.get("-f") == "-" else ():
+    for target in stdin_objects(call) if call.flags.get("-f") == "-" else ():
         for what, subresource, certainty in ON_FILES.get(verb, ()):
             named = target if what != "create" else CallTarget(target.resource, "", target.namespace)
             yield _request(call, what, named, subresource, certainty, _file_error_for(call, what, target))
@@ -224,7 +224,7 @@ def _file_error_for(call: KubectlCall, verb: str, target: CallTarget) -> str:
     )
 
 
-def _stdin_objects(call: KubectlCall) -> Iterator[CallTarget]:
+def stdin_objects(call: KubectlCall) -> Iterator[CallTarget]:
     """The objects in a here-document, or those that `kubectl create --dry-run=client -o yaml` prints."""
     for document in re.split(r"^---\s*$", call.stdin, flags=re.M):
         kind, version = _field(document, "kind"), _field(document, "apiVersion")
@@ -235,7 +235,7 @@ def _stdin_objects(call: KubectlCall) -> Iterator[CallTarget]:
     if call.feeder and call.feeder[0].rpartition("/")[2] in ("kubectl", "oc"):
         made = parse_call(call.feeder[1:], call.namespace, "", call.crds, ())
         if made.verb == "create" and "--dry-run" in made.flags:
-            yield from (target for target, _ in _created(made))
+            yield from (target for target, _ in created(made))
 
 
 def _field(document: str, name: str, *, deep: bool = False) -> str:
@@ -279,11 +279,11 @@ def _create(call: KubectlCall) -> Iterator[ApiRequest]:
     kind, _, name = call.flags.get("--from", "").partition("/")
     for target in _target(call, kind, name) if kind else ():
         yield _request(call, "get", target)
-    for target, says in _created(call):
+    for target, says in created(call):
         yield _request(call, "create", CallTarget(target.resource), says=says)
 
 
-def _created(call: KubectlCall) -> Iterator[tuple[CallTarget, str]]:
+def created(call: KubectlCall) -> Iterator[tuple[CallTarget, str]]:
     word = "".join(call.words[:1])
     kind = CREATE_ALIASES.get(word, word)
     place, says = CREATES.get(kind, (1, FORBIDDEN))

@@ -54,7 +54,7 @@ _KEYWORD = re.compile(
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _ASSIGNMENT = re.compile(rf"({_NAME})(\[[^\]\s]*\])?(\+?)=")
 _FUNCTION = re.compile(r"[^\S\n]*\([^\S\n]*\)")
-_REDIRECTION = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|>>|>\||>&|<&|<(?!\()|>(?!\())|(&>>|&>)")
+_REDIRECTION = re.compile(r"(\d+|\{\w+\})?(<<<|<<-|<<|<>|>>|>\||>&|<&|<(?!\()|>(?!\())|(&>>|&>)")
 _DO = frozenset(("do", "{"))
 """What begins the body of a `for`."""
 
@@ -184,9 +184,9 @@ class _Reader(Struct):
     def for_(self, word: str) -> For | Counted:
         self.take(word)
         self.cursor.skip_blanks()
-        if self.cursor.at("((") and self.cursor.arithmetic("((") is not None:
+        if self.cursor.at("((") and (header := self.cursor.arithmetic("((")) is not None:
             self.skip_separators("do", "{")
-            return Counted(self.body())
+            return Counted(self.body(), header)
         name = self.word().raw
         self.skip_newlines()
         words: list[Word] | None = None
@@ -299,9 +299,9 @@ class _Reader(Struct):
         if found is None:
             return None
         cursor.move(found.end())
-        operator, target = found[1] or found[2], self.word()
+        operator, target = found[2] or found[3], self.word()
         if operator not in ("<<", "<<-"):
-            return Redirection(operator, target)
+            return Redirection(operator, target, descriptor=found[1] or "")
         document, end = Document(), quote_removed(target.raw)
 
         def then(text: str) -> None:

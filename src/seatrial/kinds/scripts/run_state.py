@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from seatrial.kinds.scripts.expansion import Scope
-from seatrial.kinds.scripts.syntax import Node
+from seatrial.kinds.scripts.expansion import UNKNOWN, Scope
+from seatrial.kinds.scripts.process import Run
+from seatrial.kinds.scripts.syntax import Block, Node
 from seatrial.model.resource import Ref
 
 
@@ -18,25 +19,39 @@ class Reply(Struct, frozen=True):
     code: int | None = 0
     """None where only a run would tell."""
     says: str = ""
+    """What it prints as an error."""
     missing: Ref | None = None
     """What it fails for as long as there is none of."""
+    out: str = UNKNOWN
+    """What it prints."""
 
 
 class Course(Struct, frozen=True):
     """How a script goes."""
 
     code: int | None
-    """With which it ends; None where it does not."""
+    """With which it ends; None where it does not, or not yet."""
     says: str = ""
     """The last words of a command that failed."""
     waits_for: tuple[Ref, ...] = ()
-    """What it looks for again and again."""
+    """What it looks for again and again, or fails without."""
     unset: str = ""
     """A variable that is compared before anything is put into it."""
+    until_seconds: float | None = None
+    """When it goes on by itself, on the clock of the cluster."""
 
 
-Ask = Callable[[tuple[str, ...], str, tuple[str, ...]], Reply]
-"""What comes of a command, by its words, what is fed to it, and the command that feeds it."""
+class Asked(Struct, frozen=True):
+    """A command of a script that is not the shell's own."""
+
+    words: tuple[str, ...]
+    stdin: str = ""
+    feeder: tuple[str, ...] = ()
+    """The words of the command whose output it reads, if that is not known."""
+
+
+Ask = Callable[[Asked, "RunState"], Reply]
+"""What comes of a command."""
 
 
 class Exited(Exception):
@@ -44,19 +59,12 @@ class Exited(Exception):
         self.code = code
 
 
-class Endless(Exception):
-    """A loop came back to where it was."""
-
-
-class Undecided(Exception):
-    """Only a run would tell."""
-
-
 class LoopLeft(Exception):
     """A loop was left, or goes on with its next turn."""
 
-    def __init__(self, how: typing.Literal["break", "continue"]) -> None:
+    def __init__(self, how: typing.Literal["break", "continue"], levels: int = 1) -> None:
         self.how = how
+        self.levels = levels
 
 
 class Returned(Exception):
@@ -66,13 +74,18 @@ class Returned(Exception):
 
 class RunState(Struct):
     ask: Ask
+    run: Run
     own: frozenset[str]
     """Variables that only the script itself sets."""
     scope: Scope
+    block: Callable[[Block, RunState], int | None]
+    """Runs commands of the tree."""
+    node: Callable[[Node, RunState, tuple[str, ...]], int | None]
     exits: bool
     """`set -e`"""
     strict: bool = False
     """`set -u`"""
+    pipefail: bool = False
     guarded: bool = False
     """Whether `set -e` ignores failures here: in a condition, or before `&&` and `||`."""
     says: str = ""
@@ -85,7 +98,19 @@ class RunState(Struct):
     """What `local` variables of the function that is called hide; None outside of any."""
     ran: tuple[str, ...] = ()
     """The words of the last command."""
+    out: list[str] = []
+    """What is printed here: to the container's log, into a pipe, a variable or a file."""
+    stdin: str = ""
+    """What a pipe feeds."""
+    files: dict[str, str] = {}
+    """What the script has written, by path."""
+    mounted: Callable[[str], str | None] = lambda path: None
+    """The text of a file that is mounted; None where there is none, or it is not known."""
     last: int | None = 0
     turns: int = 0
+    sends: int = 0
     calls: int = 0
     depth: int = 0
+
+    def file(self, path: str) -> str | None:
+        return self.files[path] if path in self.files else self.mounted(path)

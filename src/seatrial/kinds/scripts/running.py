@@ -1,8 +1,7 @@
 """How a script goes: whether it ends, with which code, what it prints last, and what it waits for.
 
 Runs its tree; only `ask` knows the result of a command. Unknown programs are assumed to succeed where that decides
-nothing, and make the outcome unknown where it does. Time does not pass: a loop that comes back to the same state never
-ends.
+nothing, and make the outcome unknown where it does. Time passes where the script sleeps or waits (`process`).
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 
-from seatrial.kinds.scripts.conditions import INTEGER, fault_of, judged
-from seatrial.kinds.scripts.expansion import UNKNOWN, Scope, document_of, errexit, fields, text_of
+from seatrial.kinds.scripts.expansion import UNKNOWN, Scope, document_of, fields, text_of
+from seatrial.kinds.scripts.invoking import guarded, in_subshell, or_empty, run_command, substituted, total_of, value_of
 from seatrial.kinds.scripts.parser import DECLARES, parse
-from seatrial.kinds.scripts.run_state import Ask, Course, Endless, Exited, LoopLeft, Returned, RunState, Undecided
+from seatrial.kinds.scripts.process import Endless, Journal, Later, Run, Undecided
+from seatrial.kinds.scripts.run_state import Ask, Course, Exited, LoopLeft, Returned, RunState
 from seatrial.kinds.scripts.syntax import (
     AndOr,
     Arithmetic,
@@ -33,6 +33,7 @@ from seatrial.kinds.scripts.syntax import (
     Node,
     Pipeline,
     Redirected,
+    Redirection,
     Simple,
     Substitution,
     Word,
@@ -41,42 +42,74 @@ from seatrial.kinds.scripts.syntax import (
 
 TURNS_MAX = 2_000
 """Of all loops of a script together; one that goes on for longer is not followed."""
-QUIET = frozenset((":", "date", "echo", "printf", "sleep", "true", "wait"))
-UNREAD = frozenset(
-    (".", "coproc", "eval", "exec", "getopts", "let", "mapfile", "read", "return", "shift", "source", "trap", "unset")
-)
-CALLS_MAX = 500
+WRITING_TURNS_MAX = 3
+"""Of a loop that comes back to where it was and changes something each time."""
 DEPTH_MAX = 60
 """Of commands in commands and in functions; what goes deeper is not followed."""
-TESTS = frozenset(("[", "[[", "test"))
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?=")
-_STRICT = re.compile(r"-[a-z]*u[a-z]*|nounset")
-_SUM = re.compile(r"\s*\$?(\w+)\s*([-+*])\s*\$?(\w+)\s*")
+_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+_NOWHERE = frozenset(("/dev/null", "/dev/stderr"))
 
 
 def course(
-    script: str, env: Mapping[str, str], ask: Ask, *, elsewhere: frozenset[str] | None = None, exits: bool = False
+    script: str | tuple[str, ...],
+    env: Mapping[str, str],
+    ask: Ask,
+    *,
+    run: Run | None = None,
+    elsewhere: frozenset[str] | None = None,
+    exits: bool = False,
+    mounted: Callable[[str], str | None] = lambda path: None,
 ) -> Course | None:
-    """How a script goes; None where only a run would tell. `elsewhere` are the variables that others set, if known."""
-    read = parse(script)
-    if not read.is_whole:
+    """How a script, or a command line, goes; None where only a real run would tell.
+
+    `elsewhere` are the variables that others set, if known.
+    """
+    read = parse(script) if isinstance(script, str) else None
+    if read is not None and not read.is_whole:
         return None
-    assigned = {one.name for node in nodes_in(read.body) if isinstance(node, Simple) for one in node.assignments}
-    own = assigned - frozenset(_DEFAULTED.findall(script)) - (elsewhere or frozenset())
-    scope = Scope(dict(env))
-    state = RunState(ask, frozenset(own) if elsewhere is not None else frozenset(), scope, exits)
-    scope.unset, scope.total = lambda name: _or_empty(name, state), lambda text: _sum(text, state)
+    state = _state(script, env, ask, run or Run(Journal(0.0), 0.0), elsewhere, exits, mounted)
     try:
-        code = _block(read.body, state)
+        code = _block(read.body, state) if read is not None else run_command(tuple(script), "", (), state)
     except Exited as ended:
         code = ended.code
     except Endless:
-        return Course(None, state.says, tuple(dict.fromkeys(state.missing)), state.unset)
+        return _not_ended(state, None)
+    except Later:
+        return _not_ended(state, state.run.at_seconds)
     except (Undecided, LoopLeft, Returned):
         return None
-    if state.missing:
-        return None  # It came to an end without what it looked for, which time may bring.
-    return Course(code or 0, state.says, (), state.unset)
+    if state.run.is_ahead:
+        return _not_ended(state, state.run.at_seconds)
+    missing = tuple(dict.fromkeys(state.missing)) if code else ()
+    return Course(code or 0, state.says, missing, state.unset)
+
+
+def _state(
+    script: str | tuple[str, ...],
+    env: Mapping[str, str],
+    ask: Ask,
+    run: Run,
+    elsewhere: frozenset[str] | None,
+    exits: bool,
+    mounted: Callable[[str], str | None],
+) -> RunState:
+    own: set[str] = set()
+    if isinstance(script, str):
+        nodes = list(nodes_in(parse(script).body))
+        own = {one.name for node in nodes if isinstance(node, Simple) for one in node.assignments}
+        own -= frozenset(_DEFAULTED.findall(script)) | (elsewhere or frozenset())
+    scope = Scope(dict(env))
+    own = own if elsewhere is not None else set()
+    state = RunState(ask, run, frozenset(own), scope, _block, _node, exits, mounted=mounted)
+    scope.unset = lambda name: or_empty(name, state)
+    scope.total = lambda text: total_of(text, state)
+    scope.substitute = lambda block: substituted(block, state)
+    return state
+
+
+def _not_ended(state: RunState, until_seconds: float | None) -> Course:
+    return Course(None, state.says, tuple(dict.fromkeys(state.missing)), state.unset, until_seconds)
 
 
 def _block(block: Block, state: RunState) -> int | None:
@@ -103,7 +136,8 @@ def _statement(statement: AndOr, state: RunState) -> int | None:
         if (operator == "&&" and code) or (operator == "||" and not code):
             continue
         ran = index
-        code = _guarded(partial(_pipeline, pipeline, state), state, index < end or pipeline.negated)
+        code = guarded(partial(_pipeline, pipeline, state), state, index < end or pipeline.negated)
+        state.last = code
     # `set -e` looks at the last of `a && b`, and at nothing that is asked or negated.
     last = statement.parts[-1][1]
     if code and state.exits and ran == end and not last.negated and not state.guarded and _counts(last):
@@ -121,41 +155,28 @@ def _counts(pipeline: Pipeline) -> bool:
     return len(pipeline.stages) > 1
 
 
-def _guarded(run: Callable[[], int | None], state: RunState, guarded: bool) -> int | None:
-    """The code of what runs where `set -e` ignores failures."""
-    before, state.guarded = state.guarded, state.guarded or guarded
-    try:
-        return run()
-    finally:
-        state.guarded = before
-
-
 def _pipeline(pipeline: Pipeline, state: RunState) -> int | None:
-    if len(pipeline.stages) == 1:
-        code = _node(pipeline.stages[0], state, ())
-    else:
-        code = None
-        feeder: tuple[str, ...] = ()
-        for stage in pipeline.stages:
-            state.ran = ()
-            code = _subshell(partial(_node, stage, state, feeder), state)
-            feeder = state.ran if isinstance(stage, Simple) else ()
-        code = code or None  # What the last stage makes of its input is its own affair.
+    code = _piped(pipeline, state) if len(pipeline.stages) > 1 else _node(pipeline.stages[0], state, ())
     return code if not pipeline.negated or code is None else int(not code)
 
 
-def _subshell(run: Callable[[], int | None], state: RunState) -> int | None:
-    """The code of what runs with variables and options of its own."""
-    scope, exits, strict, depth = state.scope, state.exits, state.strict, state.depth
-    state.scope = scope.copy()
+def _piped(pipeline: Pipeline, state: RunState) -> int | None:
+    """The code of the last stage; with `pipefail`, of the last that fails."""
+    code: int | None = None
+    failed: int | None = None
+    feeder: tuple[str, ...] = ()
+    stdin, out = state.stdin, state.out
     try:
-        return run()
-    except Exited as ended:
-        return ended.code
-    except LoopLeft:
-        raise Undecided from None
+        for index, stage in enumerate(pipeline.stages):
+            last = index == len(pipeline.stages) - 1
+            state.ran, state.out = (), out if last else []
+            code = in_subshell(partial(_node, stage, state, feeder), state)
+            failed = code or failed
+            feeder = state.ran if isinstance(stage, Simple) else ()
+            state.stdin = "".join(state.out)
     finally:
-        state.scope, state.exits, state.strict, state.depth = scope, exits, strict, depth
+        state.stdin, state.out = stdin, out
+    return failed if state.pipefail and failed else code
 
 
 def _node(node: Node, state: RunState, feeder: tuple[str, ...]) -> int | None:
@@ -163,59 +184,131 @@ def _node(node: Node, state: RunState, feeder: tuple[str, ...]) -> int | None:
         case Simple():
             return _simple(node, state, feeder)
         case Group(body, subshell):
-            return _subshell(partial(_block, body, state), state) if subshell else _block(body, state)
+            return in_subshell(partial(_block, body, state), state) if subshell else _block(body, state)
         case If():
             chosen = next((body for asks, body in node.branches if _holds(asks, state)), node.otherwise)
             return _block(chosen, state)
         case Loop():
-            return _loop(node, state)
+            return _looped(partial(_loop, node, state), state)
         case For():
-            return _for(node, state)
+            return _looped(partial(_for, node, state), state)
         case Case():
             return _case(node, state)
         case Function():
             state.functions[node.name] = node.body
             return 0
         case Redirected():
-            return _node(node.node, state, feeder)
-        case Counted() | Arithmetic():
-            raise Undecided
+            return _redirected(node.redirections, partial(_node, node.node, state, feeder), state)
+        case Arithmetic():
+            return int(not value_of(node.text, state))
+        case Counted():
+            return _looped(partial(_counted, node, state), state)
+
+
+def _redirected(redirections: tuple[Redirection, ...], run: Callable[[], int | None], state: RunState) -> int | None:
+    """Run what reads from or writes into files."""
+    stdin, out = state.stdin, state.out
+    if given := _input(redirections, state):
+        state.stdin = given
+    state.out = []
+    try:
+        return run()
+    finally:
+        printed, state.out, state.stdin = "".join(state.out), out, stdin
+        _print(printed, redirections, state)
+
+
+def _input(redirections: tuple[Redirection, ...], state: RunState) -> str:
+    """What here-documents, here-strings and files feed."""
+    for one in redirections:
+        if one.operator == "<":
+            found = state.file(text_of(one.target, state.scope))
+            return UNKNOWN if found is None else found
+    return document_of(redirections, state.scope)
+
+
+def _print(text: str, redirections: tuple[Redirection, ...], state: RunState) -> None:
+    """Put what is printed where it belongs."""
+    for one in redirections:
+        if one.operator in (">", ">>", ">|", "&>", "&>>") and one.descriptor in ("", "1"):
+            path = text_of(one.target, state.scope)
+            if path not in _NOWHERE:
+                before = (state.file(path) or "") if one.operator.endswith(">>") else ""
+                state.files[path] = before + text
+            return
+        if one.operator == ">&" and one.descriptor in ("", "1"):
+            return
+    state.out.append(text)
 
 
 def _holds(asks: Block, state: RunState) -> bool:
-    code = _guarded(partial(_block, asks, state), state, True)
+    code = guarded(partial(_block, asks, state), state, True)
     if code is None:
         raise Undecided
     return code == 0
 
 
+def _looped(run: Callable[[], int | None], state: RunState) -> int | None:
+    """Run a loop. Its turns are seen again from their start when something changes."""
+    before = state.run.turn
+    try:
+        return run()
+    finally:
+        state.run.turn = before
+
+
 def _loop(loop: Loop, state: RunState) -> int | None:
     code: int | None = 0
+    writing = 0
     while True:
-        before = dict(state.scope.variables)
+        before, sends, fresh = dict(state.scope.variables), state.sends, state.run.is_fresh
+        state.run.turn = state.run.place
         if _holds(loop.asks, state) == loop.until:
             return code
         how, code = _turn(loop.body, state)
         if how == "break":
             return 0
-        if UNKNOWN in "".join(state.scope.variables.values()):
-            raise Undecided
-        if state.scope.variables == before:
-            raise Endless
+        if state.scope.variables == before and fresh:
+            writing += state.sends != sends
+            if state.sends == sends or writing >= WRITING_TURNS_MAX:
+                state.run.block()
 
 
 def _for(loop: For, state: RunState) -> int | None:
     if loop.words is None or loop.selects:
         raise Undecided
-    words = [text for word in loop.words for text in fields(word, state.scope)]
+    words = [text for word in loop.words for text in _listed(word, state)]
     if any(UNKNOWN in word or re.search(r"[*?{]", word) for word in words):
         raise Undecided
     code: int | None = 0
     for item in words:
         state.scope.variables[loop.variable] = item
+        state.run.turn = state.run.place
         how, code = _turn(loop.body, state)
         if how == "break":
             break
+    return code
+
+
+def _listed(word: Word, state: RunState) -> list[str]:
+    found = _RANGE.fullmatch(word.plain)
+    if found is None:
+        return fields(word, state.scope)
+    first, last = int(found[1]), int(found[2])
+    step = 1 if last >= first else -1
+    return [str(number) for number in range(first, last + step, step)][: TURNS_MAX + 1]
+
+
+def _counted(loop: Counted, state: RunState) -> int | None:
+    begin, asks, step = [*loop.header.split(";"), "", ""][:3]
+    value_of(begin, state)
+    code: int | None = 0
+    while not asks.strip() or value_of(asks, state):
+        state.run.turn = state.run.place
+        how, code = _turn(loop.body, state)
+        if how == "break":
+            return 0
+        value_of(step, state)
     return code
 
 
@@ -229,6 +322,8 @@ def _turn(body: Block, state: RunState) -> tuple[str, int | None]:
         return "", _block(body, state)
     except LoopLeft as left:
         state.depth = depth
+        if left.levels > 1:
+            raise LoopLeft(left.how, left.levels - 1) from None
         return left.how, 0
 
 
@@ -261,40 +356,16 @@ def _matches(subject: str, pattern: Word) -> bool:
 
 def _simple(node: Simple, state: RunState, feeder: tuple[str, ...]) -> int | None:
     words = state.ran = _words(node, state)
-    match words:
-        case ():
-            state.scope.assign(node.assignments)
-            substituted = any(isinstance(p, Substitution) for one in node.assignments for p in one.value.pieces)
-            return None if substituted else 0
-        case ("exit",) if state.last is not None:
-            raise Exited(state.last)
-        case ("exit", code) if code.isdigit():
-            raise Exited(int(code))
-        case ("break" | "continue" as how,):
-            raise LoopLeft(how)
-        case ("return",) if state.hidden is not None:
-            raise Returned(state.last)
-        case ("return", code) if state.hidden is not None and code.isdigit():
-            raise Returned(int(code))
-        case ("exit" | "break" | "continue", *_):
-            raise Undecided
-        case ("set", *flags):
-            return _set(flags, state)
-        case ("false",):
-            return 1
-        case ("sleep", "infinity" | "inf") | ("tail", "-f", *_):
-            raise Endless
-    if words[0] in state.functions:
-        return _call(words, state)
-    if words[0] in UNREAD:
-        raise Undecided
+    if not words:
+        state.last = 0
+        state.scope.assign(node.assignments)
+        substituted = any(isinstance(p, Substitution) for one in node.assignments for p in one.value.pieces)
+        return state.last if substituted else 0
     if words[0] in DECLARES:
         return _declare(node, words, state)
-    if words[0] in QUIET:
-        return 0
-    if words[0] in TESTS:
-        return _test(words, state)
-    return _asked(words, document_of(node.redirections, state.scope), feeder, state)
+    stdin = _input(node.redirections, state) or state.stdin
+    run = partial(run_command, words, stdin, feeder, state)
+    return _redirected(node.redirections, run, state) if node.redirections else run()
 
 
 def _words(node: Simple, state: RunState) -> tuple[str, ...]:
@@ -312,73 +383,3 @@ def _declare(node: Simple, words: tuple[str, ...], state: RunState) -> int:
             state.scope.variables[name] = UNKNOWN  # bash leaves it unset, dash as it was.
     state.scope.assign(node.assignments)
     return 0
-
-
-def _call(words: tuple[str, ...], state: RunState) -> int | None:
-    """Run a function with arguments and local variables of its own."""
-    state.calls += 1
-    if state.calls > CALLS_MAX:
-        raise Undecided
-    scope, hidden, depth = state.scope, state.hidden, state.depth
-    state.scope, state.hidden = scope.call(words[1:]), {}
-    try:
-        return _node(state.functions[words[0]], state, ())
-    except Returned as returned:
-        return returned.code
-    finally:
-        for name, value in state.hidden.items():
-            if value is None:
-                scope.variables.pop(name, None)
-            else:
-                scope.variables[name] = value
-        state.scope, state.hidden, state.depth = scope, hidden, depth
-
-
-def _asked(words: tuple[str, ...], stdin: str, feeder: tuple[str, ...], state: RunState) -> int | None:
-    reply = state.ask(words, stdin, feeder)
-    state.says = reply.says or state.says
-    state.missing.extend([reply.missing] if reply.missing else [])
-    return reply.code
-
-
-def _set(flags: list[str], state: RunState) -> int:
-    if "+o" in flags:
-        raise Undecided
-    state.exits = errexit(flags, before=state.exits)
-    state.strict = (state.strict and "+u" not in flags) or any(_STRICT.fullmatch(flag) for flag in flags)
-    return 0
-
-
-def _or_empty(name: str, state: RunState) -> str:
-    """A variable that only the script sets, and has not yet, is empty."""
-    if name not in state.own:
-        return UNKNOWN
-    state.blank = name
-    if state.strict:
-        state.says, state.unset = f"{name}: unbound variable", name
-        raise Exited(1)
-    return ""
-
-
-def _sum(text: str, state: RunState) -> str:
-    """Arithmetic takes a variable that is not set for 0."""
-    found = _SUM.fullmatch(text)
-    left, right = (_number(found[place], state) for place in (1, 3)) if found else (None, None)
-    if found is None or left is None or right is None:
-        return UNKNOWN
-    return str({"+": left + right, "-": left - right, "*": left * right}[found[2]])
-
-
-def _number(word: str, state: RunState) -> int | None:
-    text = word if word.isdigit() else state.scope.variables.get(word, "" if word in state.own else UNKNOWN)
-    return 0 if not text else int(text) if INTEGER.fullmatch(text) else None
-
-
-def _test(words: tuple[str, ...], state: RunState) -> int | None:
-    inner = words[1:-1] if words[0] != "test" else words[1:]
-    if any(UNKNOWN in word for word in inner):
-        return None
-    if words[0] != "[[" and (fault := fault_of(inner)):
-        state.says, state.unset = f"{words[0]}: {fault}", state.blank
-        return 2
-    return judged(inner, pattern=words[0] == "[[")

@@ -80,6 +80,8 @@ class Redirection(Struct, frozen=True):
     operator: str
     target: Word
     document: Document | None = None
+    descriptor: str = ""
+    """`2` in `2>/dev/null`."""
 
 
 class Simple(Struct, frozen=True):
@@ -116,6 +118,7 @@ class Counted(Struct, frozen=True):
     """`for ((...; ...; ...))`"""
 
     body: Block
+    header: str = ""
 
 
 class Choice(Struct, frozen=True):

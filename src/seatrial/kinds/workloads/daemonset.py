@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Create, Delete, Kind, Status, World
+from seatrial.kinds import Acts, Create, Delete, Kind, Need, Status, World
 from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
 from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, with_metadata
+from seatrial.kinds.scripts.containers import template_awaited
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished, is_ready, pod_from
 from seatrial.kinds.workloads.replicaset import refused_creation
@@ -19,6 +20,12 @@ from seatrial.kinds.workloads.scheduler import PINNED
 from seatrial.model.resource import Body, annotations_of, dig, labels_of, listed, name_of
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+
+def needs(body: Body) -> Iterator[Need]:
+    """What its pods refer to, and what their init containers wait for."""
+    yield from template_needs("spec", "template")(body)
+    yield from template_awaited(body)
 
 
 def behave(body: Body, world: World) -> Acts:
@@ -143,7 +150,7 @@ KINDS = (
         "DaemonSet",
         "apps",
         actor="daemonset-controller",
-        needs=template_needs("spec", "template"),
+        needs=needs,
         behave=behave,
         immutable=immutable,
         default=default,

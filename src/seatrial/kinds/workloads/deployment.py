@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Status, Update, World
+from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Need, Status, Update, World
 from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
 from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, namespace_of, with_metadata
+from seatrial.kinds.scripts.containers import template_awaited
 from seatrial.kinds.scripts.programs import template_products
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished
@@ -41,6 +42,12 @@ NOT_COPIED = frozenset(
     )
 )
 """Annotations of a Deployment that are not copied to its ReplicaSets."""
+
+
+def needs(body: Body) -> Iterator[Need]:
+    """What its pods refer to, and what their init containers wait for."""
+    yield from template_needs("spec", "template")(body)
+    yield from template_awaited(body)
 
 
 def behave(deployment: Body, world: World) -> Acts:
@@ -247,7 +254,7 @@ KINDS = (
         "Deployment",
         "apps",
         actor="deployment-controller",
-        needs=template_needs("spec", "template"),
+        needs=needs,
         produces=template_products("spec", "template"),
         behave=behave,
         immutable=immutable,

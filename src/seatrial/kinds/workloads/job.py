@@ -1,7 +1,7 @@
 """Job: pods that run to completion, until enough succeed or too many fail.
 
 From pkg/controller/job, ttlafterfinished and pkg/registry/batch/job of Kubernetes 1.34. Success policies are not
-modelled, and of failure policies only exit codes. No time passes here, so only a TTL of 0 ever expires.
+modelled, and of failure policies only exit codes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from seatrial.kinds.core.immutable import (
     selector,
 )
 from seatrial.kinds.core.objectmeta import created_at, is_terminating, namespace_of, with_metadata
-from seatrial.kinds.scripts.containers import awaited
+from seatrial.kinds.scripts.containers import awaited, made_by_scripts
 from seatrial.kinds.scripts.programs import template_products
+from seatrial.kinds.workloads.kubelet import FAILED_AT
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_active, is_finished, is_ready, phase_of, pod_from
 from seatrial.kinds.workloads.replicaset import refused_creation
-from seatrial.model.resource import Body, annotations_of, dig, labels_of, listed, name_of, uid_of
+from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of, listed, name_of, uid_of
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
@@ -37,6 +38,9 @@ UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 MET = ("CompletionsReached", "Reached expected number of succeeded pods")
 EXCEEDED = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
 OVERDUE = ("DeadlineExceeded", "Job was active longer than specified deadline")
+BACKOFF_SECONDS = 10.0
+BACKOFF_SECONDS_MAX = 600.0
+"""DefaultJobPodFailureBackOff and MaxJobPodFailureBackOff."""
 SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 """Template fields that may change while a Job is suspended and was never started, besides labels and annotations."""
 
@@ -66,7 +70,7 @@ def behave(job: Body, world: World) -> Acts:
     if end is not None:
         yield from _finish(job, count, end)
         return
-    if not is_terminating(job):
+    if not is_terminating(job) and not backoff_seconds(job, world.owned(job, "Pod"), world):
         yield from _manage(job, count)
     yield Status(job, _status(job, _count(job, world.owned(job, "Pod"))))
 
@@ -77,6 +81,12 @@ def needs(job: Body) -> Iterator[Need]:
     spec = dig(job, "spec", "template", "spec")
     if isinstance(spec, dict):
         yield from awaited(spec, namespace_of(job), ("spec", "template", "spec"))
+
+
+def produces(job: Body) -> Iterator[Ref]:
+    """What its scripts and programs create."""
+    yield from template_products("spec", "template")(job)
+    yield from made_by_scripts(dig(job, "spec", "template", "spec") or {}, namespace_of(job))
 
 
 def is_done(job: Body) -> bool:
@@ -125,14 +135,43 @@ def prepare(job: Body, old: Body | None) -> Body:
 
 
 def deadline(job: Body, world: World) -> Deadline | None:
-    """`activeDeadlineSeconds`: counts from the first start, including retries."""
+    """The first of its TTL, `activeDeadlineSeconds` (from the first start, including retries), and its next retry."""
+    if _is_suspended(job) or is_terminating(job):
+        return None
+    if is_done(job):
+        ttl = dig(job, "spec", "ttlSecondsAfterFinished")
+        return Deadline(int(ttl), _expire(job)) if ttl else None
+    pods = world.owned(job, "Pod")
+    count = _count(job, pods)
+    if not dig(job, "status", "startTime") or _result(job, count) is not None:
+        return None
+    retry = backoff_seconds(job, pods, world)
     seconds = dig(job, "spec", "activeDeadlineSeconds")
-    if seconds is None or _is_suspended(job) or is_terminating(job) or not dig(job, "status", "startTime"):
-        return None
-    count = _count(job, world.owned(job, "Pod"))
-    if is_done(job) or _result(job, count) is not None:
-        return None
-    return Deadline(int(seconds), _finish(job, count, ("FailureTarget", *OVERDUE)))
+    if seconds is not None and (not retry or world.age_seconds(job) + retry > int(seconds)):
+        return Deadline(int(seconds), _finish(job, count, ("FailureTarget", *OVERDUE)), since="creation")
+    return Deadline(retry, _nothing(), since="now") if retry else None
+
+
+def backoff_seconds(job: Body, pods: list[Body], world: World) -> float:
+    """How long until a pod that failed for lack of something is replaced; 0 where nothing is waited for.
+
+    Other failures repeat themselves whatever the time, so they are repeated at once.
+    """
+    failed = [pod for pod in pods if phase_of(pod) == "Failed"]
+    times = [float(at) for pod in failed if (at := world.memory(uid_of(pod)).get(FAILED_AT)) is not None]
+    if not times or any(is_active(pod) for pod in pods):
+        return 0.0
+    pause = min(BACKOFF_SECONDS * float(2 ** (len(failed) - 1)), BACKOFF_SECONDS_MAX)
+    return max(0.0, max(times) + pause - world.now_seconds)
+
+
+def _nothing() -> Acts:
+    """Its controller runs anyway when a deadline has passed."""
+    yield from ()
+
+
+def _expire(job: Body) -> Acts:
+    yield Delete(job, why="it has finished and its ttlSecondsAfterFinished are over")
 
 
 def ready(job: Body) -> bool:
@@ -355,8 +394,8 @@ KINDS = (
         "batch",
         actor="job-controller",
         needs=needs,
-        produces=template_products("spec", "template"),
         behave=behave,
+        produces=produces,
         immutable=immutable,
         default=default,
         prepare=prepare,

@@ -1,4 +1,4 @@
-"""What a kubelet does with a pod on its node, and its errors. Probes pass and no time passes.
+"""What a kubelet does with a pod on its node, and its errors. Probes pass.
 
 Error texts from pkg/kubelet (kubelet_pods.go, kuberuntime) and pkg/volume of Kubernetes 1.34.
 """
@@ -12,12 +12,12 @@ from msgspec import Struct
 from seatrial.kinds import PRINTED, Acts, Emit, Status, World
 from seatrial.kinds.core.objectmeta import controller_of, created_at, namespace_of
 from seatrial.kinds.scripts.commands import Printed, refusals
-from seatrial.kinds.scripts.containers import Gone, courses
+from seatrial.kinds.scripts.containers import Gone, failures_of, run_script
 from seatrial.kinds.scripts.programs import make_secrets
 from seatrial.kinds.workloads import scheduler
 from seatrial.kinds.workloads.images import pull_failure
 from seatrial.kinds.workloads.pod_status import ended, running, status, waiting
-from seatrial.kinds.workloads.pod_template import Path, Source, env_sources, volume_sources
+from seatrial.kinds.workloads.pod_template import Source, env_sources, volume_sources
 from seatrial.kinds.workloads.pods import is_ready
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed, name_of, uid_of
 
@@ -27,6 +27,8 @@ OUTCOME = "seatrial.dev/outcome"
 ANY_KEY = "seatrial.dev/any-key"
 """On an object whose keys come from outside the cluster: every key is assumed to exist."""
 
+FAILED_AT = "failed at"
+"""When a pod failed for lack of something that may come, in its memory."""
 BACKOFF_LIMIT = 6
 """The default of a Job."""
 
@@ -83,18 +85,29 @@ def continue_running(pod: Body, world: World) -> Acts:
     if not is_ready(pod) and not _has_restarted(pod):
         yield Status(pod, status(pod, "Running", inits, [running(container, created_at(pod)) for container in mains]))
         return
-    scripts = {} if _fails(pod) else courses(pod, world)
+    scripts: dict[int, Gone] = {}
+    for index in range(0 if _fails(pod) else len(mains)):
+        gone = yield from run_script(pod, ("containers", index), world)
+        scripts |= {index: gone} if gone is not None else {}
     yield from (_printed(pod, message, gone) for gone in scripts.values() for message in gone.hidden)
-    if endless := [gone for gone in _main_containers(scripts).values() if gone.course.code is None]:
+    if endless := [gone for gone in scripts.values() if gone.course.code is None]:
         yield from (_printed(pod, gone.course.says, gone) for gone in endless if gone.course.says)
         return
     fails = _failures(pod, world, scripts)
     yield from (said for said in fails.values() if said is not None)
+    if fails and is_curable(pod, world):
+        world.memory(uid_of(pod)).setdefault(FAILED_AT, world.now_seconds)
     if fails and _restart_policy(pod) == "OnFailure":
         yield from _crash_loop(pod, world)
     else:
         states = [ended(container, int(index in fails), created_at(pod)) for index, container in enumerate(mains)]
         yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, states))
+
+
+def is_curable(pod: Body, world: World) -> bool:
+    """Whether a script of the pod failed for lack of something that may come in time."""
+    gone = (one for one in world.memory(uid_of(pod)).values() if isinstance(one, Gone))
+    return any(one.course.code and one.course.waits_for for one in gone)
 
 
 def _printed(pod: Body, message: str, gone: Gone) -> Emit:
@@ -162,23 +175,24 @@ def _run(pod: Body, world: World) -> Acts:
     mains = listed(pod, "spec", "containers")
     done: list[Body] = []
     refused = refusals(pod, world) if inits else {}
-    scripts = courses(pod, world) if inits and _restart_policy(pod) != "Always" else {}
     for index, container in enumerate(inits):
-        gone = scripts.get(("initContainers", index))
-        said = _refused(pod, refused.get(("initContainers", index)))
-        if said is None and gone is not None and gone.course.code != 0 and gone.course.says:
+        obstacle = _container_obstacle(container, pod, world)
+        ran = obstacle is None and not _is_sidecar(container)
+        gone = (yield from run_script(pod, ("initContainers", index), world)) if ran else None
+        said = _refused(pod, refused.get(("initContainers", index))) if gone is None else None
+        if gone is not None and gone.course.code != 0 and gone.course.says:
             said = _printed(pod, gone.course.says, gone)
         if said is not None:
             yield said
-        if gone and gone.course.code is None:
+        if gone is not None and gone.course.code is None:
             rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
             others = [waiting(other, "PodInitializing") for other in mains]
             yield Status(pod, status(pod, "Pending", [*done, running(container, created_at(pod)), *rest], others))
             return
-        if said is not None:
+        if said is not None or (gone is not None and gone.course.code):
             yield from _init_failed(pod, world, done, index)
             return
-        if obstacle := _container_obstacle(container, pod, world):
+        if obstacle is not None:
             stuck = waiting(container, obstacle.state, obstacle.detail)
             rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
             others = [waiting(other, "PodInitializing") for other in mains]
@@ -213,6 +227,8 @@ def _init_failed(pod: Body, world: World, done: list[Body], index: int) -> Acts:
     rest = [waiting(other, "PodInitializing") for other in inits[index + 1 :]]
     others = [waiting(other, "PodInitializing") for other in listed(pod, "spec", "containers")]
     if _restart_policy(pod) == "Never":
+        if is_curable(pod, world):
+            world.memory(uid_of(pod)).setdefault(FAILED_AT, world.now_seconds)
         states = [*done, ended(failed, 1, created_at(pod), init=True), *rest]
         yield Status(pod, status(pod, "Failed", states, others))
         return
@@ -260,7 +276,9 @@ def _crash_loop(pod: Body, world: World) -> Acts:
 
 
 def _restarts(pod: Body, world: World) -> int:
-    """One more than its Job allows. Nothing else counts restarts."""
+    """One more than its Job allows, where time does not help. Nothing else counts restarts."""
+    if is_curable(pod, world):
+        return failures_of(pod, world)
     owner = controller_of(pod)
     if owner is None or owner.get("kind") != "Job":
         return 1
@@ -277,25 +295,21 @@ def _has_restarted(pod: Body) -> bool:
     return any(container.get("restartCount") for container in listed(pod, "status", "containerStatuses"))
 
 
-def _failures(pod: Body, world: World, scripts: dict[Path, Gone]) -> dict[int, Emit | None]:
+def _failures(pod: Body, world: World, scripts: dict[int, Gone]) -> dict[int, Emit | None]:
     """The containers that fail, by index, and what they print."""
     if _fails(pod):
         return dict.fromkeys(range(len(listed(pod, "spec", "containers"))))
     wrong = {
         index: _printed(pod, gone.course.says, gone) if gone.course.says else None
-        for index, gone in _main_containers(scripts).items()
+        for index, gone in scripts.items()
         if gone.course.code
     }
-    refused = {place: printed for place, printed in refusals(pod, world).items() if place[0] == "containers"}
-    return wrong | {int(place[1]): _refused(pod, printed) for place, printed in refused.items()}
+    refused = {int(place[1]): said for place, said in refusals(pod, world).items() if place[0] == "containers"}
+    return wrong | {index: _refused(pod, said) for index, said in refused.items() if index not in scripts}
 
 
 def _refused(pod: Body, printed: Printed | None) -> Emit | None:
     return Emit(pod, PRINTED, printed.words, refusal=printed.refusal) if printed and printed.words else None
-
-
-def _main_containers(scripts: dict[Path, Gone]) -> dict[int, Gone]:
-    return {int(place[1]): gone for place, gone in scripts.items() if place[0] == "containers"}
 
 
 def _fails(pod: Body) -> bool:

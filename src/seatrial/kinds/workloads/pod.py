@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Delete, Kind, Need, World
+from seatrial.kinds import Acts, Deadline, Delete, Kind, Need, World
 from seatrial.kinds.core.immutable import NEWEST, difference, forbidden
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.scripts import programs
+from seatrial.kinds.scripts.containers import wakes_in_seconds
 from seatrial.kinds.webhooks import cabundle
 from seatrial.kinds.workloads import kubelet, scheduler
 from seatrial.kinds.workloads.pod_template import default_pod_spec, pod_needs
@@ -76,6 +77,17 @@ def qos_class(spec: Body) -> str:
     return "Guaranteed" if exact else "Burstable"
 
 
+def deadline(pod: Body, world: World) -> Deadline | None:
+    """When a script in it goes on by itself."""
+    seconds = wakes_in_seconds(pod, world) if not is_finished(pod) and not is_terminating(pod) else None
+    return None if seconds is None else Deadline(seconds, _go_on(), since="now")
+
+
+def _go_on() -> Acts:
+    """Its kubelet runs anyway when a deadline has passed."""
+    yield from ()
+
+
 def ready(pod: Body) -> bool:
     return is_ready(pod) or phase_of(pod) == "Succeeded"
 
@@ -120,6 +132,7 @@ KINDS = (
         behave=behave,
         immutable=immutable,
         default=default,
+        deadline=deadline,
         ready=ready,
     ),
 )

@@ -14,6 +14,7 @@ from seatrial.kinds.core.conditions import without_zeros
 from seatrial.kinds.core.entries import entries
 from seatrial.kinds.core.immutable import NEWEST, forbidden, immutable_field, invalid, selector
 from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, namespace_of
+from seatrial.kinds.scripts.containers import template_awaited
 from seatrial.kinds.tables.internal_types import internal, shown
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.kinds.workloads.pods import is_finished, is_running_and_ready, phase_of, pod_from
@@ -59,6 +60,7 @@ class StatefulSetState(Struct, frozen=True):
 
 def needs(body: Body) -> Iterator[Need]:
     yield from template_needs("spec", "template")(body)
+    yield from template_awaited(body)
     if name := dig(body, "spec", "serviceName"):
         yield Need(Ref("Service", namespace_of(body), str(name)), "serve", ("spec", "serviceName"))
     for index, template in entries(body, "spec", "volumeClaimTemplates"):

@@ -29,6 +29,7 @@ from seatrial.kinds.operators.table import (
     workload_of,
 )
 from seatrial.kinds.scripts.commands import ANY_RIGHT
+from seatrial.kinds.scripts.program import stand_in
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.program import short
@@ -185,6 +186,7 @@ def objects(
     for edge in edges(resources):
         need = edge.need
         known = _key(need.object) in ASSUMED_BODIES or _key(need.object) in served
+        known = known or (need.program and stand_in(need.object) is not None)
         if (
             known
             and not need.optional
@@ -252,7 +254,8 @@ def _assumed_object(
     ref: Ref, user: Resource, needs: list[Need], served: Mapping[tuple[str, str], str]
 ) -> tuple[Body, Prerequisite]:
     meta = {"name": ref.name, "namespace": ref.namespace} if ref.namespace else {"name": ref.name}
-    usual = ASSUMED_BODIES.get(_key(ref)) or {"apiVersion": f"{ref.group}/{served[_key(ref)]}", "spec": {}}
+    usual = ASSUMED_BODIES.get(_key(ref)) or stand_in(ref)
+    usual = usual or {"apiVersion": f"{ref.group}/{served[_key(ref)]}", "spec": {}}
     body: Body = {**usual, "kind": ref.kind, "metadata": {**(usual.get("metadata") or {}), **meta}}
     keys = sorted({need.key for need in needs if need.key})
     if keys:

@@ -77,6 +77,7 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *,
     ref, events = resource.ref, ", ".join(hooks.events_of(resource.body))
     when = "every sync runs it again" if again else "the first sync runs it"
     creates = next(_creates(resource), "") if again else ""
+    refused = [event for event in moment.events() if _is_refused(event, ref)] if creates else []
     second = "Whether it can run a second time depends on its program."
     first = "Whether it works without a previous install depends on its program."
     return found(
@@ -84,20 +85,28 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *,
         moment,
         objects=[ref],
         damage="failed-deploy" if creates else "nuisance",
-        certainty="may",
+        certainty="will" if refused else "may",
         message=f"{ref} is a hook for {'installs' if again else 'upgrades'} only ({events}), and {when}",
         details=(
             f"For Argo CD it is a {task.phase} hook: every render is for an install, and every sync runs it.",
-            f'Its command "{creates}" is refused with "already exists" if what it made is still there.'
+            f'Its command "{creates}" is refused: {refused[0].message}.'
+            if refused
+            else f'Its command "{creates}" is refused with "already exists" if what it made is still there.'
             if creates
             else second
             if again
             else first,
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
-        evidence=[made],
+        evidence=[made, *refused[:1]],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.creationTimestamp}}'  # after each sync",
     )
+
+
+def _is_refused(event: Event, hook: Ref) -> bool:
+    """Whether the script of a hook creates what is there already."""
+    exists = event.refusal is not None and event.refusal.reason == "AlreadyExists"
+    return exists and event.effect == "refused" and event.actor == f"{hook.kind.lower()}/{hook.name}"
 
 
 def _creates(hook: Resource) -> Iterator[str]:
