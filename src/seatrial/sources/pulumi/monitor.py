@@ -46,6 +46,7 @@ from seatrial.sources.pulumi.charts import (
     in_namespace,
 )
 from seatrial.sources.pulumi.components import ordered_children
+from seatrial.sources.pulumi.locks import LockedProvider, locked_provider
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
 from seatrial.sources.pulumi.options import aliases_of, options_of
 from seatrial.sources.pulumi.project import RECORDED, PulumiProject
@@ -90,10 +91,11 @@ class Monitor:
         self._absent: list[str] = []
         self._varies = False
         self.dropped: list[Resource] = []
+        """Hooks of charts that are not registered."""
         self.skipped_crds: list[Resource] = []
         self.pins: list[Pin] = []
-        """Hooks of charts that are not registered."""
-        self.warnings: list[str] = []
+        self._locked = locked_provider(project.folder, self._root)
+        self.warnings: list[str] = [*_older_provider(project, self._locked)]
         self._answers = {"register": self._register, "read": self._read, "call": self._call}
 
     def answer(self, message: Body) -> Body:
@@ -210,7 +212,8 @@ class Monitor:
         return as_object(one) if custom else one
 
     def _manner(self, message: Body) -> Manner:
-        return manner_of(settings_of(str(message.get("provider") or ""), self._registrations, self._config))
+        settings = settings_of(str(message.get("provider") or ""), self._registrations, self._config)
+        return manner_of(settings, upserts=self._locked is not None and self._locked.upserts)
 
     def _helm_release(self, one: Registration) -> Registration:
         named = str(one.inputs.get("chart") or "")
@@ -407,6 +410,15 @@ def _unawaited(resource: Resource) -> Resource:
     meta = metadata(resource.body)
     annotations = {**annotations_of(resource.body), SKIP_AWAIT: "true"}
     return replace(resource, body={**resource.body, "metadata": {**meta, "annotations": annotations}})
+
+
+def _older_provider(project: PulumiProject, locked: LockedProvider | None) -> Iterator[str]:
+    """A warning about a program that is locked to a provider that creates objects in another way."""
+    if locked is not None and locked.upserts:
+        yield (
+            f"{project.typed(locked.file)} has pulumi-kubernetes {locked.version}: before 4.29 a creation takes over "
+            "an existing object, and is rehearsed so; everything else is as in 4.32"
+        )
 
 
 def _absent_chart(who: str, named: str, options: Body) -> str:

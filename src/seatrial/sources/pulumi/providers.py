@@ -28,13 +28,13 @@ def settings_of(provider: str, registrations: Iterable[Registration], config: di
     return {key.removeprefix(KUBERNETES): value for key, value in config.items() if key.startswith(KUBERNETES)}
 
 
-def manner_of(settings: Body) -> Manner:
+def manner_of(settings: Body, *, upserts: bool = False) -> Manner:
     return Manner(
         namespace=str(settings.get("namespace") or ""),
         mutable_configs=_is_on(settings, "enableConfigMapMutable"),
         mutable_secrets=_is_on(settings, "enableSecretMutable"),
         forces=_is_on(settings, "enablePatchForce"),
-        upserts=_is_on(settings, "upsertExistingObjects"),
+        upserts=upserts or _is_on(settings, "upsertExistingObjects"),
     )
 
 
