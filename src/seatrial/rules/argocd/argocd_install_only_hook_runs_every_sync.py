@@ -7,7 +7,8 @@ changes. A Job that sets something up once is deleted and runs again; a Job that
 when there is no previous version.
 
 Such Jobs must be idempotent. `kubectl create` is not: `secrets "x" already exists`. If the rehearsal saw it fail, it
-**will** happen; otherwise it **may**: the rest depends on the Job's program.
+**will** happen; otherwise it **may**: the rest depends on the Job's program. An install hook whose script has only
+commands that can be repeated (`kubectl apply`, `get ... || create ...`) is not reported.
 
 ## Example
 ```yaml
@@ -34,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, operations
+from seatrial.evidence.hooks.repeatable import can_run_again
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.kinds.scripts.commands import needed
@@ -58,7 +60,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if resource is None or task.object in reported or not _is_unmeant(resource, again=operation.app in synced):
                 continue
             made = [e for e in done_by_argocd(moment, task.object) if e.effect == "created"]
-            if made:
+            if made and not (operation.app in synced and can_run_again(resource, case, step)):
                 reported.add(task.object)
                 yield _finding(moment, task, resource, made[0], again=operation.app in synced)
         synced.add(operation.app)

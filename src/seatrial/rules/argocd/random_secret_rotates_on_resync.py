@@ -27,10 +27,11 @@ data:
 ```
 
 ## Instead
-Take the value from `.Values` with `required`, or refer to an existing Secret (`existingSecret`), created by hand, by an
-operator or from an `ExternalSecret`. If the chart cannot be changed: `ignoreDifferences` for the Secret's `/data` with
-the sync option `RespectIgnoreDifferences=true`; without that option the field is not compared, but still written on
-every sync. With Pulumi: a `helm.v3.Release`, or `ignoreChanges: ["data", "stringData"]` on the Secret with a
+Take the value from `.Values` with `required`, or refer to an existing Secret (`existingSecret`), created by hand, by
+an operator or from an `ExternalSecret`. If the chart cannot be changed: `ignoreDifferences` for the Secret's `/data`
+with the sync option `RespectIgnoreDifferences=true`; without that option the field is not compared, but still written
+on every sync. It does not help a template that writes `stringData`: that stays in what is applied, and wins over
+`data`. With Pulumi: a `helm.v3.Release`, or `ignoreChanges: ["data", "stringData"]` on the Secret with a
 transformation.
 
 ## Fix safety
