@@ -11,6 +11,7 @@ from itertools import combinations
 
 from msgspec import Struct
 
+from seatrial.evidence.faults import faults
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
@@ -22,7 +23,7 @@ COMPARES = ("helm-version-differs",)
 
 
 class Cause(Struct, frozen=True):
-    """One rejection or loss by its event, or one wait by what the awaited object lacks."""
+    """One rejection or loss by its event, or one wait or ownership conflict by its object."""
 
     step: int
     object: Ref
@@ -30,7 +31,7 @@ class Cause(Struct, frozen=True):
 
 
 def causes_of(finding: Finding, rehearsal: Rehearsal) -> frozenset[Cause]:
-    """The rejections, deletions and waits that a finding reports."""
+    """The rejections, deletions, waits and ownership conflicts that a finding reports."""
     events = (rehearsal.timeline[index] for index in finding.evidence)
     own = (e for e in events if e.step == finding.step and (e.effect == REJECTED or e.effect in LOST))
     causes = {Cause(e.step, e.object, e.index) for e in own}
@@ -38,7 +39,8 @@ def causes_of(finding: Finding, rehearsal: Rehearsal) -> frozenset[Cause]:
     if finding.damage == "failed-deploy" and result.outcome != "ok":
         awaited = [ref for ref in finding.objects if ref in result.waits_for]
         lacking = [ref for ref in finding.objects if ref in result.lacking]
-        causes |= {Cause(finding.step, ref) for ref in lacking or awaited}
+        not_owned = [fault.object for fault in faults(result.failure, "not-owned") if fault.object in finding.objects]
+        causes |= {Cause(finding.step, ref) for ref in (*(lacking or awaited), *filter(None, not_owned))}
     return frozenset(causes)
 
 

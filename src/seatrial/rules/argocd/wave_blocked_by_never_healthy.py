@@ -68,7 +68,7 @@ NAMES_MAX = 4
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for timed_out in timed_out_waits(rehearsal, case) if is_flux(rehearsal) else ():
-        if _is_told_here(rehearsal, case, timed_out):
+        if _has_no_other_rule(rehearsal, case, timed_out):
             yield _of_flux(rehearsal, case, timed_out)
     elsewhere = apps_out_of_turn(rehearsal, case)
     brought = {resource.ref for resource in case.all_resources()}
@@ -103,7 +103,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     )
 
 
-def _is_told_here(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> bool:
+def _has_no_other_rule(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> bool:
     """Whether no rule about charts or operators reports the cause."""
     lacking = [ref for ref, _ in lacked(rehearsal, case, one)]
     said = _pods_say(rehearsal, one)

@@ -91,4 +91,4 @@ def _finding(moment: Moment, moved: list[tuple[Resource, Resource]]) -> Finding:
     )
 
 
-RULE = Rule("ST108", "crd-moves-crds-to-templates", check)
+RULE = Rule("ST108", "crd-moves-crds-to-templates", check, before=("ownership-metadata-conflict",))

@@ -78,4 +78,4 @@ def _creation(moment: Moment, ref: Ref) -> list[Event]:
     return events[-1:]
 
 
-RULE = Rule("ST202", "hook-to-release-flip", check)
+RULE = Rule("ST202", "hook-to-release-flip", check, before=("ownership-metadata-conflict",))

@@ -33,10 +33,8 @@ from collections.abc import Iterator
 
 from seatrial.evidence.flux.reconciliations import failed_act, failed_release
 from seatrial.evidence.moment import Moment, found, moments
-from seatrial.evidence.ownership import Conflict, conflict, is_left_over
+from seatrial.evidence.ownership import Conflict, conflict
 from seatrial.evidence.pulumi.programs import is_pulumi
-from seatrial.evidence.unserved import came_from_crds
-from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
@@ -60,18 +58,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for moment in moments(rehearsal, case):
         met = conflict(moment)
-        if met is None or met.resource.ref in seen or _is_told_elsewhere(moment, met):
+        if met is None or met.resource.ref in seen:
             continue
         seen.add(met.resource.ref)
         yield _finding(moment, met)
-
-
-def _is_told_elsewhere(moment: Moment, met: Conflict) -> bool:
-    """Whether hook-to-release-flip, release-namespace-inside-chart or the rules about leftovers report it."""
-    ref, old = met.resource.ref, moment.before
-    was = old.find(ref) if old else None
-    moved = (was is not None and hooks.is_hook(was.body)) or came_from_crds(moment, ref) is not None
-    return moved or ref == Ref("Namespace", "", moment.ended.namespace) or is_left_over(moment, met)
 
 
 def _finding(moment: Moment, met: Conflict) -> Finding:

@@ -162,4 +162,4 @@ def _is_object_of(case: Case, step: int, event: Event) -> bool:
     return event.effect == "created" and release is not None and release.find(event.object) is not None
 
 
-RULE = Rule("ST407", "reinstall-collides-with-leftovers", check)
+RULE = Rule("ST407", "reinstall-collides-with-leftovers", check, before=("ownership-metadata-conflict",))

@@ -117,4 +117,4 @@ def _finding(moment: Moment, met: Conflict) -> Finding:
     )
 
 
-RULE = Rule("ST405", "release-namespace-inside-chart", check)
+RULE = Rule("ST405", "release-namespace-inside-chart", check, before=("ownership-metadata-conflict",))

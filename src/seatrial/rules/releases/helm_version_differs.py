@@ -83,12 +83,12 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if _is_well(ended) != _is_well(otherwise):
             fails = other if _is_well(ended) else rehearsal
             objects = list(dict.fromkeys(_to_blame(Moment(fails, case, step))))
-            if not _is_told_elsewhere(case, step, fails, objects):
+            if not _has_its_own_rule(case, step, fails, objects):
                 yield _finding(Moment(rehearsal, case, step), other, objects)
             return
 
 
-def _is_told_elsewhere(case: Case, step: int, fails: Rehearsal, objects: list[Ref]) -> bool:
+def _has_its_own_rule(case: Case, step: int, fails: Rehearsal, objects: list[Ref]) -> bool:
     """The rules for existing hooks and duplicate objects report Helm 3's failure themselves."""
     release = case.releases[step]
     if release is None or _major(fails) != "3" or "exists" not in _shown(Moment(fails, case, step)):
