@@ -77,8 +77,8 @@ def values_of(step: Step, setting: Setting) -> Body:
     """The values of a step: its case's, those beside it, and the user's."""
     opened, flags = setting.opened, setting.values
     files = (*map(opened.path, step.values), *flags.files)
-    given = merged_values(replace(flags, files=files, set=(*step.set, *flags.set)))
-    return merged(opened.case_values(setting.case), given)
+    of_case = opened.case_values(setting.case)
+    return merged(of_case, merged_values(replace(flags, files=files, set=(*step.set, *flags.set))))
 
 
 def served(setting: Setting) -> dict[str, Any]:

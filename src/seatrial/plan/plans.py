@@ -273,6 +273,7 @@ def _setting(
     discovery = Discovery(kube_version)
     served = discovery.api_versions()
     only = trial.assume.only or options.assume_only
+    absent = absent_names((*trial.assume.absent, *options.absent))
     said = declared_objects(
         trial.assume, opened, namespace, served, api_versions=options.api_versions, files=options.assume, only=only
     )
@@ -289,7 +290,7 @@ def _setting(
         api_version_of=discovery.api_version_of,
         assumed=assumed,
         only=only,
-        absent=absent_names((*trial.assume.absent, *options.absent)),
+        absent=absent,
         history=history,
         repos=repos_of(options.repos, opened.beside),
         charts=charts_given(options.charts),
