@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from seatrial.sources.charts.chart import open_chart
 from seatrial.sources.charts.conditions import generates_values
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import merged, read_values
+from seatrial.sources.fetching import get_chart
 from seatrial.sources.files import shown
 from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
 from seatrial.sources.manifests.reading import read_manifests
@@ -145,6 +147,33 @@ def decoded(text: str, namespace: str, file: str) -> list[Resource]:
     source = Text(file, text)
     found = [one for document in documents(source) for one in objects_in(document, file, lambda d, offset: d.place())]
     return [replace(resource, origin=Origin("")) for resource in resources(found, namespace, defined_scopes(found))]
+
+
+def chart_options(args: Body) -> Body:
+    """The options of a `v3.Chart`, as its SDK sends them."""
+    try:
+        options = json.loads(args["jsonOpts"])
+    except (KeyError, TypeError, ValueError):
+        options = None
+    if not isinstance(options, dict):
+        raise CannotContinue("read the chart options of the program: jsonOpts is not a JSON object")
+    return options
+
+
+def absent_chart(who: str, named: str, options: Body) -> str:
+    """A chart that is not on disk, and the command that gets it from the repository in the options of its resource."""
+    fetched = options.get("repositoryOpts") or options.get("fetch_opts") or {}
+    repo = str(fetched.get("repo") or "")
+    alias = str(options.get("repo") or "")
+    chart = f"{alias}/{named}" if alias and not repo else named
+    pinned = f"{named} {version_of(options)}".strip()
+    return f"{who}: the chart {pinned} is not on disk. {get_chart(chart, repo, version_of(options))}"
+
+
+def version_of(options: Body) -> str:
+    """The version that the options of a chart pin; a `v4.Chart` has `repositoryOpts`, a `v3.Chart` `fetch_opts`."""
+    fetched = options.get("repositoryOpts") or options.get("fetch_opts") or {}
+    return str(options.get("version") or fetched.get("version") or "")
 
 
 def _typed(path: str) -> str:

@@ -35,15 +35,17 @@ from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, ref_of
 from seatrial.sources.charts.lacking import pins_of
 from seatrial.sources.charts.rendering import NotRendered
-from seatrial.sources.fetching import get_chart
 from seatrial.sources.places import origin
 from seatrial.sources.pulumi.charts import (
     Charts,
+    absent_chart,
     as_v3_chart,
     as_v4_chart,
+    chart_options,
     decoded,
     dropped_hooks,
     in_namespace,
+    version_of,
 )
 from seatrial.sources.pulumi.components import ordered_children
 from seatrial.sources.pulumi.locks import LockedProvider, locked_provider
@@ -278,8 +280,8 @@ class Monitor:
     def _render(self, one: Registration, named: str, called: str, namespace: str, values: Body) -> Release | None:
         rendered = self._rendering(f"{one.type} {one.name}", named, release=called, namespace=namespace, values=values)
         if rendered is None:
-            self._absent.append(_absent_chart(short(one.urn), named, one.inputs))
-            self.pins += pins_of(named, _version(one.inputs), short(one.urn))
+            self._absent.append(absent_chart(short(one.urn), named, one.inputs))
+            self.pins += pins_of(named, version_of(one.inputs), short(one.urn))
             return None
         self._rendered.update((r.ref, in_namespace(r)) for r in (*rendered.crds, *rendered.resources))
         return rendered
@@ -300,7 +302,7 @@ class Monitor:
     def _call(self, message: Body) -> Body:
         token, args = str(message["token"]), plain(message["args"])
         if token == "kubernetes:helm:template":
-            return {"result": {"result": self._template(_chart_options(args))}}
+            return {"result": {"result": self._template(chart_options(args))}}
         if token == "kubernetes:yaml:decode":
             return {"result": {"result": self._decode(args)}}
         if token == "kubernetes:kustomize:directory":
@@ -317,8 +319,8 @@ class Monitor:
         values = options.get("values") or {}
         rendered = self._rendering(f"{CHART_V3} {called}", named, release=called, namespace=namespace, values=values)
         if rendered is None:
-            self._absent.append(_absent_chart(f"v3.Chart {called}", named, options))
-            self.pins += pins_of(named, _version(options), f"v3.Chart {called}")
+            self._absent.append(absent_chart(f"v3.Chart {called}", named, options))
+            self.pins += pins_of(named, version_of(options), f"v3.Chart {called}")
             return []
         self._varies = self._varies or self._charts.generates_values(named, looks=False)
         wanted = as_v3_chart(
@@ -379,16 +381,6 @@ class Monitor:
         return parent.place if parent and parent.place else Place(self._project.file, 1, "file")
 
 
-def _chart_options(args: Body) -> Body:
-    try:
-        options = json.loads(args["jsonOpts"])
-    except (KeyError, TypeError, ValueError):
-        options = None
-    if not isinstance(options, dict):
-        raise CannotContinue("read the chart options of the program: jsonOpts is not a JSON object")
-    return options
-
-
 def _by_group(definitions: Iterable[Body]) -> Iterator[list[Body]]:
     """The CRDs of each API group, then all of them."""
     groups: dict[str, list[Body]] = {}
@@ -419,18 +411,3 @@ def _older_provider(project: PulumiProject, locked: LockedProvider | None) -> It
             f"{project.typed(locked.file)} has pulumi-kubernetes {locked.version}: before 4.29 a creation takes over "
             "an existing object, and is rehearsed so; everything else is as in 4.32"
         )
-
-
-def _absent_chart(who: str, named: str, options: Body) -> str:
-    """The options of a Release, a `v4.Chart` (`repositoryOpts`) or a `v3.Chart` (`fetch_opts`) say where it is."""
-    fetched = options.get("repositoryOpts") or options.get("fetch_opts") or {}
-    repo = str(fetched.get("repo") or "")
-    alias = str(options.get("repo") or "")
-    chart = f"{alias}/{named}" if alias and not repo else named
-    pinned = f"{named} {_version(options)}".strip()
-    return f"{who}: the chart {pinned} is not on disk. {get_chart(chart, repo, _version(options))}"
-
-
-def _version(options: Body) -> str:
-    fetched = options.get("repositoryOpts") or options.get("fetch_opts") or {}
-    return str(options.get("version") or fetched.get("version") or "")
