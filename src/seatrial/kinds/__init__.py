@@ -42,7 +42,7 @@ class World(Protocol):
     def get(self, ref: Ref) -> Body | None: ...
 
     def peek(self, ref: Ref) -> Body | None:
-        """Like `get`, but whoever waits for the reader need not wait for this object."""
+        """Like `get`, but a wait for the reader does not include this object."""
         ...
 
     def owned(self, owner: Body, kind: str, group: str = "") -> list[Body]:

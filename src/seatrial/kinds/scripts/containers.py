@@ -99,7 +99,7 @@ def _is_restarted(journal: Journal, gone: Gone | None, world: World) -> bool:
         journal.until_seconds = journal.ended_seconds + journal.pause_seconds
         if world.now_seconds < journal.until_seconds:
             for ref in gone.course.waits_for:
-                world.get(ref)  # Whoever waits for the pod waits for this.
+                world.get(ref)  # A wait for the pod includes this.
             return False
     elif journal.failures >= RESTARTS_MAX and world.now_seconds <= journal.ended_seconds:
         return False

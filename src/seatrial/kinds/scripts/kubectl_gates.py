@@ -77,7 +77,7 @@ def _holds(test: Test, ref: Ref, world: World) -> bool:
 
 
 def seen(ref: Ref, world: World) -> Body | None:
-    """An object as whoever waits for it sees it, and what that depends on.
+    """An object as a waiting client sees it, and what that depends on.
 
     The endpoints of a workload are not later than its conditions.
     """

@@ -256,7 +256,7 @@ def set_fields(at: Context) -> Reply:
 
 
 def delete(at: Context) -> Reply:
-    """Delete, and wait until all is gone unless told otherwise."""
+    """Delete, and wait until all is gone unless `--wait=false`."""
     ignores = "--ignore-not-found" in at.flags or "-l" in at.flags or "--all" in at.flags
     wrong: list[str] = []
     printed = ""

@@ -31,7 +31,7 @@ class Called(Struct, frozen=True):
 
     host: str
     port: int = 0
-    """0 where it is not told."""
+    """0 if it is not given."""
     code: int = 1
     says: str = ""
     patience_seconds: float = 0.0
@@ -88,9 +88,9 @@ def _answers(service: Ref, called: Called, world: World) -> bool:
         return True
     ports = listed(found, "spec", "ports")
     port = next((one for one in ports if called.port in (0, one.get("port"))), None)
-    deque(workloads_behind(found, service.namespace, world), maxlen=0)  # Whoever waits for it waits for them.
+    deque(workloads_behind(found, service.namespace, world), maxlen=0)  # A wait for it includes them.
     if not dig(found, "spec", "selector"):
-        return True  # Somebody else writes its endpoints.
+        return True  # Its endpoints are written by hand.
     if port is None and dig(found, "spec", "clusterIP") != "None":
         return False
     names = [str(port.get("name") or "")] if port is not None else [str(one.get("name") or "") for one in ports]
@@ -168,7 +168,7 @@ def _mysql(words: tuple[str, ...]) -> Called | None:
 
 
 def _wait_for(words: tuple[str, ...]) -> Called | None:
-    """`wait-for-it.sh db:5432 -t 60`; 15 seconds unless told otherwise."""
+    """`wait-for-it.sh db:5432 -t 60`; 15 seconds by default."""
     found = next((m for w in words if (m := _HOST.fullmatch(w.removeprefix("tcp://")))), None)
     timeout = _flag(words, "-t", "--timeout")
     patience = seconds_in(timeout) if timeout else 15.0

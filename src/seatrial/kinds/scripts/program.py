@@ -19,7 +19,7 @@ BUILT_IN = frozenset(group for group, _ in CATALOGUE)
 _WORKLOADS = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 ANSWERS = "seatrial.dev/answers"
-"""On an assumed Service: whoever calls it gets an answer."""
+"""On an assumed Service: it answers."""
 
 
 class Program(Struct, frozen=True):
@@ -97,7 +97,7 @@ def is_known_absent(ref: Ref, world: World) -> bool:
 
 
 def stand_in(ref: Ref) -> Body | None:
-    """An object that a program only looks at, as it may be in a cluster; None where that cannot be told."""
+    """An object that a program only looks at, as it may be in a cluster; None if that is unknown."""
     meta: Body = {"name": ref.name, "namespace": ref.namespace} if ref.namespace else {"name": ref.name}
     labels = {"app": ref.name}
     template: Body = {
