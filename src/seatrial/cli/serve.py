@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 CLUSTER = Group("Cluster", sort_key=1)
 POLL_SECONDS = 0.1
 """How often the timeline is checked for new events."""
+CALM_SECONDS = 0.25
+WAIT_SECONDS = 300.0
+"""How much time passes at most while a client waits."""
 PORT_MAX = 65535
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -62,6 +65,7 @@ def serve(
         _greet(server, kubeconfig)
         seen = len(server.cluster.timeline())
         while not stopped.wait(POLL_SECONDS):
+            _pass_time(server)
             seen = _write_events(server, seen) if verbose else seen
     return 0
 
@@ -111,6 +115,12 @@ def _greet(server: ApiServer, kubeconfig: str) -> None:
         f"  kubectl {reach} get namespaces\n"
         f"  helm {helm} install demo ./chart\n"
     )
+
+
+def _pass_time(server: ApiServer) -> None:
+    """While a client only waits, the clock goes on: scripts wake up, and Jobs meet their deadlines."""
+    if server.quiet_seconds() > CALM_SECONDS and server.waited_for():
+        server.cluster.pass_time(WAIT_SECONDS)
 
 
 def _write_events(server: ApiServer, seen: int) -> int:

@@ -23,7 +23,7 @@ from seatrial.cluster.store import Store
 from seatrial.cluster.verbs import changes, deletion, rbac, reads, reviews, writes
 from seatrial.cluster.verbs.instantiate import instantiate
 from seatrial.cluster.watch import Watch, Watches
-from seatrial.kinds import Act, Call, Create, Delete, Emit, Status, Update
+from seatrial.kinds import Act, Call, Create, Deadline, Delete, Emit, Status, Update
 from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks import apiservice, matching
@@ -42,6 +42,8 @@ WRITES = {
     "deletecollection": deletion.delete_collection,
 }
 NOT_FOUND = 404
+PASSES_MAX = 1_000
+"""Of deadlines while nobody waits."""
 
 
 class Cluster:
@@ -292,9 +294,20 @@ class Cluster:
                     self._last_messages[uid_of(body), verb] = refusal.message
                     self.recorder.refused(actor, verb, self.ref_of(body), refusal, cause)
 
-    def _note_deadline(self, ref: Ref, seconds: float) -> int:
-        message = f"its deadline passed after {seconds:g} seconds without a change"
-        message = f"{seconds:g} seconds pass for its script" if ref.kind == "Pod" else message
+    def pass_time(self, seconds: float) -> None:
+        """Nobody waits for so long: what scripts and Jobs wait for in that time happens."""
+        with self.lock:
+            end = self.controllers.clock.now_seconds + seconds
+            for _ in range(PASSES_MAX):
+                refs = self.store.refs(("", "Pod"), ("batch", "Job"))
+                left = end - self.controllers.clock.now_seconds
+                if not self.controllers.outwait(refs, left, self._note_deadline):
+                    return
+                self.settle()
+
+    def _note_deadline(self, ref: Ref, deadline: Deadline) -> int:
+        message = f"its deadline passed after {deadline.seconds:g} seconds without a change"
+        message = deadline.says.format(f"{deadline.seconds:g}") or message
         return self.recorder.note(CLOCK, "say", ref, "said", message)
 
     def _emit(self, event: Emit, actor: str, cause: int | None) -> None:

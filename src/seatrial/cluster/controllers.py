@@ -216,7 +216,7 @@ class Controllers:
             pass
 
     def outwait(
-        self, refs: Iterable[Ref], seconds: float, passed: Callable[[Ref, float], int | None]
+        self, refs: Iterable[Ref], seconds: float, passed: Callable[[Ref, Deadline], int | None]
     ) -> dict[Ref, float]:
         """With an empty queue, let time pass to the first deadline of `refs`, unless it is later than `seconds`.
 
@@ -230,7 +230,7 @@ class Controllers:
         self.clock.now_seconds += first
         overdue = [(ref, found) for ref, found in running if left[ref] == first]
         for ref, found in overdue:
-            cause = passed(ref, found.seconds)
+            cause = passed(ref, found)
             self._act(found.acts, self._kinds[ref.group, ref.kind], cause, self._view())
             self._queue.setdefault(ref, cause)
         return {ref: first for ref, _ in overdue}

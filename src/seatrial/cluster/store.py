@@ -58,6 +58,11 @@ class Store:
         keys = (key for key in found if key[0] == namespace) if namespace else found
         return [found[key] for key in sorted(keys)]
 
+    def refs(self, *kinds: KindKey) -> list[Ref]:
+        """Every object of these kinds."""
+        found = ((group, kind, key) for group, kind in kinds for key in sorted(self._kinds.get((group, kind), {})))
+        return [Ref(kind, namespace, name, group) for group, kind, (namespace, name) in found]
+
     def of_kind_at(self, kind: KindKey, namespace: str, version: int) -> list[Body]:
         """Every object of a kind as it was at `version`, which must still be in the log."""
         if version >= self.version:

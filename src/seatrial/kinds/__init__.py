@@ -189,6 +189,8 @@ class Deadline(Struct, frozen=True):
     acts: Acts
     since: Literal["change", "creation", "now"] = "change"
     """From when it counts: the last change of the object, its creation, or now."""
+    says: str = ""
+    """What the clock says of it."""
 
 
 def _needs_nothing(body: Body) -> Iterator[Need]:

@@ -76,6 +76,8 @@ class Denial(Struct, frozen=True, gc=False, omit_defaults=True):
     verbs: tuple[str, ...]
     resource: str
     group: str = ""
+    namespace: str = ""
+    """Empty at cluster scope."""
 
 
 class Refusal(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -38,6 +38,8 @@ MADE_BY_THE_CLUSTER = frozenset(
 LOOKED_INTO = frozenset(("apps", "batch"))
 """API groups that Helm reads while it waits."""
 TRIES_MAX = 3
+BETWEEN_STEPS_SECONDS = 300.0
+"""How long after a step the next one follows: long enough for scripts that sleep, and for short TTLs."""
 
 
 class Heard:
@@ -91,7 +93,11 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, keeps: Heard, knows: H
         if not first:
             put_deployed(cluster, plan.deployed, server_side=plan.server_side)
         stage = _Stage(cluster, plan, {}, keeps, knows)
-        ended = [_play(stage, index, planned) for index, planned in enumerate(steps, start=first)]
+        ended = []
+        for index, planned in enumerate(steps, start=first):
+            if index > first and plan.steps[index - 1].step.settle:
+                cluster.pass_time(BETWEEN_STEPS_SECONDS)
+            ended.append(_play(stage, index, planned))
         results.extend(_placed(ended, cluster.recorder.places(), len(timeline)))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))

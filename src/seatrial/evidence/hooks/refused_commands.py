@@ -8,17 +8,20 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.evidence.hooks.runs import acted_on
-from seatrial.evidence.webhooks.calls import World, state
+from seatrial.evidence.moment import Moment
+from seatrial.evidence.webhooks.calls import World, state, state_after
 from seatrial.helm import hooks
+from seatrial.kinds.access.authorizer import decide, denied, service_account
 from seatrial.kinds.access.rbac import GROUP
 from seatrial.kinds.core.objectmeta import controller_of
+from seatrial.kinds.scripts.commands import ANY_RIGHT, Needed, needed_in_branches
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Body, Ref, dig, group_of, listed
+from seatrial.model.resource import Body, Ref, annotations_of, dig, group_of, listed
 from seatrial.model.timeline import Event, Rehearsal
 
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 
-Cause = Literal["unbound", "later", "gone", "role"]
+Cause = Literal["unbound", "later", "gone", "role", "elsewhere"]
 
 
 class Refused(Struct, frozen=True):
@@ -35,15 +38,32 @@ class Refused(Struct, frozen=True):
     cause: Cause
     about: Resource | None
     """The binding or role that is missing, or does not allow it."""
+    namespace: str = ""
+    """Where the right is missing; empty at cluster scope."""
+    command: str = ""
+    """For a branch that was not taken: the command in it."""
+
+
+class _Recorded(Struct, frozen=True):
+    """The objects at some event, as the authorizer reads them."""
+
+    objects: World
+
+    def get(self, ref: Ref) -> Body | None:
+        return self.objects.get(ref)
+
+    def all(self, kind: str, namespace: str = "", group: str = "") -> list[Body]:
+        found = sorted(r for r in self.objects if (r.kind, r.group) == (kind, group))
+        return [self.objects[ref] for ref in found if not namespace or ref.namespace == namespace]
 
 
 def refused_commands(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
     """Denied commands of a release's pods, once per owner and step."""
     seen: set[tuple[int, Ref]] = set()
     for event in rehearsal.timeline:
-        verbs, resource = _right(event) if event.effect == "said" and event.object.kind == "Pod" else ((), "")
-        release = acted_on(case, event.step) if verbs and event.step >= 0 else None
-        if release is None:
+        denial = event.refusal.denied if event.refusal and event.effect == "said" else None
+        release = acted_on(case, event.step) if denial and event.step >= 0 else None
+        if release is None or denial is None or event.object.kind != "Pod":
             continue
         world = state(rehearsal, event)
         owner = release.find(_owner(world, event.object))
@@ -52,10 +72,48 @@ def refused_commands(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
         seen.add((event.step, owner.ref))
         name = str(dig(world[event.object], "spec", "serviceAccountName") or "default")
         account = Ref("ServiceAccount", event.object.namespace, name)
-        cause, about = _why(release, world, account, gone=rehearsal.steps[event.step].action == "uninstall")
+        is_removed = rehearsal.steps[event.step].action == "uninstall"
+        cause, about = _why(release, world, account, denial.namespace, gone=is_removed)
         if about is not None and _is_taken_away(rehearsal, event, about.ref):
             continue  # It had the right when it began: hook-credentials-deleted-before-job tells of it.
-        yield Refused(event.step, event, owner, account, verbs, resource, cause, about)
+        resource = f"{denial.resource}.{denial.group}" if denial.group else denial.resource
+        yield Refused(event.step, event, owner, account, denial.verbs, resource, cause, about, denial.namespace)
+
+
+def refused_in_branches(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
+    """Commands that RBAC would deny, in branches of scripts that ran otherwise; once per owner."""
+    seen = {refused.owner.ref for refused in refused_commands(rehearsal, case)}
+    last = {event.object: event for event in rehearsal.timeline if event.object.kind == "Pod"}
+    for event in rehearsal.timeline:
+        made = event.object.kind == "Pod" and event.effect == "created" and event.step >= 0
+        release = acted_on(case, event.step) if made else None
+        if release is None or event.after is None:
+            continue
+        world = {**state(rehearsal, last[event.object]), event.object: event.after}
+        owner = release.find(_owner(world, event.object))
+        name = str(dig(event.after, "spec", "serviceAccountName") or "default")
+        account = Ref("ServiceAccount", event.object.namespace, name)
+        if owner is None or owner.ref in seen or name == "default" or account not in world:
+            continue
+        if ANY_RIGHT in annotations_of(world[account]):
+            continue
+        later = state_after(Moment(rehearsal, case, event.step))
+        need = _denied_in_branch(event.after, account, world)
+        if need is not None and _denied_in_branch(event.after, account, later) is not None:
+            seen.add(owner.ref)
+            cause, about = _why(release, world, account, need.access.namespace, gone=False)
+            denial = denied(service_account(account.namespace, name), need.access)
+            resource = f"{denial.resource}.{denial.group}" if denial.group else denial.resource
+            right = (denial.verbs, resource, cause, about, denial.namespace, need.command)
+            yield Refused(event.step, event, owner, account, *right)
+
+
+def _denied_in_branch(pod: Body, account: Ref, world: World) -> Needed | None:
+    spec, namespace, recorded = pod.get("spec") or {}, account.namespace, _Recorded(world)
+    crds = recorded.all("CustomResourceDefinition", group="apiextensions.k8s.io")
+    user = service_account(namespace, account.name)
+    needs = needed_in_branches(spec, namespace, crds, lambda name: world.get(Ref("ConfigMap", namespace, name)))
+    return next((need for need in needs if not decide(user, need.access, recorded).allowed), None)
 
 
 def _is_taken_away(rehearsal: Rehearsal, refused: Event, ref: Ref) -> bool:
@@ -63,14 +121,6 @@ def _is_taken_away(rehearsal: Rehearsal, refused: Event, ref: Ref) -> bool:
     since = [e for e in rehearsal.of_step(refused.step) if e.index < refused.index]
     made = next((e.index for e in since if e.object == refused.object and e.effect == "created"), refused.index)
     return any(e.index > made and e.object == ref and e.effect == "deleted" for e in since)
-
-
-def _right(event: Event) -> tuple[tuple[str, ...], str]:
-    """(verbs, resource) that the pod's message says it may not use."""
-    denied = event.refusal.denied if event.refusal else None
-    if denied is None:
-        return (), ""
-    return denied.verbs, f"{denied.resource}.{denied.group}" if denied.group else denied.resource
 
 
 def _owner(world: World, ref: Ref) -> Ref:
@@ -82,9 +132,12 @@ def _owner(world: World, ref: Ref) -> Ref:
     return _owner(world, above) if above in world else above
 
 
-def _why(release: Release, world: World, account: Ref, *, gone: bool) -> tuple[Cause, Resource | None]:
+def _why(release: Release, world: World, account: Ref, namespace: str, *, gone: bool) -> tuple[Cause, Resource | None]:
     """The binding or role of the release that should grant the right, but is missing or insufficient."""
-    bindings = [r for r in release.resources if r.ref.kind in BINDINGS and _binds(r.body, r.ref, account)]
+    every = [r for r in release.resources if r.ref.kind in BINDINGS and _binds(r.body, r.ref, account)]
+    bindings = [r for r in every if r.ref.kind == "ClusterRoleBinding" or r.ref.namespace == namespace]
+    if every and not bindings:
+        return "elsewhere", every[0]
     roles = [role for binding in bindings if (role := release.find(_role(binding))) is not None]
     for resource in (*bindings, *roles):
         if resource.ref not in world:

@@ -6,10 +6,10 @@ From plugin/pkg/auth/authorizer/rbac and pkg/registry/rbac/validation of Kuberne
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from msgspec import Struct
 
-from seatrial.kinds import World
 from seatrial.kinds.access.rbac import GROUP
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.tables import default_roles
@@ -20,6 +20,14 @@ MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
 ACCOUNT = "system:serviceaccount:"
 AGGREGATE_TO = "rbac.authorization.k8s.io/aggregate-to-"
+
+
+class Roles(Protocol):
+    """The part of a cluster that decides what a user may do."""
+
+    def get(self, ref: Ref) -> Body | None: ...
+
+    def all(self, kind: str, namespace: str = "", group: str = "") -> list[Body]: ...
 
 
 class User(Struct, frozen=True):
@@ -64,7 +72,7 @@ def service_account(namespace: str, name: str, uid: str = "") -> User:
     return User(f"{ACCOUNT}{namespace}:{name}", groups, uid)
 
 
-def decide(user: User, access: Access, world: World) -> AccessDecision:
+def decide(user: User, access: Access, world: Roles) -> AccessDecision:
     """Whether a user may do this."""
     if MASTERS in user.groups:
         return AccessDecision(True)
@@ -89,7 +97,7 @@ def denial(user: User, access: Access) -> str:
 def denied(user: User, access: Access) -> Denial:
     """The same as data."""
     resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
-    return Denial(user.name, (access.verb,), resource, access.group)
+    return Denial(user.name, (access.verb,), resource, access.group, access.namespace)
 
 
 def forbidden_message(user: User, access: Access, reason: str = "") -> str:
@@ -103,7 +111,7 @@ def forbidden_message(user: User, access: Access, reason: str = "") -> str:
     )
 
 
-def grants(user: User, namespace: str, world: World) -> Iterator[Grant]:
+def grants(user: User, namespace: str, world: Roles) -> Iterator[Grant]:
     """Every rule that applies to a user: cluster-wide, then in one namespace."""
     for group, role in default_roles.BINDINGS:
         if group in user.groups:
@@ -128,7 +136,7 @@ def allows(rule: Body, access: Access) -> bool:
     )
 
 
-def _granted(user: User, binding: Body, namespace: str, world: World) -> Iterator[Grant]:
+def _granted(user: User, binding: Body, namespace: str, world: Roles) -> Iterator[Grant]:
     subject = next((s for s in listed(binding, "subjects") if _matches(user, s, namespace)), None)
     if subject is None:
         return
@@ -164,7 +172,7 @@ def _described(subject: Body, namespace: str) -> str:
     return f'{kind} "{name}"'
 
 
-def _rules(kind: str, name: str, namespace: str, world: World) -> list[Body] | None:
+def _rules(kind: str, name: str, namespace: str, world: Roles) -> list[Body] | None:
     """The rules of a role; None if there is no such role."""
     if kind == "Role":
         found = world.get(Ref(kind, namespace, name, GROUP))
@@ -175,7 +183,7 @@ def _rules(kind: str, name: str, namespace: str, world: World) -> list[Body] | N
     return _cluster_rules(name, world, frozenset())
 
 
-def _cluster_rules(name: str, world: World, seen: frozenset[str]) -> list[Body] | None:
+def _cluster_rules(name: str, world: Roles, seen: frozenset[str]) -> list[Body] | None:
     known = default_roles.rules_of(name)
     if parts := default_roles.AGGREGATED.get(name):
         labels = [f"{AGGREGATE_TO}{part.removeprefix('system:aggregate-to-')}" for part in parts]
@@ -191,7 +199,7 @@ def _cluster_rules(name: str, world: World, seen: frozenset[str]) -> list[Body] 
     return listed(found, "rules")
 
 
-def _aggregated(selectors: list[Body], world: World, seen: frozenset[str]) -> Iterator[Body]:
+def _aggregated(selectors: list[Body], world: Roles, seen: frozenset[str]) -> Iterator[Body]:
     for role in world.all("ClusterRole", group=GROUP) if selectors else ():
         if name_of(role) not in seen and any(fits(labels_of(role), selector) for selector in selectors):
             yield from _cluster_rules(name_of(role), world, seen) or ()

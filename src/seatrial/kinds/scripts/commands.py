@@ -85,6 +85,20 @@ def needed(spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: C
             )
 
 
+def needed_in_branches(
+    spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: ConfigMaps = _none
+) -> Iterator[Needed]:
+    """The rights of commands that only some runs reach: in a branch, a loop, or after `||`."""
+    known = tuple(crds)
+    for place, command in commands_run(spec, namespace, config_maps):
+        if command.certainty == "will" or OTHER_CLUSTER in environment(dig(spec, *place), namespace):
+            continue
+        words = " ".join(command.words).replace("\x00", "…")
+        for request in requests_of(command.words, namespace, known, command.stdin, command.feeder):
+            if request.certainty == "will" and request.says:
+                yield Needed(request.access, "may", False, request.says, words, place)
+
+
 def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) -> Iterator[tuple[Path, ShellCommand]]:
     """The commands in the containers of a pod with this spec, each with the path of its container."""
     for place, container in containers_of(spec):

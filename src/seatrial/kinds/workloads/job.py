@@ -140,7 +140,7 @@ def deadline(job: Body, world: World) -> Deadline | None:
         return None
     if is_done(job):
         ttl = dig(job, "spec", "ttlSecondsAfterFinished")
-        return Deadline(int(ttl), _expire(job)) if ttl else None
+        return Deadline(int(ttl), _expire(job), says="its TTL of {} seconds is over") if ttl else None
     pods = world.owned(job, "Pod")
     count = _count(job, pods)
     if not dig(job, "status", "startTime") or _result(job, count) is not None:
@@ -149,7 +149,7 @@ def deadline(job: Body, world: World) -> Deadline | None:
     seconds = dig(job, "spec", "activeDeadlineSeconds")
     if seconds is not None and (not retry or world.age_seconds(job) + retry > int(seconds)):
         return Deadline(int(seconds), _finish(job, count, ("FailureTarget", *OVERDUE)), since="creation")
-    return Deadline(retry, _nothing(), since="now") if retry else None
+    return Deadline(retry, _nothing(), since="now", says="its next pod comes after {} seconds") if retry else None
 
 
 def backoff_seconds(job: Body, pods: list[Body], world: World) -> float:
@@ -171,7 +171,7 @@ def _nothing() -> Acts:
 
 
 def _expire(job: Body) -> Acts:
-    yield Delete(job, why="it has finished and its ttlSecondsAfterFinished are over")
+    yield Delete(job, why="it has finished, and ttlSecondsAfterFinished is over")
 
 
 def ready(job: Body) -> bool:

@@ -80,7 +80,7 @@ def qos_class(spec: Body) -> str:
 def deadline(pod: Body, world: World) -> Deadline | None:
     """When a script in it goes on by itself."""
     seconds = wakes_in_seconds(pod, world) if not is_finished(pod) and not is_terminating(pod) else None
-    return None if seconds is None else Deadline(seconds, _go_on(), since="now")
+    return None if seconds is None else Deadline(seconds, _go_on(), since="now", says="{} seconds pass for its script")
 
 
 def _go_on() -> Acts:

@@ -58,7 +58,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.argocd.blocked import never_run
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.hooks.refused_commands import Refused, refused_commands
+from seatrial.evidence.hooks.refused_commands import Refused, refused_commands, refused_in_branches
 from seatrial.evidence.hooks.script_faults import SPECS
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
@@ -74,6 +74,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "gone": ("metadata", "name"),
     "role": ("rules",),
     "unbound": ("subjects",),
+    "elsewhere": ("metadata", "namespace"),
 }
 """The field to change in the binding or role."""
 DOES: dict[End, str] = {
@@ -89,6 +90,25 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if refused.owner.ref not in seen:
             seen.add(refused.owner.ref)
             yield _finding(Moment(rehearsal, case, refused.step), refused)
+    for refused in refused_in_branches(rehearsal, case):
+        yield _in_branch(Moment(rehearsal, case, refused.step), refused)
+
+
+def _in_branch(moment: Moment, refused: Refused) -> Finding:
+    owner, account = refused.owner, refused.account
+    return found(
+        RULE,
+        moment,
+        objects=[owner.ref],
+        damage="failed-deploy",
+        certainty="may",
+        message=f'{owner.ref} fails if it runs "{refused.command}": {account} may not '
+        f"{' and '.join(refused.verbs)} {refused.resource}",
+        details=("The rehearsal did not take this branch of the script.", _why(refused)),
+        places=[*_places(refused)],
+        evidence=[refused.said],
+        confirm=_confirm(refused),
+    )
 
 
 def _finding(moment: Moment, refused: Refused) -> Finding:
@@ -108,9 +128,19 @@ def _finding(moment: Moment, refused: Refused) -> Finding:
         ),
         places=[*_places(refused)],
         evidence=[refused.said],
-        confirm=f"kubectl auth can-i {refused.verbs[-1]} {refused.resource} -n {account.namespace} "
-        f"--as=system:serviceaccount:{account.namespace}:{account.name}",
+        confirm=_confirm(refused),
     )
+
+
+def _confirm(refused: Refused) -> str:
+    account = refused.account
+    where = f" -n {refused.namespace}" if refused.namespace else ""
+    plural, _, group = refused.resource.partition(".")
+    plural, _, below = plural.partition("/")
+    resource = f"{plural}.{group}" if group else plural
+    below = f" --subresource={below}" if below else ""
+    user = f"--as=system:serviceaccount:{account.namespace}:{account.name}"
+    return f"kubectl auth can-i {refused.verbs[-1]} {resource}{below}{where} {user}"
 
 
 def _who_fails(moment: Moment, refused: Refused) -> str:
@@ -143,6 +173,10 @@ def _why(refused: Refused) -> str:
         case "role":
             assert about is not None
             return f"{about.ref}, which is bound to it, does not allow that."
+        case "elsewhere":
+            assert about is not None
+            where = f"namespace {refused.namespace}" if refused.namespace else "the whole cluster"
+            return f"{about.ref} grants rights in namespace {about.ref.namespace} only, and this needs {where}."
         case "unbound":
             instead = f" {about.ref} names {_bound(about)}, which is not part of the release." if about else ""
             others = " It may have that permission from elsewhere." if account.name == "default" else ""
