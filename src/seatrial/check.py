@@ -17,7 +17,7 @@ from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
-from seatrial.model.finding import Finding, Reviewed, agreed, hazard
+from seatrial.model.finding import Finding, Reviewed, Rule, agreed, hazard
 from seatrial.model.release import Case
 from seatrial.model.resource import Place
 from seatrial.model.result import Difference, Played, Result
@@ -100,9 +100,14 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
 
 def _judged(seen: list[Seen], line: Callable[[Place], str | None]) -> Result:
     """What rules and invariants say about rehearsals; `line` reads the line at a place."""
+    return _result(seen, tuple(map(_placed, findings(seen, all_rules()))), line)
+
+
+def findings(seen: Sequence[Seen], rules: Sequence[Rule]) -> list[Finding]:
+    """What these rules find in rehearsals, and the breaches of invariants that they do not explain."""
     schedules = {one.rehearsal.engine: len(BOUNDS) for one in seen}
-    found = agreed(_findings([_reviewed(one.rehearsal, one.case) for one in seen]), schedules)
-    return _result(seen, tuple(map(_placed, _one_for_all_cases(found))), line)
+    reviewed = [_reviewed(one.rehearsal, one.case, rules) for one in seen]
+    return list(_one_for_all_cases(agreed(_findings(reviewed), schedules)))
 
 
 def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[tuple[Case, Rehearsal]]:
@@ -147,10 +152,10 @@ def _unbounded(seen: list[Seen]) -> Iterator[str]:
             yield f"{engine}: no rehearsal of the {' and the '.join(lacking)} schedule given, so no finding is `will`"
 
 
-def _reviewed(rehearsal: Rehearsal, case: Case) -> Reviewed:
-    findings = (finding for rule in all_rules() for finding in rule.check(rehearsal, case))
-    named = (replace(finding, case=case.name) for finding in findings)
-    return Reviewed(rehearsal, case, without_covered(named, rehearsal, all_rules()))
+def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Reviewed:
+    found = (finding for rule in rules for finding in rule.check(rehearsal, case))
+    named = (replace(finding, case=case.name) for finding in found)
+    return Reviewed(rehearsal, case, without_covered(named, rehearsal, rules))
 
 
 def _findings(reviewed: list[Reviewed]) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ Knows no invariant: each says itself what a breach is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from seatrial.evidence.causes import COMPARES
 from seatrial.evidence.moment import Moment
 from seatrial.model.finding import DAMAGES, Damage, Finding, Reviewed, agreed, hazard
 from seatrial.model.release import Case
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Path, Pointer, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 
 
@@ -29,6 +30,10 @@ class Breach(Struct, frozen=True):
     """What happened to the object, then what caused that, back to the request."""
     why: str = ""
     """A sentence about this object."""
+    path: Path = ("metadata", "name")
+    """The field to point at. An item of a list is named by its name or its index."""
+    lasts: bool = False
+    """Whether a finding about an earlier step explains it as well, since the object stays so or it happens again."""
 
     @property
     def schedule(self) -> str:
@@ -56,6 +61,12 @@ class Breaches(Struct, frozen=True):
     def objects(self) -> tuple[Ref, ...]:
         return tuple(breach.object for breach in self.all)
 
+    def places(self) -> Iterator[Pointer]:
+        """Where the objects are written."""
+        for breach in self.all:
+            if written := breach.moment.case.written(breach.moment.index, breach.object):
+                yield written.place(*_indexed(written.body, breach.path))
+
 
 Finds = Callable[[Rehearsal, Case], Iterable[Breach]]
 
@@ -71,10 +82,9 @@ def unexplained(trial: Sequence[Reviewed], finds: Finds) -> Iterator[Breaches]:
             by = explained.setdefault(key, {}).setdefault(breach.schedule, [])
             by.extend(finding for finding in reviewed.findings if explains(finding, breach))
             by.extend(finding for finding in reviewed.elsewhere if explains_alike(finding, breach))
-    sure = certain(trial)
     left: dict[tuple[str, int, tuple[str, ...]], list[list[Breach]]] = {}
     for key, breaches in by_object.items():
-        if not _is_explained(explained[key], sure, len(trial)):
+        if not all(explained[key].values()):
             schedules = tuple(dict.fromkeys(breach.schedule for breach in breaches))
             left.setdefault((key[0], breaches[0].moment.index, schedules), []).append(breaches)
     for (_, _, schedules), alike in left.items():
@@ -89,7 +99,8 @@ def explains(finding: Finding, breach: Breach) -> bool:
         return False
     if not {event.index for event in breach.events}.isdisjoint(finding.evidence):
         return True
-    return finding.step == breach.moment.index and not breach.about.isdisjoint(finding.objects)
+    then = finding.step <= breach.moment.index if breach.lasts else finding.step == breach.moment.index
+    return then and not breach.about.isdisjoint(finding.objects)
 
 
 def explains_alike(finding: Finding, breach: Breach) -> bool:
@@ -113,6 +124,15 @@ def traced(rehearsal: Rehearsal, event: Event) -> Iterator[Event]:
         found = rehearsal.timeline[found.cause] if found.cause is not None else None
 
 
+def _indexed(body: Any, path: Path) -> Iterator[str | int]:
+    """A path with the index of each item that it names."""
+    for part in path:
+        named = isinstance(body, list) and isinstance(part, str)
+        step = next((index for index, item in enumerate(body) if dig(item, "name") == part), 0) if named else part
+        yield step
+        body = dig(body, step)
+
+
 def _severity(breach: Breach) -> int:
     return DAMAGES.index(breach.damage)
 
@@ -120,11 +140,3 @@ def _severity(breach: Breach) -> int:
 def _worst(breaches: list[Breach]) -> Breach:
     """What is reported of one object: of the first rehearsal that shows it, the step with the worst damage."""
     return min((breach for breach in breaches if breach.schedule == breaches[0].schedule), key=_severity)
-
-
-def _is_explained(by_schedule: dict[str, list[Finding]], sure: set[object], played: int) -> bool:
-    """A finding that may happen does not explain what happens in every rehearsal."""
-    if not all(by_schedule.values()):
-        return False
-    found = (finding for findings in by_schedule.values() for finding in findings)
-    return len(by_schedule) < played or any(hazard(finding) in sure for finding in found)

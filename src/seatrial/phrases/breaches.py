@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from seatrial.evidence.breaches import Breach, Breaches
 from seatrial.evidence.moment import Moment
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Path, Ref
 from seatrial.model.timeline import Event
 
 NAMES_MAX = 3
@@ -35,6 +35,16 @@ def chain_sentence(breach: Breach) -> str:
 def steps_sentence(group: Breaches, do_this: str) -> str:
     numbers = [str(step + 1) for step in group.steps]
     return f"Steps {', '.join(numbers[:-1])} and {numbers[-1]} {do_this}." if numbers[1:] else ""
+
+
+def fields_sentence(ref: Ref, fields: Sequence[Path]) -> str:
+    """`In ConfigMap/default/shop: data.colour and data.size.`"""
+    shown = [".".join(map(str, path)) for path in fields]
+    if len(shown) > NAMES_MAX:
+        shown = [*shown[:NAMES_MAX], f"{len(shown) - NAMES_MAX} more"]
+    *others, last = shown or [""]
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"In {ref}: {listed}." if listed else ""
 
 
 def ended_sentence(moment: Moment) -> str:

@@ -96,7 +96,6 @@ def _finding(group: Breaches) -> Finding:
     first = group.first
     moment = first.moment
     verb = "recreates" if _is_back(first) else "deletes"
-    written = (moment.case.written(moment.index, ref) for ref in group.objects)
     finding = found(
         INVARIANT,
         moment,
@@ -109,7 +108,7 @@ def _finding(group: Breaches) -> Finding:
             chain_sentence(first),
             ended_sentence(moment),
         ),
-        places=[resource.place("metadata", "name") for resource in written if resource],
+        places=group.places(),
         evidence=first.events[:EVENTS_MAX],
         confirm=confirm_twice(first.object, "{.metadata.uid}", moment.act),
         cause=first.cause,
