@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the expected blocks of scenarios in place")
     parser.addoption("--record", action="store_true", help="renew the recorded rehearsals of scenarios that have some")
     parser.addoption("--kubeconfig", metavar="FILE", help="hold the conformance tests also against this API server")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many bad stories the invariants find without the rules, after a run with stories."""
+    if alone := sys.modules.get("alone"):
+        found = alone.count(sorted((Path(__file__).parent / "scenarios").glob("*.md")))
+        terminalreporter.write_line(f"invariants alone: {found} bad examples (unseen.yaml lists the others)")
 
 
 @pytest.fixture(scope="session")

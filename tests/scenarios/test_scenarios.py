@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
 import pytest
+from alone import Judged, bad_rules, is_good, listed, only_alone, unseen, unseen_by_reason
 from recording import FOLDER, arguments, keep, recordings
 from stable import Stable
 from story import Block, Ran, Scene, replayed, scenes, subjects
@@ -16,6 +17,8 @@ from story import Block, Ran, Scene, replayed, scenes, subjects
 import seatrial.check
 from seatrial.cli import main
 from seatrial.evidence.causes import overlaps
+from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.model.finding import Finding, Rule
 from seatrial.model.result import Result
 from seatrial.model.timeline import Rehearsal
 from seatrial.plan.plans import CheckOptions
@@ -59,6 +62,12 @@ def test_only_the_bad_twin_reports_its_rule(path: Path) -> None:
         assert any(reported) is (twin == "bad")
 
 
+def test_the_list_of_unseen_stories_names_bad_stories() -> None:
+    bad = {(rule, path.stem) for path in STORIES for rule in bad_rules(path.read_text())}
+    named = {(rule, name) for rules in unseen_by_reason().values() for rule in rules for name in rules[rule]}
+    assert named - bad == set()
+
+
 def test_every_recording_is_of_a_story(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--record"):
         pytest.skip("recordings are being renewed")
@@ -72,7 +81,9 @@ class Stage:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self._check = seatrial.check.check
+        self._findings = seatrial.check.findings
         self.results: list[Result] = []
+        self.judged: list[Judged] = []
         self.recordings: dict[int, tuple[str, str]] = {}
         """What to record, by the command."""
         self.exact = False
@@ -81,6 +92,11 @@ class Stage:
     def check(self, options: CheckOptions, progress: Callable[[str], None]) -> Result:
         self.results.append(self._check(options, progress))
         return self.results[-1]
+
+    def findings(self, seen: Sequence[Seen], rules: Sequence[Rule]) -> list[Finding]:
+        together = self._findings(seen, rules)
+        self.judged.append(Judged(together, self._findings(seen, ())))
+        return together
 
     def play(self, scene: Scene) -> Ran:
         before = len(self.results)
@@ -105,6 +121,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.chdir(tmp_path)
     made = Stage(capsys)
     monkeypatch.setattr(seatrial.check, "check", made.check)
+    monkeypatch.setattr(seatrial.check, "findings", made.findings)
     return made
 
 
@@ -123,6 +140,8 @@ def _hold(path: Path, stage: Stage, update: bool) -> None:
     expected = path.read_text()
     seen = replayed(expected, stage.play)
     assert [pair for result in stage.results for pair in _reported_twice(result)] == []
+    assert list(unseen(bad_rules(expected), stage.judged)) == listed(path.stem), "see unseen.yaml"
+    assert not is_good(expected) or list(only_alone(stage.judged)) == []
     if update:
         path.write_text(seen)
     elif seen != expected:
