@@ -207,7 +207,7 @@ def test_what_a_user_may_not_do_is_named() -> None:
     api = Api()
     api.create(CONFIG_MAP % "default", user=service_account("default", "web"))
     user = "system:serviceaccount:default:web"
-    assert refusal_of(api, "ConfigMap").denied == Denial(user, ("create",), "configmaps")
+    assert refusal_of(api, "ConfigMap").denied == Denial(user, ("create",), "configmaps", namespace="default")
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_pod_whose_command_is_refused_says_what_it_may_not_do() -> None:
     account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: app}}\n---\n"
     said = said_of(Api(account + JOB % ("serviceAccountName: app,", "command: [kubectl, get, pods]")), "Pod")
     assert said.refusal is not None
-    assert said.refusal.denied == Denial("system:serviceaccount:default:app", ("list",), "pods")
+    assert said.refusal.denied == Denial("system:serviceaccount:default:app", ("list",), "pods", namespace="default")
 
 
 def test_a_pod_names_the_pods_that_hold_its_volume() -> None:
