@@ -49,4 +49,5 @@ ENGINE = Engine(
     expected=_synced,
     memory=lambda before: Memory(),
     has_cases=True,
+    usual_for=(("argoproj.io", "Application"), ("argoproj.io", "ApplicationSet")),
 )
